@@ -1,0 +1,50 @@
+# `make` lists the targets. Each creates what it needs in .venv, from nothing but python3 and make.
+
+PYTHON ?= python3
+BIN := .venv/bin
+OUT ?= build
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow check bench studies clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# The stamps keep an installation from being repeated until pyproject.toml changes.
+.venv/.core: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Tacita needs Python 3.11 or later; name one with: make PYTHON=python3.12"; exit 1; }
+	@echo "Installing Tacita in .venv (once) ..."
+	@$(PYTHON) -m venv .venv
+	@$(PIP) -e .
+	@touch $@
+
+.venv/.dev: .venv/.core
+	@echo "Installing the tools for tests and checks (once) ..."
+	@$(PIP) -e '.[dev,spark]'
+	@touch $@
+
+demo: .venv/.core ## a complete release of a simulated file: plan, run, verify, and a page to look at
+	@$(BIN)/tacita demo --out $(OUT)/demo --force
+
+test: .venv/.dev ## all tests but the slow ones
+	@$(BIN)/pytest -m "not slow" -n 2 --dist loadfile $(PYTEST)
+
+test-slow: .venv/.dev ## the slow tests: minutes each
+	@$(BIN)/pytest -m slow $(PYTEST)
+
+check: .venv/.dev ## style, types and layers
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: .venv/.dev ## speed against plain DuckDB and OpenDP; BENCH=--reduced for a quick look
+	@for script in benchmarks/*.py; do echo "$$script"; $(BIN)/python $$script $(BENCH) || exit 1; done
+
+studies: .venv/.dev ## the papers' experiments beside their printed numbers; STUDY="--jobs 200000" for a quick look
+	@$(BIN)/tacita study haney2017 --out $(OUT)/studies/haney2017 --force $(STUDY)
+
+clean: ## remove .venv and everything built
+	@rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,76 @@
+"""Tacita turns a confidential file into tables and synthetic microdata that may be published.
+
+Where to look:
+
+* `Schema` says what is public about a file; `Confidential` is the only door to its rows.
+* `Guarantee`, `Loss` and the neighbour relations say what a release promises, before any data.
+* `tacita.mechanisms.eree` measures employer-employee tables; each mechanism is a plan with a proof beside it.
+* `Ledger` pays for a plan once and keeps its result; nothing reaches confidential rows any other way.
+* `tacita.tables.publish` turns a `Measured` result into a table with margins of error.
+* `Release` writes and verifies the bundle that a board and a reader get.
+
+The command line does the same from a specification: `tacita plan`, `tacita run`, `tacita verify`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tacita.confidential import Confidential
+    from tacita.ledger import Ledger
+    from tacita.measured import Measured
+    from tacita.plan import Forecast, Plan
+    from tacita.privacy import AddRemoveOne, Guarantee, Loss, ReplaceOne, StrongAlpha, WeakAlpha
+    from tacita.release.bundle import Release
+    from tacita.schema import Schema
+
+__version__ = "0.1.0"
+
+# Names are loaded when they are first used, so that `tacita --help` does not wait for the engine.
+_HOMES = {
+    "AddRemoveOne": "tacita.privacy",
+    "Confidential": "tacita.confidential",
+    "Forecast": "tacita.plan",
+    "Guarantee": "tacita.privacy",
+    "Ledger": "tacita.ledger",
+    "Loss": "tacita.privacy",
+    "Measured": "tacita.measured",
+    "Plan": "tacita.plan",
+    "Release": "tacita.release.bundle",
+    "ReplaceOne": "tacita.privacy",
+    "Schema": "tacita.schema",
+    "StrongAlpha": "tacita.privacy",
+    "WeakAlpha": "tacita.privacy",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in ("mechanisms", "tables"):
+        return import_module(f"tacita.{name}")
+    raise AttributeError(f"module 'tacita' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+__all__ = [
+    "AddRemoveOne",
+    "Confidential",
+    "Forecast",
+    "Guarantee",
+    "Ledger",
+    "Loss",
+    "Measured",
+    "Plan",
+    "Release",
+    "ReplaceOne",
+    "Schema",
+    "StrongAlpha",
+    "WeakAlpha",
+    "__version__",
+]

@@ -1,0 +1,303 @@
+"""The command line: one function per verb. Heavy modules are imported inside the verbs, so that help is instant.
+
+Exit codes: 0 done; 2 wrong usage, schema or specification; 3 refused by the ledger or a privacy rule;
+4 verification failed; 1 anything else.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacita.errors import TacitaError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = typer.Typer(
+    name="tacita",
+    help="Publishable tables from confidential files, with a privacy guarantee that is proved, paid for and explained.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+ledger_app = typer.Typer(help="Look at a ledger, or check it.", no_args_is_help=True)
+app.add_typer(ledger_app, name="ledger")
+
+SpecFile = Annotated[Path, typer.Argument(metavar="SPEC", help="The release specification, a TOML file.")]
+OutFolder = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="Folder to write; it appears whole or not at all.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace what the target holds already.")]
+
+
+@app.callback()
+def _common(
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the full traceback of an error; it may carry confidential values.")
+    ] = False,
+) -> None:
+    # `main` looks for --debug itself, since an error can come from anywhere, even before this is called.
+    pass
+
+
+@app.command(epilog="Example:  tacita init jobs.parquet")
+def init(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The confidential file, or its folder.")],
+    public_copy: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A file declared public, from which levels may be read.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write the two drafts.")] = Path(),
+    force: Force = False,
+) -> None:
+    """Draft a schema and a specification from column names and storage types only.
+
+    No value is read from FILE. Levels and bounds are left for a person to fill in.
+    """
+    from tacita.draft import draft_schema, draft_spec
+
+    if not file.exists():
+        raise UsageError(f"{file}: there is no such file")
+    name = file.name.split(".")[0]
+    schema, spec = out / f"{name}.schema.toml", out / f"{name}.release.toml"
+    for target in (schema, spec):
+        if target.exists() and not force:
+            raise UsageError(f"{target}: exists already; move it away, or add --force to replace it")
+    texts = draft_schema(file, public_copy), draft_spec(schema.name, _relative(file, out))
+    out.mkdir(parents=True, exist_ok=True)
+    for target, text in zip((schema, spec), texts, strict=True):
+        target.write_text(text, encoding="utf-8")
+    _console().print(f"Drafted {schema} and {spec}. Fill in what says TODO, then: tacita plan {spec}")
+
+
+def _relative(file: Path, folder: Path) -> str:
+    """The file as a specification in `folder` names it."""
+    import os
+
+    return Path(os.path.relpath(file, folder)).as_posix()
+
+
+@app.command(epilog="Example:  tacita plan release.toml")
+def plan(spec: SpecFile) -> None:
+    """Say what a release would promise, cost and deliver. Touches no data and spends nothing."""
+    from tacita.release.outlook import show_plan
+    from tacita.release.plans import prepare
+    from tacita.release.spec import Spec
+
+    show_plan(_console(), prepare(Spec.load(spec)))
+
+
+@app.command(epilog="Example:  tacita run release.toml --out bundle/")
+def run(spec: SpecFile, out: OutFolder, force: Force = False) -> None:
+    """Make the release: pay through the ledger, measure, publish, write the bundle.
+
+    The same release asked for again returns the stored result and costs nothing.
+    """
+    from tacita.release.outlook import show_finished
+    from tacita.release.run import run as run_release
+    from tacita.release.run import steps
+    from tacita.release.spec import Spec
+
+    console, loaded = _console(), Spec.load(spec)
+    with _Steps(console, steps(loaded)) as progress:
+        finished = run_release(loaded, out, force=force, progress=progress)
+    show_finished(console, finished, out)
+
+
+@app.command(epilog="Example:  tacita rehearse release.toml --mock --seed 1 --out rehearsal/")
+def rehearse(
+    spec: SpecFile,
+    out: OutFolder,
+    seed: Annotated[int, typer.Option(metavar="S", help="A whole number; the same seed gives the same rehearsal.")],
+    mock: Annotated[bool, typer.Option("--mock", help="Draw rows from the schema alone.")] = False,
+    public_data: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Rows declared public, in the form of the confidential file.")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Run a specification on mock or public rows: seeded, stamped REHEARSAL, and never in a ledger."""
+    from tacita.release.run import rehearse as rehearse_release
+    from tacita.release.run import steps
+    from tacita.release.spec import Spec
+
+    if mock == (public_data is not None):
+        raise UsageError("say what to rehearse on: either --mock, or --public-data PATH")
+    console, loaded = _console(), Spec.load(spec)
+    with _Steps(console, steps(loaded)) as progress:
+        rehearse_release(loaded, out, seed=seed, public_data=public_data, force=force, progress=progress)
+    console.print(f"REHEARSAL written to {out}. Nothing was spent, and it is not a release.")
+
+
+@app.command(epilog="Example:  tacita verify bundle/")
+def verify(
+    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="The folder that `tacita run` wrote.")],
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also check that this ledger holds the bundle's entries.")
+    ] = None,
+) -> None:
+    """Check a bundle: fails if one byte has changed, or if a claim is not backed by what the bundle holds."""
+    from tacita.release.verify import checks, compare_with_ledger
+
+    console = _console()
+    if not bundle.is_dir():
+        raise UsageError(f"{bundle}: there is no such folder")
+    for sentence in checks(bundle):
+        console.print(f"  [green]ok[/]  {sentence}", highlight=False)
+    if ledger is not None:
+        compare_with_ledger(bundle, ledger)
+        console.print("  [green]ok[/]  the ledger holds these entries and is unaltered")
+    console.print(f"Verified: {bundle}")
+
+
+@app.command(epilog="Example:  tacita report bundle/ --out page.html")
+def report(
+    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="The folder that `tacita run` wrote.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The HTML file to write.")],
+    force: Force = False,
+) -> None:
+    """Make the public page of a bundle again, from the bundle alone."""
+    from tacita.release.page import render_page
+    from tacita.release.verify import read_manifest
+
+    if not bundle.is_dir():
+        raise UsageError(f"{bundle}: there is no such folder")
+    if out.exists() and not force:
+        raise UsageError(f"--out {out}: exists already; name another file, or add --force to replace it")
+    manifest = read_manifest(bundle)
+    page = render_page(bundle, manifest["made"])
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(page, encoding="utf-8")
+    _console().print(f"Page written to {out}")
+
+
+@ledger_app.command("show", epilog="Example:  tacita ledger show jobs.ledger")
+def ledger_show(path: Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file.")]) -> None:
+    """Every entry, and what is spent and left."""
+    from tacita.ledger import Ledger
+    from tacita.release.outlook import show_ledger
+
+    show_ledger(_console(), Ledger.open(path, read_only=True))
+
+
+@ledger_app.command("verify", epilog="Example:  tacita ledger verify jobs.ledger")
+def ledger_verify(path: Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file.")]) -> None:
+    """Check the hash chain, the stored results and the sums against the caps."""
+    from tacita.ledger import Ledger
+
+    head = Ledger.open(path, read_only=True).verify()
+    _console().print(f"Verified: {path}\nhead of the chain: {head}")
+
+
+@app.command(epilog="Example:  tacita study haney2017 --out study/")
+def study(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The paper: haney2017.")],
+    out: OutFolder,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Jobs in the simulated file.")] = None,
+    trials: Annotated[
+        int | None, typer.Option("--trials", "--replicates", metavar="T", help="How often each noise is drawn.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="S", help="Studies use simulated data, so they may be seeded.")] = 2017,
+    full: Annotated[bool, typer.Option("--full", help="The paper's own size.")] = False,
+    keep_data: Annotated[bool, typer.Option("--keep-data", help="Also keep the tables of the first trial.")] = False,
+    force: Force = False,
+) -> None:
+    """Repeat a paper's experiment on simulated data, beside its printed numbers."""
+    if name != "haney2017":
+        raise UsageError(f"there is no study {name}; the one study so far is haney2017")
+    from tacita.studies.frame import FULL_JOBS
+    from tacita.studies.haney2017 import run as run_study
+
+    console = _console()
+    with _Steps(console, 1) as progress:
+        run_study(
+            out,
+            jobs=FULL_JOBS if jobs is None else jobs,
+            trials=trials,
+            seed=seed,
+            full=full,
+            keep_data=keep_data,
+            force=force,
+            progress=progress.at,
+        )
+    console.print(f"Results: {out / 'results.json'}\nPage:    {out / 'report.html'}", highlight=False)
+
+
+@app.command(epilog="Example:  tacita demo --out demo/")
+def demo(out: OutFolder, force: Force = False) -> None:
+    """A complete release of a small simulated file: plan, run, verify, and a page to look at."""
+    from tacita.demo import demonstrate
+
+    demonstrate(_console(), out, force=force)
+
+
+class _Steps:
+    """A progress bar that names each step; calling it starts the next."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console
+        )
+        self._total = total
+
+    def __enter__(self) -> _Steps:
+        self._task = self._bar.add_task("Starting", total=self._total)
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None:
+            self._bar.update(self._task, completed=self._total, description="Done")
+        self._bar.stop()
+
+    def at(self, step: str, done: int, total: int) -> None:
+        """For work that counts its own steps."""
+        self._total = total
+        self._bar.update(self._task, description=step, completed=done, total=total)
+
+    def __call__(self, step: str) -> None:
+        done = self._bar.tasks[self._task]
+        # The first call starts step one, so the bar counts finished steps.
+        self._bar.update(self._task, description=step, completed=done.completed + (done.description != "Starting"))
+
+
+def _console(*, stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    return Console(stderr=stderr, soft_wrap=True)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The entry point: runs a verb and turns errors into messages and exit codes."""
+    given = sys.argv[1:] if arguments is None else arguments
+    is_debug = "--debug" in given
+    try:
+        app([argument for argument in given if argument != "--debug"])
+    except TacitaError as error:
+        if is_debug:
+            raise
+        _complain(type(error).__name__.removesuffix("Error"), str(error))
+        sys.exit(error.exit_code)
+    except Exception as error:
+        if is_debug:
+            raise
+        # A library's message may quote a value of the confidential file, so only its kind is shown.
+        _complain(
+            "Unexpected error",
+            f"{type(error).__name__}. Its message is not shown, since it could carry a confidential value; "
+            "add --debug to see it where that is safe",
+        )
+        sys.exit(1)
+
+
+def _complain(kind: str, message: str) -> None:
+    from rich.markup import escape
+
+    words = {"Usage": "Wrong usage", "Schema": "Schema", "Spec": "Specification", "Refused": "Refused"}
+    words |= {"Verification": "Not verified", "Tacita": "Error"}
+    _console(stderr=True).print(f"[bold red]{words.get(kind, kind)}:[/] {escape(message)}", highlight=False)

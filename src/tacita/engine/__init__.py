@@ -1,0 +1,11 @@
+"""Group-bys on the engine the user has: DuckDB by default, Spark through the same Ibis expressions.
+
+`connect` opens one; `backends` holds what differs between the two; `frames` turns tables in memory and SAS, Stata
+and SPSS files into Arrow; `expressions` brings stored values into one canonical form.
+"""
+
+from tacita.engine.backends import Engine, connect
+from tacita.engine.expressions import canonical_number, is_missing, number_of, text_of
+from tacita.engine.frames import to_arrow
+
+__all__ = ["Engine", "canonical_number", "connect", "is_missing", "number_of", "text_of", "to_arrow"]

@@ -1,0 +1,231 @@
+"""DuckDB and Spark: everything that differs between the two.
+
+That is: connecting, reading files, turning a hash into integers and bringing a small aggregate back as Arrow.
+Messages of the engines may quote rows, so none of them is passed on.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import parse_qs
+
+import ibis
+import pyarrow as pa
+
+from tacita.engine.frames import STATISTICAL, read_statistical
+from tacita.errors import SchemaError, TacitaError, UsageError
+
+_T = TypeVar("_T")
+_CSV = (".csv", ".csv.gz", ".tsv", ".txt")
+_FORMS = "CSV, CSV.gz, Parquet (a file or a folder), SAS, Stata, SPSS or duckdb:file.db?table=name"
+
+
+class Engine:
+    """A connection that can read files and run Ibis expressions. Use `connect` to make one."""
+
+    def __init__(self, backend: Any) -> None:
+        self.backend = backend
+
+    @property
+    def name(self) -> str:
+        return str(self.backend.name)
+
+    def read(self, source: str | Path, columns: Sequence[str]) -> Any:
+        """The file as an Ibis table; `columns` is what will be needed of it."""
+        place = str(source)
+        if place.startswith("duckdb:"):
+            return self._database(place.removeprefix("duckdb:"))
+        path = Path(source)
+        if not path.exists():
+            raise SchemaError(f"data {path.name}: no such file or folder; correct the path")
+        name = path.name.lower()
+        if name.endswith(STATISTICAL):
+            return self.table(read_statistical(path, columns))
+        if path.is_dir() or name.endswith((".parquet", ".pq")):
+            return self._reading(path, lambda: self._parquet(path))
+        if name.endswith(_CSV):
+            return self._reading(path, lambda: self._csv(path))
+        raise UsageError(f"data {path.name}: unknown kind of file; use {_FORMS}")
+
+    def _reading(self, path: Path, read: Callable[[], _T]) -> _T:
+        try:
+            with _known_warnings():
+                return read()
+        except TacitaError:
+            raise
+        except Exception as problem:  # the engine's message may quote lines of the file
+            raise SchemaError(
+                f"data {path.name}: the {self.name} engine cannot read it ({type(problem).__name__}); "
+                "check that the file is complete and of the kind its name says"
+            ) from None
+
+    def collect(self, expression: Any) -> pa.Table:
+        """Run an expression and bring its (small) result back."""
+        try:
+            with _known_warnings():
+                return self._collect(self.backend.compile(expression))
+        except Exception as problem:  # the engine's message may quote values
+            raise TacitaError(
+                f"the {self.name} engine could not finish a query ({type(problem).__name__}); its message is withheld "
+                "because it may quote confidential values. Check that the file is complete and that memory suffices"
+            ) from None
+
+    # ------------------------------------------------------------ what engines do differently
+
+    def table(self, frame: pa.Table) -> Any:
+        raise NotImplementedError
+
+    def hex_to_integer(self, digits: Any) -> Any:
+        """At most 15 hexadecimal digits as a 64-bit integer."""
+        raise NotImplementedError
+
+    def _parquet(self, path: Path) -> Any:
+        raise NotImplementedError
+
+    def _csv(self, path: Path) -> Any:
+        raise NotImplementedError
+
+    def _database(self, place: str) -> Any:
+        raise UsageError(f"data: a DuckDB table can only be read with engine = duckdb, not {self.name}")
+
+    def _collect(self, query: str) -> pa.Table:
+        raise NotImplementedError
+
+
+class DuckEngine(Engine):
+    """DuckDB in this process, out of core where memory is short."""
+
+    def table(self, frame: pa.Table) -> Any:
+        name = ibis.util.gen_name("rows")
+        with _known_warnings():
+            self.backend.con.register(name, frame)
+            return self.backend.table(name)
+
+    def hex_to_integer(self, digits: Any) -> Any:
+        return (ibis.literal("0x") + digits).cast("int64")
+
+    def _parquet(self, path: Path) -> Any:
+        if path.is_dir():
+            # Partition values stay text: casting them would drop leading zeros of codes.
+            return self.backend.read_parquet(
+                str(path / "**" / "*.parquet"), hive_partitioning=True, hive_types_autocast=False
+            )
+        return self.backend.read_parquet(str(path))
+
+    def _csv(self, path: Path) -> Any:
+        return self.backend.read_csv(str(path), all_varchar=True, header=True)
+
+    def _database(self, place: str) -> Any:
+        file, _, query = place.partition("?")
+        names = parse_qs(query).get("table", [])
+        if len(names) != 1:
+            raise UsageError("data: write a DuckDB source as duckdb:file.db?table=name")
+        path = Path(file)
+        if not path.exists():
+            raise SchemaError(f"data {path.name}: no such file; correct the path")
+        schema, _, table = names[0].rpartition(".")
+
+        def attach() -> Any:
+            catalog = ibis.util.gen_name("attached")
+            self.backend.attach(str(path), name=catalog, read_only=True)
+            return self.backend.table(table, database=(catalog, schema or "main"))
+
+        return self._reading(path, attach)
+
+    def _collect(self, query: str) -> pa.Table:
+        return self.backend.con.sql(query).to_arrow_table()
+
+
+class SparkEngine(Engine):
+    """Spark, where the agency already has it."""
+
+    @property
+    def _session(self) -> Any:
+        return self.backend._session
+
+    def table(self, frame: pa.Table) -> Any:
+        name = ibis.util.gen_name("rows")
+        with _known_warnings():
+            self._session.createDataFrame(frame).createOrReplaceTempView(name)
+            return self.backend.table(name)
+
+    def hex_to_integer(self, digits: Any) -> Any:
+        def conv(digits: str, base: int, into: int) -> str:
+            raise NotImplementedError("runs in Spark only")
+
+        signature = (("string", "int32", "int32"), "string")
+        return ibis.udf.scalar.builtin(conv, name="conv", signature=signature)(digits, 16, 10).cast("int64")
+
+    def _parquet(self, path: Path) -> Any:
+        return self.backend.read_parquet(str(path))
+
+    def _csv(self, path: Path) -> Any:
+        return self.backend.read_csv(str(path), inferSchema=False, header=True)
+
+    def _collect(self, query: str) -> pa.Table:
+        return self._session.sql(query).toArrow()
+
+
+def connect(engine: Any = "duckdb") -> Engine:
+    """An engine by name, "duckdb" or "spark", or around an Ibis backend the caller has already connected.
+
+    >>> connect("duckdb").name
+    'duckdb'
+    >>> connect("oracle")
+    Traceback (most recent call last):
+    ...
+    tacita.errors.UsageError: engine: must be "duckdb", "spark" or a connected Ibis backend of one of the two
+    """
+    if isinstance(engine, Engine):
+        return engine
+    if engine == "duckdb":
+        # No extension is ever fetched: agency networks are closed, and a file must not decide what is loaded.
+        return DuckEngine(ibis.duckdb.connect(autoinstall_known_extensions=False, allow_community_extensions=False))
+    if engine == "spark":
+        return SparkEngine(_local_spark())
+    name = getattr(engine, "name", None)
+    if name == "duckdb":
+        return DuckEngine(engine)
+    if name == "pyspark":
+        return SparkEngine(engine)
+    raise UsageError('engine: must be "duckdb", "spark" or a connected Ibis backend of one of the two')
+
+
+def _local_spark() -> Any:
+    try:
+        sql = importlib.import_module("pyspark.sql")
+    except ImportError:
+        raise UsageError(
+            "engine: spark needs the extra packages of tacita[spark] and a Java runtime; install them or use duckdb"
+        ) from None
+    try:
+        with _known_warnings():
+            session = (
+                sql.SparkSession.builder.appName("tacita")
+                .config("spark.ui.enabled", "false")
+                # Partition values stay text: casting them would drop leading zeros of codes.
+                .config("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
+                .config("spark.sql.session.timeZone", "UTC")
+                .getOrCreate()
+            )
+            return ibis.pyspark.connect(session)
+    except Exception as problem:
+        raise UsageError(
+            f"engine: Spark did not start ({type(problem).__name__}); check that a Java runtime is installed, "
+            "or use duckdb"
+        ) from None
+
+
+@contextmanager
+def _known_warnings() -> Iterator[None]:
+    """Silence what the engines' glue says about its own dependencies; nothing a user could act on."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*fetch_arrow_table", category=DeprecationWarning)
+        warnings.filterwarnings("ignore", message=".*does not yet fully support pandas", category=FutureWarning)
+        warnings.filterwarnings("ignore", category=ResourceWarning)
+        yield

@@ -1,0 +1,61 @@
+"""Stored values in one canonical form, whatever file or engine they come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ibis
+
+# Numbers are compared to a millionth: finer digits do not survive every file format anyway.
+_PARTS = 1_000_000
+_EXACT = 9e15
+
+
+def text_of(column: Any) -> Any:
+    """A code or id as text: 7, 7.0 and "7" are the same code; empty text and NaN are missing."""
+    kind = column.type()
+    if kind.is_string():
+        return column.nullif("")
+    if kind.is_decimal():
+        column, kind = column.cast("float64"), ibis.dtype("float64")
+    if not kind.is_floating():
+        return column.cast("string")
+    number = column.cast("float64")
+    whole = (number == number.floor()) & (number.abs() < _EXACT)
+    return ibis.cases(
+        (number.isnull() | number.isnan(), ibis.null("string")),
+        (whole, number.cast("int64").cast("string")),
+        else_=number.cast("string"),
+    )
+
+
+def is_missing(column: Any) -> Any:
+    """Whether a code or id is missing, without the cost of turning it into text."""
+    kind = column.type()
+    if kind.is_string():
+        return column.isnull() | (column == "")
+    if kind.is_floating():
+        return column.isnull() | column.isnan()
+    return column.isnull()
+
+
+def number_of(column: Any) -> Any:
+    """A stored number as float64, missing where it is empty, NaN or no number at all."""
+    kind = column.type()
+    if kind.is_string():
+        column = column.try_cast("float64")
+    elif not (kind.is_floating() and kind.nbytes == 8):
+        column = column.cast("float64")
+    return ibis.ifelse(column.isnan(), ibis.null("float64"), column)
+
+
+def canonical_number(column: Any) -> Any:
+    """A number as text that DuckDB and Spark write alike: whole millionths, by arithmetic that IEEE 754 fixes."""
+    number = number_of(column)
+    return ibis.cases(
+        (number.isnull(), ibis.null("string")),
+        (number.abs() < _EXACT / _PARTS, (number * _PARTS + 0.5).floor().cast("int64").cast("string")),
+        (number.abs() < _EXACT, ibis.literal("u") + number.floor().cast("int64").cast("string")),
+        (number > 0, ibis.literal("+big")),
+        else_=ibis.literal("-big"),
+    )

@@ -1,0 +1,75 @@
+"""Tables in memory, and the statistical packages' files that are read into memory, as Arrow."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tacita.errors import SchemaError, UsageError
+
+STATISTICAL = (".sas7bdat", ".xpt", ".dta", ".sav", ".zsav")
+
+
+def read_statistical(path: Path, columns: Sequence[str]) -> pa.Table:
+    """SAS, Stata or SPSS, with user-missing values kept as the codes they are."""
+    readers = importlib.import_module("pyreadstat")
+    suffix = path.suffix.lower()
+    try:
+        if suffix == ".sas7bdat":
+            frame, _ = readers.read_sas7bdat(str(path), user_missing=True, disable_datetime_conversion=True)
+        elif suffix == ".xpt":
+            frame, _ = readers.read_xport(str(path), disable_datetime_conversion=True)
+        elif suffix == ".dta":
+            frame, _ = readers.read_dta(str(path), user_missing=True, disable_datetime_conversion=True)
+        else:
+            frame, _ = readers.read_sav(str(path), user_missing=True, disable_datetime_conversion=True)
+    except Exception as problem:  # the reader's message may quote values
+        raise SchemaError(
+            f"data {path.name}: cannot be read ({type(problem).__name__}); "
+            "check that the file is complete and of the kind its name says"
+        ) from None
+    return to_arrow(frame, columns, path.name)
+
+
+def to_arrow(frame: Any, columns: Sequence[str], what: str) -> pa.Table:
+    """A pandas or Arrow table (or anything that offers itself as Arrow) reduced to the columns that are needed."""
+    if isinstance(frame, pa.Table):
+        return frame.select([name for name in columns if name in frame.column_names])
+    if hasattr(frame, "iloc"):
+        wanted = [name for name in columns if name in frame.columns]
+        return pa.table({name: _pandas_column(frame[name], f"{what}.{name}") for name in wanted})
+    if hasattr(frame, "__arrow_c_stream__"):
+        return to_arrow(pa.table(frame), columns, what)
+    raise UsageError(f"{what}: must be a pandas or Arrow table, not {type(frame).__name__}")
+
+
+def _pandas_column(column: Any, what: str) -> pa.Array:
+    try:
+        array = pa.Array.from_pandas(column)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        # Numbers and letters mixed, as tagged missing values of SAS and Stata give them: each as its text.
+        array = pa.array([_code_text(value) for value in column], type=pa.string())
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if not _is_plain(array.type):
+        raise SchemaError(f"{what}: holds {array.type}; a column must hold text, numbers, dates or true/false")
+    return array
+
+
+def _is_plain(kind: Any) -> bool:
+    return not pa.types.is_nested(kind) and not pa.types.is_binary(kind)
+
+
+def _code_text(value: Any) -> str | None:
+    if value is None or value != value:
+        return None
+    if isinstance(value, float) and math.isfinite(value) and value == int(value):
+        return str(int(value))
+    return str(value)

@@ -1,0 +1,44 @@
+"""What can go wrong, and what a person should do about it.
+
+Every error names the column or key, the rule it broke and the fix. None of them
+ever carries a value read from confidential rows. `exit_code` is what the command
+line returns.
+"""
+
+from __future__ import annotations
+
+
+class TacitaError(Exception):
+    """Base of every error Tacita raises on purpose."""
+
+    exit_code = 1
+
+
+class UsageError(TacitaError):
+    """A wrong argument: a parameter outside its range, a plan that cannot be built."""
+
+    exit_code = 2
+
+
+class SchemaError(TacitaError):
+    """The schema is wrong, or the file does not fit it."""
+
+    exit_code = 2
+
+
+class SpecError(TacitaError):
+    """The release specification is wrong: an unknown key, a missing table, a bad value."""
+
+    exit_code = 2
+
+
+class RefusedError(TacitaError):
+    """The ledger or a privacy rule says no. Nothing was spent."""
+
+    exit_code = 3
+
+
+class VerificationError(TacitaError):
+    """A bundle or a ledger is not what it says it is."""
+
+    exit_code = 4

@@ -1,0 +1,35 @@
+"""The budget: caps, reserve → run → commit, and one append-only, hash-chained file. A crash means spent.
+
+Where to look:
+
+* `ledger.py`  what a person calls: `Ledger.open`, `release`, `quote`, `remaining`, `verify`, `extract`
+* `book.py`    the arithmetic: families of data sets, caps, sums; pure, no file
+* `store.py`   the file: SQLite, durable writes, the hash chain
+* `views.py`   entries, accounts, quotes and the public extract
+* `codec.py`   neighbours, losses and guarantees as exact JSON
+"""
+
+from tacita.ledger.codec import (
+    guarantee_from_json,
+    guarantee_to_json,
+    loss_from_json,
+    loss_to_json,
+    neighbours_from_json,
+    neighbours_to_json,
+)
+from tacita.ledger.ledger import Ledger
+from tacita.ledger.views import Account, Entry, Quote, verify_extract
+
+__all__ = [
+    "Account",
+    "Entry",
+    "Ledger",
+    "Quote",
+    "guarantee_from_json",
+    "guarantee_to_json",
+    "loss_from_json",
+    "loss_to_json",
+    "neighbours_from_json",
+    "neighbours_to_json",
+    "verify_extract",
+]

@@ -1,0 +1,382 @@
+"""The ledger: the only way to confidential rows, and the memory of every time it was used.
+
+`release` sets a share of the budget aside, makes that durable, and only then lets the plan see the rows. Whatever
+happens afterwards, the share is spent.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacita.errors import RefusedError, TacitaError, UsageError, VerificationError
+from tacita.ledger import views
+from tacita.ledger.book import Book, DataKey, Reservation, Tally, request_key
+from tacita.ledger.codec import canonical, digest, guarantee_to_json, loss_to_json, neighbours_to_json
+from tacita.ledger.store import Reader, Record, Store, Writer
+from tacita.ledger.views import Account, Entry, Quote
+from tacita.privacy import Loss, Neighbours
+
+if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
+    from tacita.confidential import Confidential
+    from tacita.noise.entropy import Entropy
+    from tacita.plan import Plan
+
+_FORMAT = 1
+_log = logging.getLogger(__name__)
+
+
+class Ledger:
+    """Caps, spends and stored results of one office, in one file.
+
+    >>> import tempfile
+    >>> from tacita.privacy import AddRemoveOne
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = Path(folder.name) / "panel.ledger"
+    >>> ledger = Ledger.open(path, cap=Loss("1"), neighbours=AddRemoveOne("establishment"))
+    >>> ledger.remaining(AddRemoveOne("establishment"), "panel-2026")
+    Loss(epsilon='1')
+    >>> Ledger.open(path, cap=Loss("5"), neighbours=AddRemoveOne("establishment"))
+    Traceback (most recent call last):
+    ...
+    tacita.errors.RefusedError: the cap for one establishment added or removed is ε = 1 (entry 2), not ε = 5; ...
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __repr__(self) -> str:
+        return f"Ledger({self._store.path.name!r})"
+
+    # ------------------------------------------------------------ opening
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        cap: Loss | None = None,
+        neighbours: Neighbours | None = None,
+        read_only: bool = False,
+    ) -> Ledger:
+        """Open a ledger, or create one by declaring its first cap.
+
+        A cap is the most that each family of data sets may lose under one relation. Naming a relation that has no
+        cap yet declares one; naming another cap than the declared one is refused.
+        """
+        if (cap is None) != (neighbours is None):
+            raise UsageError("cap and neighbours go together: Ledger.open(path, cap=Loss(…), neighbours=…)")
+        if cap is not None and cap.is_zero:
+            raise UsageError("cap: must be above 0; nothing could ever be released under it")
+        if read_only and cap is not None:
+            raise UsageError("read_only: a ledger opened for reading cannot declare a cap; leave cap out")
+        store = Store(Path(path), read_only=read_only)
+        ledger = cls(store)
+        if not store.exists:
+            if cap is None or neighbours is None:
+                raise UsageError(
+                    f"ledger {store.path.name}: no such file; correct the path, or create it with "
+                    "Ledger.open(path, cap=Loss(…), neighbours=…)"
+                )
+            store.create()
+        if cap is not None and neighbours is not None:
+            ledger._declare(cap, neighbours)
+        else:
+            ledger._read()
+        return ledger
+
+    def _declare(self, cap: Loss, neighbours: Neighbours) -> None:
+        known = self._read(may_be_new=True)[1].caps.get(neighbours)
+        if known is None:
+            with self._store.writing() as writer:
+                records = writer.records()
+                if not records:
+                    writer.append("open", _now(), {"format": _FORMAT, "ledger": secrets.token_hex(16)})
+                known = Book.replay(records).caps.get(neighbours)  # another process may have been faster
+                if known is None:
+                    self._append_cap(writer, cap, neighbours, reason="declared")
+        if known is not None and known.loss != cap:
+            raise RefusedError(
+                f"the cap for {neighbours} is {known.loss} (entry {known.declared_in}), not {cap}; open the ledger "
+                "with that cap or with none. A cap is raised only by Ledger.raise_cap(new, reason=…), which leaves an "
+                "entry that every later bundle shows"
+            )
+
+    def raise_cap(self, new: Loss, *, reason: str, neighbours: Neighbours | None = None) -> None:
+        """Allow more under one relation, for a reason that stays on record."""
+        _require_text(reason, "reason", "why the cap may rise, and who decided it")
+        with self._store.writing() as writer:
+            caps = Book.replay(writer.records()).caps
+            if neighbours is None:
+                if len(caps) != 1:
+                    raise UsageError("neighbours: this ledger has several caps; say which one rises")
+                (neighbours,) = caps
+            old = caps.get(neighbours)
+            if old is None:
+                raise UsageError(f"neighbours: no cap is declared for {neighbours}; declare one with Ledger.open")
+            if old.loss == new or not old.loss <= new:
+                raise RefusedError(
+                    f"a cap only rises, in the same kind of loss: it is {old.loss}, and {new} is not more"
+                )
+            self._append_cap(writer, new, neighbours, reason=reason)
+
+    @staticmethod
+    def _append_cap(writer: Writer, cap: Loss, neighbours: Neighbours, *, reason: str) -> None:
+        facts = {"neighbours": neighbours_to_json(neighbours), "cap": loss_to_json(cap), "reason": reason}
+        writer.append("cap", _now(), facts)
+
+    # ------------------------------------------------------------ releasing
+
+    def release(self, plan: Plan, data: Confidential, *, label: str, entropy: Entropy | None = None) -> Any:
+        """Run a plan on confidential rows, once: reserve its cost durably, run, store the result.
+
+        The same request again (same plan, rows and declared domain, under any label) returns the stored result:
+        no new noise, no charge. Everything that can be wrong with the request is found before anything is spent.
+        `entropy` is for tests; without it the operating system's is used, and a seeded one is refused.
+        """
+        _require_text(label, "label", 'what the release is for, such as "2026 tables"')
+        if entropy is not None and entropy.rehearsal:
+            raise RefusedError("entropy: a seeded source makes a rehearsal, never a release; leave entropy out")
+        asked = _Asked(plan, data)
+        with self._store.writing() as writer:
+            book = Book.replay(writer.records())
+            done = _stored(book, asked)
+            stored = None if done is None else _checked_result(writer, done)
+            reserved = self._reserve(writer, book, asked, label) if stored is None else 0
+        if stored is not None:
+            return plan.restore(stored)
+        # From here on the share is spent: on disk, whatever happens to this process.
+        try:
+            result = plan.run(data, _system_entropy() if entropy is None else entropy)
+            if result.rehearsal:
+                raise RefusedError(
+                    f'"{label}": the run returned a rehearsal, which is never released. Its result was not stored; the '
+                    f"reservation (entry {reserved}) stays spent, because the run has seen the rows"
+                )
+            content = result.to_bytes()
+        except BaseException as error:
+            # Only the class: a message may carry a value. If even this cannot be written, the run's own error matters
+            # more, and a reservation without an end counts as spent all the same.
+            with suppress(TacitaError), self._store.writing() as writer:
+                writer.append("failed", _now(), {"reserve": reserved}, {"error": type(error).__name__})
+            raise
+        with self._store.writing() as writer:
+            facts = {"reserve": reserved, "sha256": digest(content), "bytes": len(content)}
+            number, _ = writer.append("commit", _now(), facts)
+            writer.keep(number, content)
+        return result
+
+    def _reserve(self, writer: Writer, book: Book, asked: _Asked, label: str) -> int:
+        quote = _quote(book, asked)
+        _refuse_over_cap(book, asked.key, quote, quote.charge)
+        if quote.unfinished:
+            _log.warning("%s: %s", label, views.unfinished_note(quote.unfinished))
+        facts = {
+            "label": label,
+            "identity": asked.key.identity,
+            "lineage": list(asked.key.lineage),
+            "domain": asked.domain,
+            "plan": asked.description,
+            "guarantee": guarantee_to_json(asked.guarantee),
+            "account": neighbours_to_json(quote.neighbours),
+            "charge": loss_to_json(quote.charge),
+            "after_unfinished": list(quote.unfinished),
+        }
+        number, _ = writer.append("reserve", _now(), facts, {"fingerprint": asked.key.content})
+        return number
+
+    def quote(self, plan: Plan, data: Confidential) -> Quote:
+        """What this release would cost now, or which entry already holds it. Changes nothing; never refuses on cost."""
+        return _quote(self._read()[1], _Asked(plan, data))
+
+    def admit(self, plans: Iterable[Plan], data: Confidential) -> list[Quote]:
+        """Refuse several releases together unless all of them fit: none is begun that the others would strand.
+
+        Releases that are stored already cost nothing, and one request named twice is paid for once.
+        """
+        book = self._read()[1]
+        quotes: list[Quote] = []
+        totals: dict[Neighbours, Tally] = {}
+        seen: set[str] = set()
+        for plan in plans:
+            asked = _Asked(plan, data)
+            quote = _quote(book, asked)
+            quotes.append(quote)
+            if quote.stored is None and asked.request not in seen:
+                seen.add(asked.request)
+                totals[quote.neighbours] = totals.get(quote.neighbours, Tally()) + Tally.of(quote.charge)
+                together = totals[quote.neighbours].loss(quote.cap)
+                _refuse_over_cap(book, asked.key, quote, together)
+        return quotes
+
+    # ------------------------------------------------------------ looking
+
+    def remaining(self, neighbours: Neighbours, data: str | Confidential) -> Loss:
+        """What is left for a data set, given by its declared identity or, to follow renamed copies too, itself."""
+        return views.account(self._read()[1], neighbours, _key(data)).left
+
+    def spent(self, neighbours: Neighbours, data: str | Confidential) -> Loss:
+        """What its family has spent: released, failed and never finished alike."""
+        return views.account(self._read()[1], neighbours, _key(data)).spent
+
+    def caps(self) -> dict[Neighbours, Loss]:
+        return {one.neighbours: one.loss for one in self._read()[1].caps.values()}
+
+    def accounts(self) -> list[Account]:
+        """Every budget: one for each cap and each family of data sets."""
+        return views.accounts(self._read()[1])
+
+    def entries(self) -> list[Entry]:
+        """Every line, oldest first."""
+        return views.entries(*self._read())
+
+    def interrupted(self) -> list[Entry]:
+        """Reservations whose run has not ended: it is still under way, or it was killed. They count as spent."""
+        records, book = self._read()
+        unfinished = {number for number, made in book.reservations.items() if made.interrupted}
+        return [entry for entry in views.entries(records, book) if entry.number in unfinished]
+
+    def extract(self, which: str | int | Iterable[int]) -> dict[str, Any]:
+        """The public record of some releases, chosen by label or by number, for a bundle's `ledger.json`."""
+        records, book = self._read()
+        return views.extract(records, book, views.choose(book, which))
+
+    def verify(self, published: Mapping[str, Any] | None = None) -> str:
+        """Check every byte that carries meaning, and return the head of the chain.
+
+        `published` is an extract from an earlier bundle: its lines and head must be in this ledger. That is the only
+        defence against a whole file put back to an older state, which is consistent in itself.
+        """
+        with self._store.reading() as reader:
+            reader.check_layout()
+            records = reader.records()
+            book = Book.replay(records)
+            commits = [record for record in records if record.body["kind"] == "commit"]
+            if reader.result_numbers() != [record.number for record in commits]:
+                raise VerificationError("ledger: stored results and the entries that announce them do not match")
+            for made in book.reservations.values():
+                if made.stored is not None:
+                    _checked_result(reader, made)
+        if not records:
+            raise VerificationError("ledger: it has no entries; its creation was interrupted")
+        if published is not None:
+            _compare(records, published)
+        return records[-1].hash
+
+    def _read(self, *, may_be_new: bool = False) -> tuple[list[Record], Book]:
+        with self._store.reading() as reader:
+            records = reader.records()
+        if not records and not may_be_new:
+            raise UsageError(
+                f"ledger {self._store.path.name}: its creation was interrupted and nothing was spent in it; "
+                "open it again with a cap and neighbours"
+            )
+        return records, Book.replay(records)
+
+
+class _Asked:
+    """One request, checked before the ledger is touched: a bad plan, file or column leaves no trace."""
+
+    def __init__(self, plan: Plan, data: Confidential) -> None:
+        data.check(plan.columns(data.schema))
+        self.guarantee = plan.guarantee
+        if self.guarantee.holds == "never":
+            raise RefusedError(
+                "this plan has no guarantee, so the ledger cannot account for it; use a plan with one, or rehearse "
+                "it on public or mock data"
+            )
+        self.description = plan.describe()
+        self.domain = _domain(data)
+        self.key = DataKey(data.identity, data.fingerprint(), tuple(data.lineage))
+        self.request = request_key(
+            self.description, guarantee_to_json(self.guarantee), self.domain, str(self.key.content)
+        )
+
+
+def _domain(data: Confidential) -> str:
+    """The declared variables without their wording: a corrected label does not make it another request."""
+    variables = data.schema.to_dict()["variables"]
+    wording = ("label", "labels")
+    rules = {name: {key: rule[key] for key in rule if key not in wording} for name, rule in variables.items()}
+    return digest(canonical(rules))
+
+
+def _key(data: str | Confidential) -> DataKey:
+    if isinstance(data, str):
+        return DataKey(data)
+    return DataKey(data.identity, data.fingerprint(), tuple(data.lineage))
+
+
+def _stored(book: Book, asked: _Asked) -> Reservation | None:
+    return next((made for made in book.requests(asked.request) if made.stored is not None), None)
+
+
+def _quote(book: Book, asked: _Asked) -> Quote:
+    cap, charge = book.charge(asked.guarantee)
+    spent = book.spent(cap.neighbours, asked.key)
+    stored = _stored(book, asked)
+    return Quote(
+        neighbours=cap.neighbours,
+        cap=cap.loss,
+        spent=spent.loss(cap.loss),
+        left=spent.left_of(cap.loss),
+        charge=charge,
+        stored=None if stored is None else stored.number,
+        unfinished=tuple(made.number for made in book.requests(asked.request) if made.stored is None),
+    )
+
+
+def _refuse_over_cap(book: Book, key: DataKey, quote: Quote, charge: Loss) -> None:
+    if (Tally.of(quote.spent) + Tally.of(charge)).fits(quote.cap):
+        return
+    sharing = sorted(book.family(key))
+    raise RefusedError(
+        f"the budget does not allow it: for {key.identity} under {quote.neighbours} the cap is {quote.cap}, "
+        f"spent is {quote.spent}, asked is {charge}, left is {quote.left}."
+        + (f" It shares its budget with {', '.join(sharing)} (same rows, identity or lineage)." if sharing else "")
+        + (f" {views.unfinished_note(quote.unfinished)}." if quote.unfinished else "")
+        + " Ask for no more than is left, or have the cap raised with Ledger.raise_cap(new, reason=…)"
+    )
+
+
+def _checked_result(reader: Reader, made: Reservation) -> bytes:
+    content = reader.result(made.finished_in or 0)
+    if digest(content) != made.stored:
+        raise VerificationError(f"ledger entry {made.finished_in}: its stored result was altered")
+    return content
+
+
+def _compare(records: list[Record], published: Mapping[str, Any]) -> None:
+    views.verify_extract(published)
+    hashes = {record.number: record.hash for record in records}
+    lines = [(line["entry"]["number"], line["sha256"]) for line in published["entries"]]
+    lines.append((published["head"]["number"], published["head"]["sha256"]))
+    if published["ledger"] != records[0].body["ledger"]:
+        raise VerificationError("ledger: the published extract comes from another ledger")
+    for number, seal in lines:
+        if hashes.get(number) != seal:
+            raise VerificationError(
+                f"ledger: entry {number} of the published extract is missing or different here; this file was altered "
+                "or put back to an older state"
+            )
+
+
+def _require_text(value: object, name: str, meaning: str) -> None:
+    if not isinstance(value, str) or not value.strip():
+        raise UsageError(f"{name}: must say {meaning}")
+
+
+def _system_entropy() -> Entropy:
+    from tacita.noise.entropy import SystemEntropy
+
+    return SystemEntropy()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,201 @@
+"""What the ledger tells people: entries, accounts, quotes, and the extract that goes into a bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tacita.errors import UsageError, VerificationError
+from tacita.ledger.book import Book, DataKey
+from tacita.ledger.codec import (
+    canonical,
+    digest,
+    loss_from_json,
+    loss_to_json,
+    neighbours_from_json,
+    neighbours_to_json,
+)
+from tacita.ledger.store import Record
+from tacita.privacy import Loss, Neighbours
+
+EXTRACT_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger, in words. `state` is how a reservation ended; empty for other kinds."""
+
+    number: int
+    kind: str
+    time: str
+    label: str
+    identity: str
+    neighbours: Neighbours | None
+    loss: Loss | None
+    state: str
+    hash: str
+
+    def __str__(self) -> str:
+        amount = "" if self.loss is None else f"{self.loss} under {self.neighbours}"
+        return "  ".join(
+            part for part in (f"{self.number:>4}", self.time, self.kind, self.label, amount, self.state) if part
+        )
+
+
+@dataclass(frozen=True)
+class Account:
+    """One relation's budget for one family of data sets."""
+
+    neighbours: Neighbours
+    identities: tuple[str, ...]
+    cap: Loss
+    spent: Loss
+    left: Loss
+
+    def __str__(self) -> str:
+        whose = ", ".join(self.identities) or "no data set yet"
+        return f"{whose}: {self.spent} of {self.cap} spent, {self.left} left, under {self.neighbours}"
+
+
+@dataclass(frozen=True)
+class Quote:
+    """What one release would cost now. Asking changes nothing.
+
+    `stored` is the number of the reservation that already paid for exactly this request, if there is one: asking
+    again returns its result and costs nothing. `unfinished` lists attempts at this request that reserved and never
+    delivered: they stay spent, and asking again is a new charge.
+    """
+
+    neighbours: Neighbours
+    cap: Loss
+    spent: Loss
+    left: Loss
+    charge: Loss
+    stored: int | None
+    unfinished: tuple[int, ...]
+
+    def __str__(self) -> str:
+        if self.stored is not None:
+            return f"already released (entry {self.stored}): the stored result is returned, at no charge"
+        return f"{self.charge} under {self.neighbours}: cap {self.cap}, spent {self.spent}, left {self.left}" + (
+            f". {unfinished_note(self.unfinished)}" if self.unfinished else ""
+        )
+
+
+def unfinished_note(numbers: Iterable[int]) -> str:
+    listed = ", ".join(str(number) for number in numbers)
+    return (
+        f"An earlier attempt at this very release never delivered a result (entries: {listed}); what it reserved "
+        "stays spent, and asking again is a new charge, because noise is never drawn twice for one price"
+    )
+
+
+def entries(records: Iterable[Record], book: Book) -> list[Entry]:
+    return [_entry(record, book) for record in records]
+
+
+def _entry(record: Record, book: Book) -> Entry:
+    body = record.body
+    neighbours: Neighbours | None = None
+    loss: Loss | None = None
+    label = identity = state = ""
+    if body["kind"] == "cap":
+        neighbours, loss, label = neighbours_from_json(body["neighbours"]), loss_from_json(body["cap"]), body["reason"]
+    elif body["kind"] != "open":
+        paid = book.reservations[body.get("reserve", record.number)]
+        label, identity = paid.label, paid.data.identity
+        if body["kind"] == "reserve":
+            neighbours, loss, state = paid.account, paid.charge, paid.state
+    return Entry(record.number, body["kind"], body["time"], label, identity, neighbours, loss, state, record.hash)
+
+
+def account(book: Book, neighbours: Neighbours, data: DataKey | None) -> Account:
+    cap = book.cap(neighbours).loss
+    if data is None:
+        return Account(neighbours, (), cap, Loss.zero(), cap)
+    spent = book.spent(neighbours, data)
+    identities = (data.identity, *sorted(book.family(data)))
+    return Account(neighbours, identities, cap, spent.loss(cap), spent.left_of(cap))
+
+
+def accounts(book: Book) -> list[Account]:
+    """Every cap for every family that has spent anything; a cap nobody has used yet stands alone."""
+    families: list[DataKey | None] = [DataKey(identity) for identity in book.families()]
+    return [account(book, neighbours, family) for neighbours in book.caps for family in families or [None]]
+
+
+def extract(records: list[Record], book: Book, chosen: set[int]) -> dict[str, Any]:
+    """The public part of some releases: their lines, the caps they fall under and the head of the chain.
+
+    Only public texts: fingerprints of confidential rows stay in the ledger, behind a salted hash.
+    """
+    relations = {book.reservations[number].account for number in chosen}
+    lines = [
+        record
+        for record in records
+        if record.body["kind"] == "open"
+        or (record.body["kind"] == "cap" and neighbours_from_json(record.body["neighbours"]) in relations)
+        or record.body.get("reserve", record.number) in chosen
+    ]
+    budgets = dict.fromkeys(
+        account(book, book.reservations[number].account, DataKey(book.reservations[number].data.identity))
+        for number in sorted(chosen)
+    )
+    return {
+        "format": EXTRACT_FORMAT,
+        "ledger": records[0].body["ledger"],
+        "head": {"number": records[-1].number, "sha256": records[-1].hash},
+        "entries": [{"sha256": line.hash, "entry": dict(line.body)} for line in lines],
+        "accounts": [
+            {
+                "neighbours": neighbours_to_json(one.neighbours),
+                "identities": list(one.identities),
+                "cap": loss_to_json(one.cap),
+                "spent": loss_to_json(one.spent),
+                "left": loss_to_json(one.left),
+            }
+            for one in budgets
+        ],
+    }
+
+
+def verify_extract(extract: Mapping[str, Any]) -> None:
+    """Check an extract without the ledger: every line has the hash it says, and neighbouring lines link up.
+
+    The SHA-256 is over the entry's canonical JSON: sorted keys, no spaces, UTF-8.
+    """
+    try:
+        if extract["format"] != EXTRACT_FORMAT:
+            raise VerificationError("ledger extract: written in a form this version does not know")
+        head = extract["head"]
+        hashes = {0: "0" * 64}
+        for line in extract["entries"]:
+            body, number = line["entry"], line["entry"]["number"]
+            if digest(canonical(body)) != line["sha256"] or number in hashes or number > head["number"]:
+                raise VerificationError(f"ledger extract: entry {number} is not what was sealed")
+            if hashes.get(number - 1, body["previous"]) != body["previous"]:
+                raise VerificationError(f"ledger extract: entry {number} does not follow the entry before it")
+            hashes[number] = line["sha256"]
+        if hashes.get(head["number"], head["sha256"]) != head["sha256"]:
+            raise VerificationError("ledger extract: the head of the chain is not its last entry")
+    except (LookupError, TypeError, AttributeError, UsageError):
+        raise VerificationError("ledger extract: incomplete or malformed") from None
+
+
+def choose(book: Book, which: str | int | Iterable[int]) -> set[int]:
+    """Reservations by label, by number or by several numbers."""
+    if isinstance(which, str):
+        chosen = {number for number, made in book.reservations.items() if made.label == which}
+        if not chosen:
+            raise UsageError(
+                f'no entry has the label "{which}"; a request that was already released keeps its first label: ask '
+                "Ledger.quote(plan, data).stored for its number"
+            )
+        return chosen
+    chosen = {which} if isinstance(which, int) else set(which)
+    if unknown := sorted(chosen - set(book.reservations)):
+        raise UsageError(f"entry {unknown[0]} is not a reservation in this ledger; see Ledger.entries()")
+    if not chosen:
+        raise UsageError("name at least one reservation, by its label or its number")
+    return chosen

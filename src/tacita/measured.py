@@ -1,0 +1,108 @@
+"""A noisy answer with the public law of its error: all that ever leaves a mechanism.
+
+`Measured` is the one bridge between measuring and publishing. It holds no true value and knows whether it was
+drawn in a rehearsal.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tacita.errors import VerificationError
+from tacita.noise.error import ErrorLaw
+
+_META = b"tacita"
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Noisy counts: one row per workplace cell, one column per worker cell.
+
+    `keys` are level codes (positions in the declared list) of the workplace attributes; `worker` names the
+    worker attributes whose full cross of levels gives the columns. `largest` is the paid-for noisy size of the
+    largest establishment, where there is one.
+    """
+
+    keys: dict[str, NDArray[np.int32]]
+    worker: tuple[str, ...]
+    values: NDArray[np.int64]
+    error: ErrorLaw
+    plan: dict[str, Any]
+    guarantee: str
+    rehearsal: bool
+    largest: NDArray[np.int64] | None = None
+
+    @property
+    def measurements(self) -> pa.Table:
+        """The noisy values as they were drawn, with the law of the noise: the file for modellers."""
+        columns = {name: pa.array(code) for name, code in self.keys.items()}
+        d = self.values.shape[1]
+        for j in range(d):
+            columns[self._column("noisy", j)] = pa.array(self.values[:, j])
+        if self.largest is not None:
+            for j in range(self.largest.shape[1]):
+                columns["noisy_largest" if self.largest.shape[1] == 1 else f"noisy_largest_{j}"] = pa.array(
+                    self.largest[:, j]
+                )
+        meta = {"noise": self.error.describe(), "guarantee": self.guarantee, "worker_attributes": list(self.worker)}
+        return pa.table(columns).replace_schema_metadata({b"noise": json.dumps(meta, sort_keys=True).encode()})
+
+    def _column(self, stem: str, j: int) -> str:
+        return stem if self.values.shape[1] == 1 else f"{stem}_{j}"
+
+    def intervals(self, confidence: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lower and upper ends that hold the true count with at least the stated confidence."""
+        largest = None if self.largest is None else self.largest.astype(np.float64)
+        return self.error.interval(self.values.astype(np.float64), confidence, largest)
+
+    def to_bytes(self) -> bytes:
+        """Arrow IPC with the plan in its metadata: an open format, never a pickle."""
+        meta = {
+            "keys": list(self.keys),
+            "worker": list(self.worker),
+            "cells": self.values.shape[1],
+            "largest": 0 if self.largest is None else self.largest.shape[1],
+            "plan": self.plan,
+            "guarantee": self.guarantee,
+            "rehearsal": self.rehearsal,
+        }
+        arrays = {f"key:{name}": pa.array(code) for name, code in self.keys.items()}
+        arrays |= {f"value:{j}": pa.array(self.values[:, j]) for j in range(self.values.shape[1])}
+        if self.largest is not None:
+            arrays |= {f"largest:{j}": pa.array(self.largest[:, j]) for j in range(self.largest.shape[1])}
+        table = pa.table(arrays).replace_schema_metadata({_META: json.dumps(meta, sort_keys=True).encode()})
+        sink = io.BytesIO()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return sink.getvalue()
+
+    @classmethod
+    def from_bytes(cls, stored: bytes, error: ErrorLaw) -> Measured:
+        table = pa.ipc.open_stream(io.BytesIO(stored)).read_all()
+        raw = (table.schema.metadata or {}).get(_META)
+        if raw is None:
+            raise VerificationError("a stored result is not one that Tacita wrote; restore the ledger from its backup")
+        meta = json.loads(raw)
+
+        def matrix(stem: str, width: int) -> NDArray[np.int64]:
+            if not table.num_rows:
+                return np.zeros((0, width), dtype=np.int64)
+            return np.column_stack([table[f"{stem}:{j}"].to_numpy() for j in range(width)])
+
+        return cls(
+            keys={name: table[f"key:{name}"].to_numpy() for name in meta["keys"]},
+            worker=tuple(meta["worker"]),
+            values=matrix("value", meta["cells"]),
+            error=error,
+            plan=meta["plan"],
+            guarantee=meta["guarantee"],
+            rehearsal=meta["rehearsal"],
+            largest=matrix("largest", meta["largest"]) if meta["largest"] else None,
+        )

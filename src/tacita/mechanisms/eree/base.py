@@ -1,0 +1,259 @@
+"""What all employer-employee plans share: their parameters, what they read, and how a table is measured.
+
+A plan answers one marginal: counts of workers by workplace attributes (`by`), optionally crossed with worker
+attributes (`worker`) or restricted to some workers (`where`). Cells that hold different establishments compose
+in parallel. Cells that split one establishment's workers do not, under either definition, so their budgets add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.confidential import Confidential
+from tacita.errors import UsageError
+from tacita.measured import Measured
+from tacita.noise.entropy import Entropy
+from tacita.noise.error import ErrorLaw
+from tacita.plan import Forecast, Rehearsable
+from tacita.privacy import Guarantee, Loss, Neighbours, Number, StrongAlpha, WeakAlpha, exact, text
+from tacita.schema import Schema
+from tacita.workforce import Workforce, workforce
+
+Definition = Literal["strong", "weak"]
+Calibration = Literal["proved", "paper"]
+Where = Mapping[str, Sequence[str]]
+
+PUBLIC_FRAME = "the list of establishments and their workplace attributes is public"
+ONE_JOB = "each worker holds one job in the file"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountPlan(Rehearsable):
+    """The query side of a plan: which marginal, over which workers."""
+
+    by: tuple[str, ...] = ()
+    worker: tuple[str, ...] = ()
+    where: tuple[tuple[str, tuple[str, ...]], ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        where = self.where.items() if isinstance(self.where, Mapping) else self.where
+        object.__setattr__(self, "by", _names(self.by))
+        object.__setattr__(self, "worker", _names(self.worker))
+        object.__setattr__(self, "where", tuple((name, _names(levels)) for name, levels in where))
+        twice = [name for name in self.worker if name in dict(self.where)]
+        if twice:
+            raise UsageError(f"where: {twice[0]} is already crossed in by worker; name it in one of the two")
+
+    # what a concrete mechanism says of itself
+
+    @property
+    def guarantee(self) -> Guarantee:
+        raise NotImplementedError
+
+    @property
+    def proof(self) -> str:
+        raise NotImplementedError
+
+    def measure(self, exact_counts: Workforce, entropy: Entropy) -> NDArray[np.int64]:
+        """Noisy counts, one row per workplace cell and one column per worker cell."""
+        raise NotImplementedError
+
+    def error_law(self, cells: int) -> ErrorLaw:
+        """The public law of the error when the workers of a workplace cell are split into `cells` parts."""
+        raise NotImplementedError
+
+    def measure_largest(self, exact_counts: Workforce, entropy: Entropy) -> NDArray[np.int64] | None:
+        """A paid-for noisy size of the largest establishment per cell; None when margins are free."""
+        return None
+
+    @property
+    def drops_above(self) -> int | None:
+        return None
+
+    def accuracy(self, cells: int) -> tuple[tuple[str, ...], dict[str, float]]:
+        """Plain sentences and figures about the expected error."""
+        raise NotImplementedError
+
+    # what they all do alike
+
+    def describe(self) -> dict[str, Any]:
+        """Every parameter as a plain value: the identity of the plan."""
+        found: dict[str, Any] = {"mechanism": type(self).__name__}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if isinstance(value, Fraction):
+                value = text(value)
+            elif one.name == "where":
+                value = {name: list(levels) for name, levels in value}
+            elif isinstance(value, tuple):
+                value = list(value)
+            found[one.name] = value
+        return found
+
+    def cells(self, schema: Schema) -> int:
+        return schema.domain_size(self.worker) if self.worker else 1
+
+    def columns(self, schema: Schema) -> tuple[str, ...]:
+        for name in self.by:
+            if schema[name].role not in ("workplace", "public"):
+                raise UsageError(
+                    f"by: {name} has role {schema[name].role} in the schema; a table's rows are workplace attributes. "
+                    "Worker attributes go in worker = [...]"
+                )
+            schema.categorical(name)
+        for name in (*self.worker, *dict(self.where)):
+            if schema[name].role != "worker":
+                raise UsageError(f"worker: {name} has role {schema[name].role} in the schema, not worker")
+            schema.categorical(name)
+        for name, levels in self.where:
+            unknown = [level for level in levels if level not in schema.levels(name)]
+            if unknown or not levels:
+                raise UsageError(
+                    f"where: {name} must list declared levels; {f'{unknown[0]!r} is not one' if unknown else 'it is empty'}"
+                )
+        ids = [found for entity in ("workplace", "worker") if (found := schema.id_of(entity)) is not None]
+        return tuple(dict.fromkeys((*ids, *schema.by_role("size"), *self.by, *self.worker, *dict(self.where))))
+
+    def forecast(self, schema: Schema) -> Forecast:
+        self.columns(schema)
+        cells = self.cells(schema)
+        sentences, figures = self.accuracy(cells)
+        product = " × ".join((*self.by, *self.worker)) or "all jobs"
+        only = "".join(f", only {name} in {', '.join(levels)}" for name, levels in self.where)
+        rows = schema.domain_size(self.by) if self.by else 1
+        return Forecast(f"Jobs by {product}{only}", rows * cells, sentences, figures)
+
+    def run(self, data: Confidential, entropy: Entropy) -> Measured:
+        self.columns(data.schema)
+        counted = workforce(
+            data, self.by, worker=self.worker, where=dict(self.where) or None, drop_above=self.drops_above
+        )
+        values = self.measure(counted, entropy)
+        return Measured(
+            keys=counted.keys,
+            worker=self.worker,
+            values=values,
+            error=self.error_law(values.shape[1]),
+            plan=self.describe(),
+            guarantee=str(self.guarantee),
+            rehearsal=entropy.rehearsal,
+            largest=self.measure_largest(counted, entropy),
+        )
+
+    def restore(self, stored: bytes) -> Measured:
+        draft = Measured.from_bytes(stored, error=None)  # type: ignore[arg-type]
+        return Measured.from_bytes(stored, error=self.error_law(draft.values.shape[1]))
+
+
+@dataclass(frozen=True)
+class AlphaPlan(CountPlan):
+    """A plan under (α, ε) employer-employee privacy."""
+
+    alpha: Fraction
+    epsilon: Fraction
+    definition: Definition = field(default="strong", kw_only=True)
+    calibration: Calibration = field(default="proved", kw_only=True)
+    margin_share: Fraction = field(default=Fraction(0), kw_only=True)
+    delta: Fraction = field(default=Fraction(0), kw_only=True)
+
+    def __init__(
+        self,
+        alpha: Number,
+        epsilon: Number,
+        *,
+        by: Sequence[str] = (),
+        worker: Sequence[str] = (),
+        where: Where | Sequence[tuple[str, Sequence[str]]] = (),
+        definition: Definition = "strong",
+        calibration: Calibration = "proved",
+        margin_share: Number = 0,
+        delta: Number | None = None,
+    ) -> None:
+        given = {
+            "by": by,
+            "worker": worker,
+            "where": where,
+            "alpha": StrongAlpha(alpha).alpha,
+            "epsilon": positive(epsilon, "epsilon"),
+            "definition": definition,
+            "calibration": calibration,
+            "margin_share": exact(margin_share, "margin_share"),
+            "delta": self._read_delta(delta),
+        }
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+        self.__post_init__()
+        if definition not in ("strong", "weak"):
+            raise UsageError('definition: must be "strong" or "weak"')
+        if calibration not in ("proved", "paper"):
+            raise UsageError('calibration: must be "proved" or "paper"')
+        if not 0 <= self.margin_share < 1:
+            raise UsageError('margin_share: must be at least 0 and below 1, such as "1/10"')
+        self._check_combination()
+
+    def _check_combination(self) -> None:
+        if self.calibration == "paper" and self.definition == "strong" and (self.worker or self.where):
+            raise UsageError(
+                "calibration: the paper has no proved mechanism for worker attributes under the strong definition "
+                '(its theorem 7.5 does not hold); use definition = "weak", or calibration = "proved"'
+            )
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return StrongAlpha(self.alpha) if self.definition == "strong" else WeakAlpha(self.alpha)
+
+    @staticmethod
+    def _read_delta(delta: Number | None) -> Fraction:
+        if delta is not None and exact(delta, "delta") != 0:
+            raise UsageError(
+                "delta: this mechanism never fails, so it has no delta; leave it out (SmoothLaplace has one)"
+            )
+        return Fraction(0)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.neighbours, Loss(self.epsilon, delta=self.delta), assumes=(PUBLIC_FRAME, ONE_JOB))
+
+    def epsilon_per_cell(self, cells: int) -> Fraction:
+        """Worker cells share the budget; what pays for margins of error is set aside first."""
+        return self.epsilon * (1 - self.margin_share) / cells
+
+    def smallest_hidden(self, counted: Workforce) -> NDArray[np.int64]:
+        """The size of the establishment that sets the noise of each value."""
+        if self.definition == "weak":
+            return counted.largest
+        if self.worker or self.where:
+            # An attacker may know all but the new workers' kind, so any one cell may grow by α of the whole.
+            return np.broadcast_to(counted.largest_total[:, None], counted.counts.shape)
+        return counted.largest
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the mechanism exists at these parameters (one worker cell)."""
+        try:
+            self.error_law(1)
+        except UsageError:
+            return False
+        return True
+
+
+def positive(value: Number, name: str) -> Fraction:
+    number = exact(value, name)
+    if number <= 0:
+        raise UsageError(f'{name}: must be above 0, such as "1" or "0.5"')
+    return number
+
+
+def _names(given: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise UsageError(f'give a list of names, such as ["{given}"], not a single string')
+    names = tuple(given)
+    if len(set(names)) != len(names):
+        raise UsageError("a name is listed twice; each attribute is crossed in once")
+    return names

@@ -1,0 +1,149 @@
+"""Ordinary differential privacy for establishments and for workers, the two ends that ER-EE privacy lies between.
+
+Both add exact discrete Laplace noise of one public scale. Proofs: `truncated_laplace.md`, `edge_laplace.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.errors import UsageError
+from tacita.mechanisms.eree.base import ONE_JOB, PUBLIC_FRAME, CountPlan, Where, positive
+from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
+from tacita.noise.entropy import Entropy
+from tacita.noise.error import FixedError
+from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, text
+from tacita.workforce import Workforce
+
+
+@dataclass(frozen=True, init=False)
+class _FixedNoise(CountPlan):
+    epsilon: Fraction
+
+    @property
+    def law(self) -> DiscreteLaplace:
+        return DiscreteLaplace(self.scale())
+
+    def scale(self, S: Fraction | int = 1) -> Fraction:
+        raise NotImplementedError
+
+    def expected_error(self, S: float = 1) -> float:
+        """Mean absolute noise of a cell; it does not depend on the establishments in it."""
+        return self.law.mean_abs()
+
+    @property
+    def feasible(self) -> bool:
+        return True
+
+    def error_law(self, cells: int) -> FixedError:
+        return FixedError(self.law)
+
+    def measure(self, exact_counts: Workforce, entropy: Entropy) -> NDArray[np.int64]:
+        label = "jobs by " + " × ".join((*self.by, *self.worker))
+        flat = add_discrete_laplace(exact_counts.counts.ravel(), self.scale(), entropy, label)
+        return flat.reshape(exact_counts.counts.shape)
+
+    def accuracy(self, cells: int) -> tuple[tuple[str, ...], dict[str, float]]:
+        law = self.law
+        return (
+            f"typical noise {law.mean_abs():.3g} jobs in every cell, large or small",
+            f"nine in ten errors are at most {law.margin(0.9)} jobs",
+        ), {"typical_error": law.mean_abs(), "margin_90": float(law.margin(0.9))}
+
+
+@dataclass(frozen=True, init=False)
+class EdgeLaplace(_FixedNoise):
+    """Worker-level privacy: one worker more or less. It does not protect establishments.
+
+    >>> EdgeLaplace("1", by=["place"]).guarantee.neighbours
+    AddRemoveOne(unit='worker')
+    """
+
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        by: Sequence[str] = (),
+        worker: Sequence[str] = (),
+        where: Where | Sequence[tuple[str, Sequence[str]]] = (),
+    ) -> None:
+        for name, value in (
+            ("epsilon", positive(epsilon, "epsilon")),
+            ("by", by),
+            ("worker", worker),
+            ("where", where),
+        ):
+            object.__setattr__(self, name, value)
+        self.__post_init__()
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(AddRemoveOne("worker"), Loss(self.epsilon), assumes=(PUBLIC_FRAME, ONE_JOB))
+
+    @property
+    def proof(self) -> str:
+        return "mechanisms/eree/edge_laplace.md"
+
+    def scale(self, S: Fraction | int = 1) -> Fraction:
+        return 1 / self.epsilon
+
+
+@dataclass(frozen=True, init=False)
+class TruncatedLaplace(_FixedNoise):
+    """Establishment-level privacy by projection: establishments with more than θ workers are left out.
+
+    >>> TruncatedLaplace(100, "1", by=["place"]).scale()
+    Fraction(100, 1)
+    """
+
+    theta: int = field(default=1)
+
+    def __init__(
+        self,
+        theta: int,
+        epsilon: Number,
+        *,
+        by: Sequence[str] = (),
+        worker: Sequence[str] = (),
+        where: Where | Sequence[tuple[str, Sequence[str]]] = (),
+    ) -> None:
+        if isinstance(theta, bool) or not isinstance(theta, int) or theta < 1:
+            raise UsageError("theta: must be a whole number of workers of at least 1, such as 100")
+        given = (
+            ("theta", theta),
+            ("epsilon", positive(epsilon, "epsilon")),
+            ("by", by),
+            ("worker", worker),
+            ("where", where),
+        )
+        for name, value in given:
+            object.__setattr__(self, name, value)
+        self.__post_init__()
+
+    @property
+    def guarantee(self) -> Guarantee:
+        workforce_only = "one establishment added or removed means its whole workforce; " + PUBLIC_FRAME
+        return Guarantee(AddRemoveOne("establishment"), Loss(self.epsilon), assumes=(workforce_only, ONE_JOB))
+
+    @property
+    def proof(self) -> str:
+        return "mechanisms/eree/truncated_laplace.md"
+
+    @property
+    def drops_above(self) -> int | None:
+        return self.theta
+
+    def scale(self, S: Fraction | int = 1) -> Fraction:
+        return self.theta / self.epsilon
+
+    def accuracy(self, cells: int) -> tuple[tuple[str, ...], dict[str, float]]:
+        sentences, figures = super().accuracy(cells)
+        missing = (
+            f"on top of that, establishments with more than {text(Fraction(self.theta))} workers are missing entirely"
+        )
+        return (*sentences, missing), figures

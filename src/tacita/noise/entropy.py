@@ -1,0 +1,129 @@
+"""Where randomness comes from: an argument of every run, never a global.
+
+A release draws from `SystemEntropy`. A seed makes a rehearsal, and says so. Every draw is announced first,
+which is where `tacita.noise.replay` listens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.errors import UsageError
+
+Words = NDArray[np.uint64]
+
+# One system call reads at most this much, so that a large request needs no second copy of everything.
+_BLOCK_BYTES = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """One request for noise, as it is announced before the first bit is drawn.
+
+    `label` says which statistic, `law` is a canonical text of the law and its public parameters. `true` holds
+    the exact values about to be noised and `scale` the scale or sensitivity per value: both may be
+    confidential, so the text form shows neither.
+
+    >>> Request("jobs by place", "discrete-laplace scale=2", np.array([3, 4]), np.array([1, 1]))
+    Request('jobs by place', 'discrete-laplace scale=2', shape=(2,))
+    """
+
+    label: str
+    law: str
+    true: NDArray[Any]
+    scale: NDArray[Any]
+
+    def __repr__(self) -> str:
+        return f"Request({self.label!r}, {self.law!r}, shape={np.shape(self.true)})"
+
+
+@runtime_checkable
+class Entropy(Protocol):
+    """A source of random 64-bit words."""
+
+    @property
+    def rehearsal(self) -> bool:
+        """True when the draws could be made again, so that nothing drawn may be released."""
+        ...
+
+    def words(self, count: int) -> Words:
+        """`count` fresh words, uniform and independent of all others."""
+        ...
+
+    def announce(self, request: Request) -> None:
+        """Called before every draw with what is about to be noised."""
+        ...
+
+
+class SystemEntropy:
+    """The operating system's generator: the only source a release may use.
+
+    It keeps no state at all, not even a buffer. A forked child or a second thread therefore cannot see a word
+    that its parent or sibling has used.
+
+    >>> SystemEntropy().words(3).shape, SystemEntropy().rehearsal
+    ((3,), False)
+    """
+
+    __slots__ = ()
+
+    @property
+    def rehearsal(self) -> bool:
+        return False
+
+    def words(self, count: int) -> Words:
+        result = np.empty(count, dtype=np.uint64)
+        raw = result.view(np.uint8)
+        for start in range(0, raw.size, _BLOCK_BYTES):
+            part = raw[start : start + _BLOCK_BYTES]
+            part[:] = np.frombuffer(os.urandom(part.size), dtype=np.uint8)
+        return result
+
+    def announce(self, request: Request) -> None:
+        """Nothing listens in a release."""
+
+    def __reduce__(self) -> NoReturn:
+        raise UsageError("system entropy does not pickle; create SystemEntropy() in the process that draws")
+
+
+class SeededEntropy:
+    """A reproducible source for rehearsals and studies on public data. Never for a release.
+
+    >>> bool((SeededEntropy(7).words(4) == SeededEntropy(7).words(4)).all())
+    True
+    >>> a, b = SeededEntropy(7).child("east"), SeededEntropy(7).child("west")
+    >>> bool((a.words(4) == b.words(4)).any())
+    False
+    """
+
+    def __init__(self, seed: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+            raise UsageError("seed: must be a whole number, such as 20260101")
+        self._start((str(int(seed)),))
+
+    def _start(self, path: tuple[str, ...]) -> None:
+        self._path = path
+        digest = hashlib.sha256("".join(f"{len(part)}:{part}" for part in path).encode()).digest()
+        self._stream = np.random.Philox(key=np.frombuffer(digest[:16], dtype=np.uint64))
+
+    @property
+    def rehearsal(self) -> bool:
+        return True
+
+    def words(self, count: int) -> Words:
+        return np.asarray(self._stream.random_raw(count), dtype=np.uint64)
+
+    def announce(self, request: Request) -> None:
+        """Nothing listens unless a `Recording` wraps this source."""
+
+    def child(self, label: str) -> SeededEntropy:
+        """An independent stream that depends on the seed and the labels alone, not on what was drawn before."""
+        source = SeededEntropy.__new__(SeededEntropy)
+        source._start((*self._path, label))
+        return source

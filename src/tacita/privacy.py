@@ -1,0 +1,364 @@
+"""What is protected, how much is lost, how firmly that holds, and on what assumptions.
+
+No data and no arrays in here: a guarantee is known before any file is opened. All
+losses are exact rationals, so ten releases at 0.1 fill a budget of 1 exactly.
+
+>>> cap = Loss("1")
+>>> sum((Loss("0.1") for _ in range(10)), Loss.zero()) == cap
+True
+>>> Guarantee(StrongAlpha("0.1"), Loss("1")) + Guarantee(WeakAlpha("0.1"), Loss("1"))
+Traceback (most recent call last):
+...
+tacita.errors.RefusedError: these two guarantees protect different things and cannot be added: \
+strong α = 0.1 neighbours; weak α = 0.1 neighbours. ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from tacita.errors import RefusedError, UsageError
+
+Number = str | int | Fraction
+Holds = Literal["always", "asymptotically", "never"]
+_FIRMNESS: tuple[Holds, ...] = ("always", "asymptotically", "never")
+
+
+def exact(value: Number, name: str = "value") -> Fraction:
+    """Read a privacy parameter without rounding it.
+
+    >>> exact("0.1")
+    Fraction(1, 10)
+    >>> exact(0.1, "epsilon")
+    Traceback (most recent call last):
+    ...
+    tacita.errors.UsageError: epsilon: give it as a string or a Fraction, such as "0.1" or "1/3"; \
+a float is not the number it prints
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int | Fraction):
+        raise UsageError(
+            f'{name}: give it as a string or a Fraction, such as "0.1" or "1/3"; '
+            "a float is not the number it prints"
+        )
+    try:
+        return Fraction(value)
+    except (ValueError, ZeroDivisionError):
+        raise UsageError(f'{name}: not a number; write it as "0.1", "1/3" or "2"') from None
+
+
+def text(value: Fraction) -> str:
+    """The shortest exact way to write a rational: a decimal where there is one.
+
+    >>> text(Fraction(1, 10)), text(Fraction(1, 3)), text(Fraction(2))
+    ('0.1', '1/3', '2')
+    """
+    rest = value.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest != 1:
+        return str(value)
+    digits = 0
+    while value * 10**digits != int(value * 10**digits):
+        digits += 1
+    if digits == 0:
+        return str(value.numerator)
+    whole = f"{abs(int(value * 10**digits)):0{digits + 1}d}"
+    return f"{'-' if value < 0 else ''}{whole[:-digits]}.{whole[-digits:]}"
+
+
+# ---------------------------------------------------------------- neighbours
+
+
+@dataclass(frozen=True)
+class AddRemoveOne:
+    """Two files are neighbours when one unit, with everything it reports, is in only one of them.
+
+    >>> print(AddRemoveOne("worker"))
+    one worker added or removed
+    """
+
+    unit: str
+
+    def __str__(self) -> str:
+        return f"one {self.unit} added or removed"
+
+    @property
+    def meaning(self) -> str:
+        return f"whether any one {self.unit} is in the file at all, and everything it reported"
+
+
+@dataclass(frozen=True)
+class ReplaceOne:
+    """Two files of the same public size are neighbours when one unit's record differs."""
+
+    unit: str
+
+    def __str__(self) -> str:
+        return f"one {self.unit}'s record replaced"
+
+    @property
+    def meaning(self) -> str:
+        return f"what any one {self.unit} reported; the number of units is public"
+
+
+@dataclass(frozen=True)
+class _Alpha:
+    alpha: Fraction
+
+    def __init__(self, alpha: Number) -> None:
+        value = exact(alpha, "alpha")
+        if value <= 0:
+            raise UsageError(
+                'alpha: must be above 0; it is the relative change in an establishment\'s size that is hidden, '
+                'such as "0.1" for 10 percent'
+            )
+        object.__setattr__(self, "alpha", value)
+
+
+@dataclass(frozen=True, init=False)
+class StrongAlpha(_Alpha):
+    """haney2017, definition 7.1: one establishment gains up to max(α·size, 1) workers of any kind.
+
+    The list of establishments and their workplace attributes is public and equal in both files.
+
+    >>> print(StrongAlpha("0.1"))
+    strong α = 0.1 neighbours
+    """
+
+    def __str__(self) -> str:
+        return f"strong α = {text(self.alpha)} neighbours"
+
+    @property
+    def meaning(self) -> str:
+        return (
+            "whether any one worker holds a job, and the size of any one establishment to within a factor "
+            f"{text(1 + self.alpha)}, against an attacker who may know everything else"
+        )
+
+
+@dataclass(frozen=True, init=False)
+class WeakAlpha(_Alpha):
+    """haney2017, definition 7.3: every class of an establishment's workers grows by at most max(α·class, 1).
+
+    "Class" means a class defined by the declared worker attributes. (Read literally, with classes that may
+    single out persons by name, the printed definition shrinks to one added worker.) Weak neighbours are
+    strong neighbours, so a strong guarantee is also a weak one.
+    """
+
+    def __str__(self) -> str:
+        return f"weak α = {text(self.alpha)} neighbours"
+
+    @property
+    def meaning(self) -> str:
+        return (
+            "whether any one worker holds a job, and the number of workers of any kind at any one establishment "
+            f"to within a factor {text(1 + self.alpha)}, against an attacker with no knowledge of who works there"
+        )
+
+
+Neighbours = AddRemoveOne | ReplaceOne | StrongAlpha | WeakAlpha
+
+
+# ---------------------------------------------------------------- loss
+
+
+@dataclass(frozen=True, init=False)
+class Loss:
+    """How much a release may shift an attacker's odds: (ε, δ), or ρ of zero-concentrated privacy.
+
+    >>> Loss("0.5") + Loss("0.5")
+    Loss(epsilon='1')
+    >>> Loss("1", delta="1e-9") <= Loss("1")
+    False
+    >>> Loss(rho="0.1")
+    Loss(rho='0.1')
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    rho: Fraction | None
+
+    def __init__(self, epsilon: Number = 0, *, delta: Number = 0, rho: Number | None = None) -> None:
+        eps, dlt = exact(epsilon, "epsilon"), exact(delta, "delta")
+        concentrated = None if rho is None else exact(rho, "rho")
+        if eps < 0 or not 0 <= dlt < 1 or (concentrated is not None and concentrated < 0):
+            raise UsageError("a loss needs epsilon ≥ 0, 0 ≤ delta < 1 and rho ≥ 0")
+        if concentrated is not None and (eps or dlt):
+            raise UsageError("a loss is either (epsilon, delta) or rho, not both")
+        object.__setattr__(self, "epsilon", eps)
+        object.__setattr__(self, "delta", dlt)
+        object.__setattr__(self, "rho", concentrated)
+
+    @classmethod
+    def zero(cls) -> Loss:
+        return cls(0)
+
+    @property
+    def is_zero(self) -> bool:
+        return not (self.epsilon or self.delta or self.rho)
+
+    def __add__(self, other: Loss) -> Loss:
+        if self.is_zero or other.is_zero:
+            return other if self.is_zero else self
+        if (self.rho is None) != (other.rho is None):
+            raise RefusedError(
+                "a loss in rho and a loss in (epsilon, delta) do not add; turn the pure one into rho first "
+                "with Loss.as_zcdp(), or account for both with dp-accounting"
+            )
+        if self.rho is not None and other.rho is not None:
+            return Loss(rho=self.rho + other.rho)
+        return Loss(self.epsilon + other.epsilon, delta=self.delta + other.delta)
+
+    def __mul__(self, times: int | Fraction) -> Loss:
+        if times < 0:
+            raise UsageError("a loss can only be multiplied by a number that is not negative")
+        if self.rho is not None:
+            return Loss(rho=self.rho * times)
+        return Loss(self.epsilon * times, delta=self.delta * times)
+
+    def __le__(self, other: Loss) -> bool:
+        if self.is_zero:
+            return True
+        if (self.rho is None) != (other.rho is None):
+            return False
+        if self.rho is not None and other.rho is not None:
+            return self.rho <= other.rho
+        return self.epsilon <= other.epsilon and self.delta <= other.delta
+
+    def minus(self, other: Loss) -> Loss:
+        """What is left of this loss after `other`; refuses to go below zero."""
+        if not other <= self:
+            raise RefusedError(f"cannot take {other} out of {self}")
+        if other.is_zero:
+            return self
+        if self.rho is not None and other.rho is not None:
+            return Loss(rho=self.rho - other.rho)
+        return Loss(self.epsilon - other.epsilon, delta=self.delta - other.delta)
+
+    def as_zcdp(self) -> Loss:
+        """A pure ε guarantee is ε²/2 zero-concentrated (Bun and Steinke 2016, proposition 1.4)."""
+        if self.rho is not None:
+            return self
+        if self.delta:
+            raise RefusedError("a loss with delta > 0 has no exact rho")
+        return Loss(rho=self.epsilon**2 / 2)
+
+    def __str__(self) -> str:
+        if self.rho is not None:
+            return f"ρ = {text(self.rho)}"
+        return f"ε = {text(self.epsilon)}" + (f", δ = {float(self.delta):.3g}" if self.delta else "")
+
+    def __repr__(self) -> str:
+        if self.rho is not None:
+            return f"Loss(rho={text(self.rho)!r})"
+        return f"Loss(epsilon={text(self.epsilon)!r}" + (f", delta={text(self.delta)!r})" if self.delta else ")")
+
+
+# ---------------------------------------------------------------- guarantee
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The whole promise: neighbours, loss, how firmly it holds and what it assumes.
+
+    >>> g = Guarantee(StrongAlpha("0.1"), Loss("1"), assumes=("workplace attributes are public",))
+    >>> (g + g).loss
+    Loss(epsilon='2')
+    """
+
+    neighbours: Neighbours
+    loss: Loss
+    holds: Holds = "always"
+    assumes: tuple[str, ...] = ()
+
+    def __add__(self, other: Guarantee) -> Guarantee:
+        if self.neighbours != other.neighbours:
+            raise RefusedError(
+                "these two guarantees protect different things and cannot be added: "
+                f"{self.neighbours}; {other.neighbours}. Use one neighbour relation for the whole release, or "
+                "restate the stronger one with Guarantee.under(...)"
+            )
+        return Guarantee(
+            self.neighbours,
+            self.loss + other.loss,
+            max(self.holds, other.holds, key=_FIRMNESS.index),
+            tuple(dict.fromkeys(self.assumes + other.assumes)),
+        )
+
+    def under(self, neighbours: Neighbours) -> Guarantee:
+        """The same promise restated under a relation it implies.
+
+        >>> print(Guarantee(StrongAlpha("0.1"), Loss("1")).under(WeakAlpha("0.1")).neighbours)
+        weak α = 0.1 neighbours
+        """
+        mine = self.neighbours
+        if mine == neighbours:
+            return self
+        if isinstance(mine, StrongAlpha) and isinstance(neighbours, WeakAlpha) and neighbours.alpha <= mine.alpha:
+            return Guarantee(neighbours, self.loss, self.holds, self.assumes)
+        if isinstance(mine, AddRemoveOne) and neighbours == ReplaceOne(mine.unit) and self.loss.delta == 0:
+            if self.loss.rho is not None:
+                return Guarantee(neighbours, self.loss * 4, self.holds, self.assumes)
+            return Guarantee(neighbours, self.loss * 2, self.holds, self.assumes)
+        raise RefusedError(f"a guarantee for {mine} says nothing proved about {neighbours}")
+
+    @property
+    def odds_factor(self) -> str:
+        """What the loss means for an attacker's odds, in words."""
+        if self.holds == "never":
+            return "no bound: this method has no guarantee"
+        if self.loss.rho is not None:
+            return "bounded on average over outputs (zero-concentrated privacy)"
+        import math
+
+        factor = math.exp(self.loss.epsilon)
+        shown = f"{factor:.2f}" if factor < 100 else f"{factor:.3g}"
+        tail = f", except with probability {float(self.loss.delta):.2g}" if self.loss.delta else ""
+        return f"an attacker's odds change by at most a factor {shown}{tail}"
+
+    def __str__(self) -> str:
+        if self.holds == "never":
+            return "no guarantee"
+        firmly = "" if self.holds == "always" else " (asymptotically)"
+        return f"{self.loss} under {self.neighbours}{firmly}"
+
+
+def in_sequence(guarantees: Iterable[Guarantee]) -> Guarantee:
+    """Several releases from the same rows: losses add."""
+    first, *rest = guarantees
+    total = first
+    for one in rest:
+        total = total + one
+    return total
+
+
+def in_parallel(guarantees: Iterable[Guarantee], split_by: Literal["public", "confidential"]) -> Guarantee:
+    """Releases from disjoint parts of one file, one part each.
+
+    Split by a public attribute, a unit stays in its part: the largest loss is the loss of all. Split by a
+    confidential value, a replaced record may leave one part and join another, so replace-one pays twice.
+    Under α-neighbours only a split of *establishments* by public attributes is disjoint; a split of one
+    establishment's workers is not (haney2017, theorem 7.5, does not hold).
+    """
+    parts = list(guarantees)
+    total = in_sequence(parts)
+    losses = [part.loss for part in parts]
+    largest = losses[0]
+    for loss in losses[1:]:
+        if largest <= loss:
+            largest = loss
+        elif not loss <= largest:
+            raise RefusedError("parts of one split have losses that cannot be compared; give each the same kind")
+    if split_by == "confidential":
+        if isinstance(total.neighbours, StrongAlpha | WeakAlpha):
+            raise RefusedError(
+                "a split by worker attributes does not compose in parallel under α-neighbours: one establishment's "
+                "new workers may fall in every part. Add the losses, or measure the parts as one vector"
+            )
+        if isinstance(total.neighbours, ReplaceOne):
+            largest = largest * 2
+    return Guarantee(total.neighbours, largest, total.holds, total.assumes)

@@ -1,0 +1,271 @@
+"""A release and the folder it is handed over in.
+
+The folder holds everything a reader needs to check it: tables, the noisy measurements they were made from,
+the plan as run, the ledger's entries, records for archives, a public page, and a manifest that pins every
+other file. Nothing in here can reach confidential rows: a `Release` is built from published values only.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from tacita.ledger.codec import loss_to_json, neighbours_to_json
+from tacita.privacy import Guarantee, Loss
+from tacita.release.bundle_files import BUNDLE_FORM, fingerprint, write_json, write_manifest
+from tacita.release.codebook import data_package, ddi
+from tacita.release.facts import TableFacts, table_facts
+from tacita.release.folder import written_whole
+from tacita.release.page import render_page
+from tacita.release.registry import registry_record
+from tacita.release.words import guarantee_record
+from tacita.schema import Categorical, Schema
+
+STAMP = "REHEARSAL"
+_LIBRARIES = ("tacita", "numpy", "scipy", "numba", "python-flint", "duckdb", "ibis-framework", "pyarrow", "pyspark")
+
+
+@dataclass(frozen=True)
+class Product:
+    """One table: what was measured, what is published, and the promise it was made under."""
+
+    name: str
+    title: str
+    mechanism: dict[str, Any]
+    settings: dict[str, Any]
+    proof: str
+    guarantee: Guarantee
+    forecast: dict[str, Any]
+    measurements: pa.Table
+    table: pa.Table
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Where the cap stands once this release is paid for."""
+
+    cap: Loss
+    spent: Loss
+    this_release: Loss
+
+    @property
+    def left(self) -> Loss:
+        return self.cap.minus(self.spent)
+
+    @property
+    def other_releases(self) -> Loss:
+        return self.spent.minus(self.this_release)
+
+
+@dataclass(frozen=True)
+class PublicInput:
+    """Something used that is not confidential, where it came from, and its hash where it is a file."""
+
+    what: str
+    source: str
+    sha256: str = ""
+
+
+@dataclass(frozen=True)
+class Release:
+    """Everything that leaves the agency, in memory; `write` puts it in a folder."""
+
+    title: str
+    publisher: str
+    spec: dict[str, Any]
+    schema: Schema
+    products: tuple[Product, ...]
+    guarantee: Guarantee
+    budget: Budget
+    ledger_extract: dict[str, Any]
+    public_inputs: tuple[PublicInput, ...]
+    engine: str
+    started: str
+    finished: str
+    seed: int | None = None
+    source: str = "the confidential file"
+
+    @property
+    def rehearsal(self) -> bool:
+        return self.seed is not None
+
+    @property
+    def full_title(self) -> str:
+        return f"{STAMP}: {self.title}" if self.rehearsal else self.title
+
+    def write(self, out: str | Path, *, force: bool = False) -> Path:
+        """Write the bundle aside, then rename it to `out`; an existing folder is replaced only with `force`."""
+        target = Path(out)
+        with written_whole(target, force=force) as folder:
+            _write_products(self, folder)
+            write_json(folder / "plan.json", _plan_document(self))
+            write_json(folder / "ledger.json", _ledger_document(self))
+            _write_records(self, folder)
+            if self.rehearsal:
+                (folder / f"{STAMP}.txt").write_text(
+                    f"{STAMP}. Made with a seed from {self.source}. Not a release: it carries no guarantee, "
+                    "because its noise can be drawn again.\n",
+                    encoding="utf-8",
+                )
+            made = _made(self)
+            (folder / "report.html").write_text(render_page(folder, made), encoding="utf-8")
+            write_manifest(folder, _manifest_head(self, made))
+        return target
+
+
+# ---------------------------------------------------------------- files
+
+
+def _write_products(release: Release, folder: Path) -> None:
+    for name in ("tables", "measurements"):
+        (folder / name).mkdir()
+    for product in release.products:
+        table = _stamped(product.table) if release.rehearsal else product.table
+        # No statistics beyond the values and no writer's own metadata that differs from run to run.
+        pq.write_table(table, folder / "tables" / f"{product.name}.parquet", compression="zstd")
+        pa_csv.write_csv(table, folder / "tables" / f"{product.name}.csv")
+        pq.write_table(product.measurements, folder / "measurements" / f"{product.name}.parquet", compression="zstd")
+
+
+def _stamped(table: pa.Table) -> pa.Table:
+    """A rehearsal's rows say so themselves, since a table is easily copied out of its folder."""
+    label = pa.array([f"{STAMP}: no guarantee"] * table.num_rows, type=pa.string())
+    return table.set_column(table.column_names.index("guarantee"), "guarantee", label)
+
+
+def _plan_document(release: Release) -> dict[str, Any]:
+    return {
+        "title": release.title,
+        "publisher": release.publisher,
+        "rehearsal": release.rehearsal,
+        "seed": release.seed,
+        "source": release.source,
+        "guarantee": guarantee_record(release.guarantee),
+        "tables": [
+            {
+                "name": product.name,
+                "title": product.title,
+                "mechanism": product.mechanism,
+                "settings": product.settings,
+                "proof": product.proof,
+                "guarantee": guarantee_record(product.guarantee),
+                "forecast": product.forecast,
+            }
+            for product in release.products
+        ],
+        "public_inputs": _public_inputs(release),
+        "spec": release.spec,
+        "schema": release.schema.to_dict(),
+    }
+
+
+def _ledger_document(release: Release) -> dict[str, Any]:
+    return {
+        "rehearsal": release.rehearsal,
+        "neighbours": neighbours_to_json(release.guarantee.neighbours),
+        "cap": loss_to_json(release.budget.cap),
+        "this_release": loss_to_json(release.budget.this_release),
+        "other_releases": loss_to_json(release.budget.other_releases),
+        "left": loss_to_json(release.budget.left),
+        "extract": release.ledger_extract,
+    }
+
+
+def _write_records(release: Release, folder: Path) -> None:
+    facts = [product_facts(product, release.schema) for product in release.products]
+    summary = f"{release.guarantee}. Protected: {release.guarantee.neighbours.meaning}."
+    (folder / "codebook.xml").write_bytes(
+        ddi(
+            title=release.full_title,
+            publisher=release.publisher,
+            abstract=f"Tables with noise added for privacy. {summary}",
+            unit=release.schema.unit,
+            tables=facts,
+        )
+    )
+    hashes = {
+        f"tables/{product.name}.csv": fingerprint(folder / "tables" / f"{product.name}.csv")
+        for product in release.products
+    }
+    name = re.sub(r"[^a-z0-9]+", "-", release.full_title.lower()).strip("-") or "release"
+    write_json(
+        folder / "datapackage.json",
+        data_package(name=name, title=release.full_title, description=summary, tables=facts, hashes=hashes),
+    )
+    (folder / "registry.yaml").write_bytes(
+        registry_record(
+            title=release.full_title,
+            publisher=release.publisher,
+            published=release.finished[:10],
+            unit=release.schema.unit,
+            guarantee=release.guarantee,
+            cap=str(release.budget.cap),
+            tables=[
+                {"name": product.name, "title": product.title, "mechanism": product.settings["mechanism"]}
+                for product in release.products
+            ],
+            version=_version("tacita") or "unknown",
+            rehearsal=release.rehearsal,
+        )
+    )
+
+
+def product_facts(product: Product, schema: Schema) -> TableFacts:
+    """The columns of one product, with the schema's public labels."""
+    levels: dict[str, tuple[tuple[str, str], ...]] = {}
+    for variable in schema.variables:
+        kind = variable.kind
+        if isinstance(kind, Categorical) and variable.name in product.table.column_names:
+            levels[variable.name] = tuple(zip(kind.levels, kind.labels, strict=True))
+    where = product.settings.get("where") or {}
+    limits = "; ".join(f"{name} = {', '.join(values)}" for name, values in where.items())
+    universe = "All jobs in the file" + (f" with {limits}" if limits else "")
+    return table_facts(product.name, product.title, universe, str(product.guarantee), product.table, levels)
+
+
+# ---------------------------------------------------------------- manifest
+
+
+def _made(release: Release) -> dict[str, Any]:
+    versions = {name: found for name in _LIBRARIES if (found := _version(name))}
+    return {
+        "started": release.started,
+        "finished": release.finished,
+        "engine": release.engine,
+        "randomness": "seeded (rehearsal)" if release.rehearsal else "operating system",
+        "python": platform.python_version(),
+        "versions": versions,
+    }
+
+
+def _public_inputs(release: Release) -> list[dict[str, str]]:
+    return [
+        {"what": one.what, "source": one.source, **({"sha256": one.sha256} if one.sha256 else {})}
+        for one in release.public_inputs
+    ]
+
+
+def _manifest_head(release: Release, made: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "tacita_bundle": BUNDLE_FORM,
+        "title": release.full_title,
+        "rehearsal": release.rehearsal,
+        "made": made,
+        "schema": {"identity": release.schema.identity, "sha256": release.schema.hash},
+        "public_inputs": _public_inputs(release),
+    }
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""

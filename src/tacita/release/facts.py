@@ -1,0 +1,89 @@
+"""What a published table holds, said once: the codebook, the data package and the page all read it from here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+
+Kind = Literal["string", "integer", "number"]
+
+MEASURES: Mapping[str, str] = {
+    "value": "Published value; an estimate, since noise was added on purpose",
+    "margin_of_error": "Margin of error: the exact value lies within value ± margin with the stated confidence",
+    "confidence": "Confidence of the margin of error",
+    "guarantee": "Privacy guarantee of the value",
+    "rank": "Rank by published value, 1 for the largest",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a published table; `levels` are code and label in the declared order."""
+
+    name: str
+    label: str
+    kind: Kind
+    levels: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """One published table as its reader sees it."""
+
+    name: str
+    title: str
+    universe: str
+    guarantee: str
+    rows: int
+    columns: tuple[Column, ...]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns that tell one row from another."""
+        return tuple(column.name for column in self.columns if column.levels)
+
+
+def table_facts(
+    name: str,
+    title: str,
+    universe: str,
+    guarantee: str,
+    table: pa.Table,
+    levels: Mapping[str, tuple[tuple[str, str], ...]],
+) -> TableFacts:
+    """Describe a table from its columns and the schema's public level lists.
+
+    >>> t = pa.table({"sex": ["F", "M"], "value": [3, 4]})
+    >>> facts = table_facts("jobs", "Jobs", "All jobs", "ε = 1", t, {"sex": (("F", "Female"), ("M", "Male"))})
+    >>> facts.keys, facts.columns[0].label, facts.columns[1].kind
+    (('sex',), 'Sex', 'integer')
+    """
+    columns = tuple(
+        Column(field.name, _label(field.name), _kind(field.type), levels.get(field.name, ())) for field in table.schema
+    )
+    return TableFacts(name, title, universe, guarantee, table.num_rows, columns)
+
+
+def spoken(name: str) -> str:
+    """A column name as a word at the head of a sentence.
+
+    >>> spoken("workplace_id")
+    'Workplace id'
+    """
+    words = name.replace("_", " ")
+    return words[:1].upper() + words[1:]
+
+
+def _label(name: str) -> str:
+    if name in MEASURES:
+        return MEASURES[name]
+    return f"{spoken(name.removesuffix('_label'))}, in words" if name.endswith("_label") else spoken(name)
+
+
+def _kind(storage: pa.DataType) -> Kind:
+    if pa.types.is_integer(storage):
+        return "integer"
+    return "number" if pa.types.is_floating(storage) or pa.types.is_decimal(storage) else "string"

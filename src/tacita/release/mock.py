@@ -1,0 +1,78 @@
+"""Mock rows drawn from the schema alone: every declared level equally likely, every number uniform in its bounds.
+
+They say nothing about the confidential file, and serve to rehearse a release from end to end.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tacita.schema import Categorical, Identifier, Integer, Schema, Variable
+
+ESTABLISHMENTS = 400
+ROWS = 8_000
+_LARGEST_MOCK_SIZE = 200  # a declared upper bound is often far above any real establishment
+
+
+def mock_tables(schema: Schema, *, seed: int) -> dict[str, pa.Table]:
+    """Tables by name ("job", and "workplace" and "worker" where the schema links them).
+
+    >>> schema = Schema.from_dict({
+    ...     "dataset": {"identity": "demo", "unit": "establishment"},
+    ...     "variables": {
+    ...         "workplace_id": {"role": "id", "entity": "workplace"},
+    ...         "place": {"role": "workplace", "type": "categorical", "levels": ["01", "02"]},
+    ...         "sex": {"role": "worker", "type": "categorical", "levels": ["F", "M"]},
+    ...     },
+    ... })
+    >>> mock_tables(schema, seed=1)["job"].column_names
+    ['workplace_id', 'place', 'sex']
+    """
+    rng = np.random.default_rng(seed)
+    rows = ESTABLISHMENTS if schema.by_role("size") else ROWS
+    is_linked = any(variable.table != "job" for variable in schema.variables)
+    establishment = np.arange(rows) if schema.by_role("size") else rng.integers(ESTABLISHMENTS, size=rows)
+    columns: dict[str, dict[str, pa.Array]] = {"job": {}}
+    for variable in schema.variables:
+        kind = variable.kind
+        if isinstance(kind, Identifier):
+            _place_id(columns, variable, kind.entity, establishment, rows, is_linked)
+        elif variable.table == "workplace":
+            columns.setdefault("workplace", {})[variable.name] = _draw(variable, ESTABLISHMENTS, rng)
+        elif variable.table == "worker":
+            columns.setdefault("worker", {})[variable.name] = _draw(variable, rows, rng)
+        elif variable.role == "workplace":
+            # One value per establishment, repeated on each of its rows: an establishment sits in one place.
+            columns["job"][variable.name] = _draw(variable, ESTABLISHMENTS, rng).take(pa.array(establishment))
+        else:
+            columns["job"][variable.name] = _draw(variable, rows, rng)
+    return {name: pa.table(content) for name, content in columns.items()}
+
+
+def _place_id(
+    columns: dict[str, dict[str, pa.Array]],
+    variable: Variable,
+    entity: str,
+    establishment: NDArray[np.int64],
+    rows: int,
+    is_linked: bool,
+) -> None:
+    """An id stands in the job table, and in the table of its own entity where there is one."""
+    own = np.arange(ESTABLISHMENTS) if entity == "workplace" else np.arange(rows)
+    columns["job"][variable.name] = pa.array(establishment if entity == "workplace" else own)
+    if is_linked and entity in ("workplace", "worker"):
+        columns.setdefault(entity, {})[variable.name] = pa.array(own)
+
+
+def _draw(variable: Variable, count: int, rng: np.random.Generator) -> pa.Array:
+    kind = variable.kind
+    if isinstance(kind, Categorical):
+        return pa.array(kind.levels).take(pa.array(rng.integers(len(kind.levels), size=count)))
+    if isinstance(kind, Integer):
+        upper = min(kind.upper, kind.lower + _LARGEST_MOCK_SIZE) if variable.role == "size" else kind.upper
+        return pa.array(rng.integers(kind.lower, upper, size=count, endpoint=True))
+    if isinstance(kind, Identifier):
+        raise TypeError("an id is placed, not drawn")
+    return pa.array(np.round(rng.uniform(kind.lower, kind.upper, size=count), kind.scale))

@@ -1,0 +1,88 @@
+"""What the command line shows about a release: before it is made, after it is made, and in the ledger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+
+from tacita.release.words import kind_of_privacy, not_protected, odds_example
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from tacita.ledger import Ledger
+    from tacita.release.plans import PlannedRelease
+    from tacita.release.run import Finished
+
+
+def show_plan(console: Console, planned: PlannedRelease) -> None:
+    """The guarantee in plain words, the cost of each table, and the error to expect."""
+    guarantee, spec = planned.guarantee, planned.spec
+    console.print(f"\n[bold]{escape(spec.title)}[/]", highlight=False)
+    console.print("This is a plan. No data was opened and nothing was spent.\n")
+    console.print("[bold]The guarantee[/]")
+    _say(console, f"{kind_of_privacy(guarantee)}: {guarantee}.")
+    _say(console, f"Protected: {guarantee.neighbours.meaning}.")
+    _say(console, f"In words: {guarantee.odds_factor}. {odds_example(guarantee)}")
+    _say(console, "Not protected:")
+    for sentence in not_protected(guarantee.neighbours):
+        _say(console, f"- {sentence}", indent=4)
+    console.print("\n[bold]The cost[/]")
+    cost = Table("table", "mechanism", "privacy loss", box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for table in planned.tables:
+        cost.add_row(table.spec.name, table.spec.mechanism, str(table.guarantee.loss))
+    cost.add_row("all tables", "", str(guarantee.loss), style="bold")
+    cost.add_row("cap for this file", "", str(spec.cap.loss))
+    console.print(Padding(cost, (0, 0, 0, 2)))
+    if planned.fits:
+        left = spec.cap.loss.minus(guarantee.loss)
+        _say(console, f"It fits. Of an untouched cap, {left} would be left; `tacita ledger show` says what is spent.")
+    else:
+        _say(console, "[bold red]It does not fit:[/] `tacita run` would refuse. Lower epsilon, or drop a table.")
+    console.print("\n[bold]The error to expect[/]")
+    for table in planned.tables:
+        forecast = table.plan.forecast(planned.schema)
+        _say(console, f"{escape(table.title)} ({table.spec.name}): up to {forecast.cells:,} cells")
+        for sentence in forecast.sentences:
+            _say(console, escape(sentence), indent=4)
+    console.print()
+
+
+def show_finished(console: Console, finished: Finished, bundle: Path) -> None:
+    """The ledger before and after, and where the bundle is."""
+    budget = finished.release.budget
+    table = Table("", "spent", "left", box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for name, spent in (("before", finished.spent_before), ("after", finished.spent_after)):
+        table.add_row(name, str(spent), str(budget.cap.minus(spent)))
+    relation = finished.release.guarantee.neighbours
+    console.print(f"Ledger, cap {budget.cap} ({relation}):", highlight=False)
+    console.print(Padding(table, (0, 0, 0, 2)))
+    if finished.spent_before == finished.spent_after:
+        console.print("Nothing new was charged: this release had been paid for, and its stored results were used.")
+    console.print(f"Bundle: {bundle}\nPage:   {bundle / 'report.html'}", highlight=False)
+
+
+def show_ledger(console: Console, ledger: Ledger) -> None:
+    """Every entry as a line, then the accounts."""
+    lines = Table(
+        "entry", "time (UTC)", "kind", "label", "loss", "state", box=None, pad_edge=False, padding=(0, 2, 0, 0)
+    )
+    for entry in ledger.entries():
+        loss = "" if entry.loss is None else str(entry.loss)
+        lines.add_row(str(entry.number), entry.time[:19].replace("T", " "), entry.kind, entry.label, loss, entry.state)
+    console.print(lines)
+    console.print()
+    for account in ledger.accounts():
+        console.print(str(account), highlight=False)
+    for entry in ledger.interrupted():
+        console.print(f"[yellow]Entry {entry.number} was reserved and never finished; it counts as spent.[/]")
+
+
+def _say(console: Console, sentence: str, *, indent: int = 2) -> None:
+    """A sentence that wraps under itself; long lines are hard to read on a wide screen."""
+    console.print(Padding(sentence, (0, 0, 0, indent)), width=min(console.width, 100), highlight=False, soft_wrap=False)

@@ -1,0 +1,243 @@
+"""The public page: what was published, what was promised, what it cost, and how to use it.
+
+It is rendered from the bundle's own files and nothing else, so it cannot show what the bundle does not hold,
+and `tacita report` can make it again. One self-contained HTML file: no script, no font, no outside address.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from calendar import month_name
+from collections.abc import Iterable
+from datetime import datetime
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from tacita.ledger.codec import guarantee_from_json, loss_from_json
+from tacita.mechanisms.eree import requirements
+from tacita.privacy import AddRemoveOne, Guarantee, Loss, ReplaceOne, text
+from tacita.release.charts import budget_bar
+from tacita.release.page_style import STYLE
+from tacita.release.page_tables import file_list, product_section
+from tacita.release.words import kind_of_privacy, not_protected, odds_example
+
+_EMPLOYER_UNITS = ("worker", "establishment")
+_REQUIREMENTS = {
+    "individuals": "whether a person holds a job",
+    "establishment size": "the size of an establishment",
+    "establishment shape": "the make-up of its workforce",
+}
+
+
+def render_page(folder: Path, made: dict[str, Any]) -> str:
+    """The page of the bundle in `folder`; `made` is the manifest's account of how it was made."""
+    plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+    ledger = json.loads((folder / "ledger.json").read_text(encoding="utf-8"))
+    guarantee = guarantee_from_json(plan["guarantee"])
+    sections = [
+        _head(plan, made),
+        _plain_words(plan, guarantee),
+        _guarantee(plan, guarantee),
+        _budget(ledger, guarantee),
+        _tables(folder, plan),
+        _margins(),
+        _requirements(guarantee),
+        _assumptions(guarantee),
+        _public_inputs(plan),
+        file_list(folder),
+        _foot(made, plan),
+    ]
+    title = ("REHEARSAL: " if plan["rehearsal"] else "") + plan["title"]
+    body = "\n".join(section for section in sections if section)
+    # escape() writes an apostrophe as &#x27;, so this touches prose only, never markup.
+    body = body.replace("&#x27;", "’")
+    body = re.sub(r"([αεδρ]) = ", "\\1\u00a0=\u00a0", body)  # a parameter and its number stay on one line
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        + body
+        + "\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _head(plan: dict[str, Any], made: dict[str, Any]) -> str:
+    stamp = (
+        f'<p class="stamp">REHEARSAL. This is not a release. It was made with a seed from {escape(plan["source"])}, '
+        "so its noise can be drawn again and protects nobody. It shows how a release would look.</p>"
+        if plan["rehearsal"]
+        else ""
+    )
+    by = f"{escape(plan['publisher'])} · " if plan["publisher"] else ""
+    return (
+        f"{stamp}<header><p class='kicker'>Release report</p><h1>{escape(plan['title'])}</h1>"
+        f"<p class='dateline'>{by}made {escape(_day(made['finished']))} · "
+        f"tacita {escape(made['versions'].get('tacita', ''))}</p></header>"
+    )
+
+
+def _day(moment: str) -> str:
+    date = datetime.fromisoformat(moment)
+    return f"{date.day} {month_name[date.month]} {date.year}"
+
+
+def _plain_words(plan: dict[str, Any], guarantee: Guarantee) -> str:
+    count = len(plan["tables"])
+    tables = "one table" if count == 1 else f"{count} tables"
+    unit = plan["schema"]["dataset"]["unit"]
+    return (
+        f"<p class='lead'>This release publishes {tables} made from a confidential file. Every number is an estimate: "
+        f"random noise of known size was added, so that the tables keep silent about each {escape(unit)} while they "
+        "speak about all together.</p>"
+        f"<p>What the noise hides: {escape(guarantee.neighbours.meaning)}. "
+        f"{escape(odds_example(guarantee))} That is a proved bound. It holds for every method of attack, now and "
+        "later, and however much computing power goes into it.</p>"
+        "<p>Each number comes with a margin of error. The margin says how far the noise may have moved the number; "
+        "it is part of the statistic and belongs beside it wherever it is quoted.</p>"
+    )
+
+
+def _guarantee(plan: dict[str, Any], guarantee: Guarantee) -> str:
+    rows = [
+        ("Definition", kind_of_privacy(guarantee)),
+        ("Neighbouring files", _capital(str(guarantee.neighbours))),
+        ("Privacy loss", str(guarantee.loss)),
+        ("What that means", _capital(guarantee.odds_factor) + "."),
+        ("What is protected", _capital(guarantee.neighbours.meaning) + "."),
+        ("How firmly it holds", {"always": "Always, for every possible file."}.get(guarantee.holds, guarantee.holds)),
+        ("Unit of privacy", _capital(plan["schema"]["dataset"]["unit"])),
+    ]
+    facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows)
+    open_matters = _list(not_protected(guarantee.neighbours))
+    return f"<h2>The guarantee</h2><dl>{facts}</dl><h3>What is not protected</h3>{open_matters}"
+
+
+def _budget(ledger: dict[str, Any], guarantee: Guarantee) -> str:
+    losses = {key: loss_from_json(ledger[key]) for key in ("cap", "this_release", "other_releases", "left")}
+    names = {
+        "this_release": "This release",
+        "other_releases": "All other releases from this file, interrupted ones included",
+        "left": "Left for later releases",
+        "cap": "Cap set for this file",
+    }
+    cells = "".join(
+        f"<tr><td>{names[key]}</td><td class='number'>{escape(_amount(losses[key], losses['cap']))}</td></tr>"
+        for key in names
+    )
+    chart = ""
+    if losses["cap"].rho is None:
+        this, other, left = (float(losses[key].epsilon) for key in ("this_release", "other_releases", "left"))
+        chart = f"<figure>{budget_bar(this, other, left)}</figure>"
+    opening = (
+        "<p>This rehearsal spent nothing. The figures show what a release would take from an untouched cap.</p>"
+        if ledger["rehearsal"]
+        else "<p>Losses add up over releases. The ledger keeps the sum, refuses a release that would pass the cap, "
+        "and counts a run that was broken off as spent.</p>"
+    )
+    return (
+        f"<h2>The budget</h2>{opening}{chart}<table><thead><tr><th>Share</th><th class='number'>Privacy loss "
+        f"({escape(str(guarantee.neighbours))})</th></tr></thead><tbody>{cells}</tbody></table>"
+    )
+
+
+def _amount(loss: Loss, cap: Loss) -> str:
+    if loss.rho is not None or cap.rho is not None:
+        return f"ρ = {text(loss.rho or loss.epsilon)}"
+    return f"ε = {text(loss.epsilon)}" + (f", δ = {float(loss.delta):.3g}" if cap.delta else "")
+
+
+def _tables(folder: Path, plan: dict[str, Any]) -> str:
+    opening = (
+        "<p>All figures in this section are computed from the published values. They contain the same noise, "
+        "and nothing in them was read from the confidential file.</p>"
+    )
+    parts = [
+        product_section(record, pq.read_table(folder / "tables" / f"{record['name']}.parquet"))
+        for record in plan["tables"]
+    ]
+    return "<h2>The tables</h2>" + opening + "".join(parts)
+
+
+def _margins() -> str:
+    return (
+        "<h2>How to use the margins of error</h2>"
+        "<ul><li>Read a value with its margin: 1,240 ± 60 at 95% confidence means that the exact count lies between "
+        "1,180 and 1,300, except for about one cell in twenty.</li>"
+        "<li>The margin covers the noise added for privacy, and nothing else. Errors of the source, such as late "
+        "reports or wrong codes, come on top.</li>"
+        "<li>To compare two values, treat their noise as independent: the margin of the difference is about the root "
+        "of the sum of the squared margins. A difference smaller than that is not evidence of a difference.</li>"
+        "<li>When you add many cells, the margins of error partly cancel: the margin of a sum grows with the root of "
+        "the number of cells, not with the number. A published total is better than your own sum.</li>"
+        "<li>A small value with a large margin says that the count is small, and no more. Do not read a zero as "
+        "“nobody”, or a one as “somebody”.</li>"
+        "<li>For modelling, use the files in <code>measurements/</code>: the noisy values before rounding, with the "
+        "law and the size of their noise, so that it can be put into the model.</li></ul>"
+    )
+
+
+def _requirements(guarantee: Guarantee) -> str:
+    """Which of the three statutory requirements of employer-employee data are met, and at what level."""
+    if isinstance(guarantee.neighbours, AddRemoveOne | ReplaceOne) and guarantee.neighbours.unit not in _EMPLOYER_UNITS:
+        return ""
+    rows = "".join(
+        f"<tr><td>{escape(_REQUIREMENTS[name])}</td><td>{escape(answer.level(guarantee.loss.epsilon))}</td>"
+        f"<td>{escape(_capital(answer.note))}</td></tr>"
+        for name, answer in requirements(guarantee).items()
+    )
+    return (
+        "<h2>What the law asks for, and at what level it is met</h2>"
+        "<p>Data on employers and their workers are commonly held to three requirements. A level of 2ε means that the "
+        "proof takes two steps between neighbouring files, so the loss counts twice.</p>"
+        f"<table><thead><tr><th>Nobody may learn</th><th>Level</th><th>What to know</th></tr></thead><tbody>{rows}"
+        "</tbody></table>"
+    )
+
+
+def _assumptions(guarantee: Guarantee) -> str:
+    assumed = guarantee.assumes or ("Nothing beyond the definition itself.",)
+    return (
+        "<h2>What the methods assume</h2><p>The guarantee is proved, and the proof of each mechanism is part of the "
+        f"software. The proofs rest on the following.</p>{_list(_capital(one) + _stop(one) for one in assumed)}"
+    )
+
+
+def _public_inputs(plan: dict[str, Any]) -> str:
+    rows = "".join(
+        f"<tr><td>{escape(one['what'])}</td><td>{escape(one['source'])}"
+        + (f"<br><code class='hash'>sha256 {escape(one['sha256'])}</code>" if "sha256" in one else "")
+        + "</td></tr>"
+        for one in plan["public_inputs"]
+    )
+    return (
+        "<h2>Public inputs</h2><p>These were used as public knowledge. They are not protected, and nothing was paid "
+        "for them; whoever signs the release confirms that they do not come from the confidential file.</p>"
+        f"<table><thead><tr><th>What</th><th>Where it comes from</th></tr></thead><tbody>{rows}</tbody></table>"
+    )
+
+
+def _foot(made: dict[str, Any], plan: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {number}" for name, number in made["versions"].items())
+    draw = f"seed {plan['seed']} (rehearsal)" if plan["rehearsal"] else "the operating system's entropy"
+    return (
+        f"<footer><p>Made {escape(made['started'])} to {escape(made['finished'])} on {escape(made['engine'])}; noise "
+        f"from {escape(draw)}. Python {escape(made['python'])}; {escape(versions)}.</p>"
+        "<p>Check this bundle with <code>tacita verify</code>: it fails if one byte of any file has changed.</p>"
+        "</footer>"
+    )
+
+
+def _list(sentences: Iterable[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences) + "</ul>"
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _stop(words: str) -> str:
+    return "" if words.endswith(".") else "."

@@ -1,0 +1,144 @@
+"""The part of the page that shows each table: accuracy by size of cell, the largest cells, the mechanism sheet."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tacita.release.bundle_files import bundle_files, fingerprint
+from tacita.release.charts import error_bars
+
+_SHOWN = 15  # cells in a picture: as many as a reader compares at a glance
+_BANDS = ((0, 10), (10, 100), (100, 1_000), (1_000, 10_000), (10_000, None))
+
+
+def product_section(record: dict[str, Any], table: pa.Table) -> str:
+    """One table of the release."""
+    values = table["value"].to_numpy(zero_copy_only=False).astype(float)
+    margins = table["margin_of_error"].to_numpy(zero_copy_only=False).astype(float)
+    confidence = f"{float(table['confidence'][0].as_py()):.0%}" if table.num_rows else "95%"
+    name = escape(record["name"])
+    parts = [
+        f"<h3>{escape(record['title'])}</h3>",
+        f"<p class='note'><code>tables/{name}.csv</code>, <code>tables/{name}.parquet</code> · "
+        f"{table.num_rows:,} rows · {escape(record['guarantee']['in_short'])}</p>",
+        _picture(table, values, margins, confidence),
+        _bands(values, margins, confidence),
+        _sheet(record),
+    ]
+    return "".join(parts)
+
+
+def _picture(table: pa.Table, values: np.ndarray[Any, Any], margins: np.ndarray[Any, Any], confidence: str) -> str:
+    if not len(values):
+        return ""
+    chosen, caption = _examples(values, ranked="rank" in table.column_names)
+    labels = _cell_labels(table, chosen)
+    drawn = error_bars(labels, values[chosen].tolist(), margins[chosen].tolist(), confidence)
+    return f"<figure>{drawn}<figcaption>{caption}</figcaption></figure>"
+
+
+def _examples(values: np.ndarray[Any, Any], *, ranked: bool) -> tuple[np.ndarray[Any, Any], str]:
+    """Cells worth showing: all of a small table, the top of a ranking, else a ladder of sizes.
+
+    The largest cells alone would flatter a table: their margins are small beside them.
+    """
+    order = np.argsort(-values, kind="stable")
+    if len(values) <= _SHOWN:
+        return order, "All values of this table, from the largest down."
+    if ranked:
+        return order[:_SHOWN], f"The first {_SHOWN} of the ranking."
+    sorted_values = values[order]
+    rungs = np.geomspace(max(sorted_values[0], 2.0), max(sorted_values[-1], 1.0), _SHOWN)
+    nearest = np.searchsorted(-sorted_values, -rungs, side="left").clip(0, len(order) - 1)
+    return order[np.unique(nearest)], "Cells across the range of published sizes, from the largest down."
+
+
+def _cell_labels(table: pa.Table, order: np.ndarray[Any, Any]) -> list[str]:
+    """Each cell in words: the labels of its levels, or the codes where there are no labels."""
+    names = [name for name in table.column_names if name.endswith("_label")]
+    measures = ("value", "margin_of_error", "confidence", "guarantee", "rank")
+    names = names or [name for name in table.column_names if name not in measures]
+    shown = table.take(pa.array(order))
+    labels = [" · ".join(str(part) for part in row.values() if part) for row in shown.select(names).to_pylist()]
+    # The picture has one line per label, so two cells that share one are told apart.
+    return [f"{label} ({place})" if labels.count(label) > 1 else label for place, label in enumerate(labels, start=1)]
+
+
+def _bands(values: np.ndarray[Any, Any], margins: np.ndarray[Any, Any], confidence: str) -> str:
+    rows = []
+    for low, high in _BANDS:
+        inside = (values >= low) & (values < (np.inf if high is None else high))
+        if low == 0:
+            inside |= values < 0
+        if not inside.any():
+            continue
+        typical = float(np.median(margins[inside]))
+        relative = typical / max(float(np.median(values[inside])), 1.0)
+        band = f"{low:,} and more" if high is None else "below 10" if low == 0 else f"{low:,} to {high - 1:,}"
+        share = "—" if low == 0 else f"{relative:.1%}" if relative < 0.1 else f"{relative:.0%}"
+        rows.append(
+            f"<tr><td>{band}</td><td class='number'>{int(inside.sum()):,}</td>"
+            f"<td class='number'>± {typical:,.0f}</td><td class='number'>{share}</td></tr>"
+        )
+    return (
+        f"<table><caption>Typical margin of error by size of cell ({escape(confidence)} confidence; medians)</caption>"
+        "<thead><tr><th>Published value</th><th class='number'>Cells</th><th class='number'>Margin of error</th>"
+        f"<th class='number'>Relative to the value</th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+def _sheet(record: dict[str, Any]) -> str:
+    """The mechanism sheet: which method, with which settings, proved where."""
+    mechanism = {key: value for key, value in record["mechanism"].items() if value not in (None, [], {}, "")}
+    rows = [(key.replace("_", " "), _shown(value)) for key, value in mechanism.items()]
+    rows.append(("proof", record["proof"]))
+    settings = record["settings"]
+    after = [
+        words
+        for key, words in (("integers", "rounded to integers"), ("nonnegative", "negative values set to zero"))
+        if settings.get(key)
+    ]
+    if settings.get("totals"):
+        after.append(f"totals by {', '.join(settings['totals'])} made consistent")
+    if settings.get("rank"):
+        after.append("ranked by the noisy values")
+    rows.append(("after the noise", "; ".join(after) or "nothing"))
+    body = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in rows)
+    return f"<table><caption>Mechanism sheet</caption><tbody>{body}</tbody></table>"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {_shown(inner)}" for key, inner in value.items())
+    if isinstance(value, list):
+        return ", ".join(_shown(inner) for inner in value)
+    return str(value)
+
+
+def file_list(folder: Path) -> str:
+    """Every file that can be listed before the page and the manifest exist."""
+    rows = []
+    for path in bundle_files(folder):
+        if path == "report.html":
+            continue
+        digest, size = fingerprint(folder / path)
+        rows.append(
+            f"<tr><td><code>{escape(path)}</code><br><code class='hash'>{digest}</code></td>"
+            f"<td class='number'>{_size(size)}</td></tr>"
+        )
+    return (
+        "<h2>Files</h2><p>The checksums are SHA-256. <code>manifest.json</code> holds them too, with those of this "
+        "page and of itself.</p><table><thead><tr><th>File and checksum</th><th class='number'>Size</th></tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+def _size(count: int) -> str:
+    if count < 1_000:
+        return f"{count} bytes"
+    return f"{count / 1e3:,.0f} kB" if count < 1e6 else f"{count / 1e6:,.1f} MB"

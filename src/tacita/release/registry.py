@@ -1,0 +1,82 @@
+"""The record for a public registry of differential-privacy deployments: who, what, unit, parameters, how.
+
+The groups follow what such registries ask for at their fullest tier. Written as plain YAML without a
+library: quoted strings, maps and lists are all it needs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tacita.ledger.codec import loss_to_json
+from tacita.privacy import Guarantee
+from tacita.release.words import kind_of_privacy, not_protected
+
+Yaml = str | list["Yaml"] | dict[str, "Yaml"]
+
+
+def registry_record(
+    *,
+    title: str,
+    publisher: str,
+    published: str,
+    unit: str,
+    guarantee: Guarantee,
+    cap: str,
+    tables: Sequence[dict[str, Any]],
+    version: str,
+    rehearsal: bool,
+) -> bytes:
+    """The record as YAML bytes."""
+    record: dict[str, Yaml] = {
+        "name": title,
+        "status": "REHEARSAL, not a deployment" if rehearsal else "published",
+        "data_curator": publisher or "not stated in the specification",
+        "data_product": {
+            "type": "tables",
+            "description": [f"{table['name']}: {table['title']}" for table in tables],
+            "publication_date": published,
+        },
+        "privacy_definition": {
+            "name": kind_of_privacy(guarantee),
+            "neighbours": str(guarantee.neighbours),
+            "holds": guarantee.holds,
+            "not_protected": list(not_protected(guarantee.neighbours)),
+        },
+        "privacy_unit": {"unit": unit, "protected": guarantee.neighbours.meaning},
+        "privacy_loss": {**loss_to_json(guarantee.loss), "cap_over_all_releases": cap},
+        "model": "central: the curator holds the confidential file and adds the noise",
+        "accounting": {
+            "composition": "losses of all tables and releases add, as exact fractions, in an append-only ledger",
+            "post_processing": "rounding, non-negativity, totals and ranks are made from the noisy values only",
+        },
+        "implementation": {
+            "software": f"tacita {version}",
+            "mechanisms": [f"{table['name']}: {table['mechanism']}" for table in tables],
+            "randomness": "a stated seed" if rehearsal else "the operating system's entropy",
+            "assumes": list(guarantee.assumes) or ["nothing beyond the definition"],
+        },
+    }
+    return ("\n".join(_lines(record)) + "\n").encode()
+
+
+def _lines(value: Yaml, indent: str = "") -> Iterator[str]:
+    """YAML block style; JSON string quoting is valid YAML and needs no rules about special words.
+
+    >>> list(_lines({"unit": "worker", "assumes": ["yes", "no"]}))
+    ['unit: "worker"', 'assumes:', '  - "yes"', '  - "no"']
+    """
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if isinstance(inner, str):
+                yield f"{indent}{key}: {json.dumps(inner, ensure_ascii=False)}"
+            else:
+                yield f"{indent}{key}:"
+                yield from _lines(inner, indent + "  ")
+    elif isinstance(value, list):
+        for inner in value:
+            if not isinstance(inner, str):
+                raise TypeError("lists in a registry record hold text only")
+            yield f"{indent}- {json.dumps(inner, ensure_ascii=False)}"

@@ -1,0 +1,214 @@
+"""Runs a specification: opens the file, pays through the ledger, publishes, writes the bundle.
+
+This is the one module of the release layer that may open confidential files. What it hands to the rest are
+measured values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tacita.confidential import Confidential
+from tacita.errors import RefusedError, UsageError
+from tacita.ledger import Ledger
+from tacita.noise.entropy import SeededEntropy
+from tacita.privacy import Loss, StrongAlpha, WeakAlpha
+from tacita.release.bundle import Budget, Product, PublicInput, Release
+from tacita.release.bundle_files import fingerprint
+from tacita.release.folder import check_target
+from tacita.release.mock import mock_tables
+from tacita.release.plans import PlannedRelease, PlannedTable, prepare
+from tacita.release.spec import Spec
+from tacita.tables import publish
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Where the bundle is, and how the budget stood before and stands now."""
+
+    bundle: Path
+    release: Release
+    spent_before: Loss
+    spent_after: Loss
+
+
+def steps(spec: Spec) -> int:
+    """How many times `run` and `rehearse` report progress."""
+    return 4 + len(spec.table)
+
+
+def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lambda step: None) -> Finished:
+    """Make the release. Whatever can be refused is refused before the first charge."""
+    started = _now()
+    progress("Reading the specification and the schema")
+    planned = prepare(spec)
+    check_target(out, force=force)
+    _refuse_over_cap(planned)
+    progress("Checking the file against the schema")
+    data = Confidential.open(spec.data_source, planned.schema, engine=spec.engine)
+    data.check(planned.columns())
+    progress("Asking the ledger")
+    relation = spec.cap.relation
+    ledger = Ledger.open(spec.resolve(spec.ledger), cap=spec.cap.loss, neighbours=relation)
+    plans = [table.plan for table in planned.tables]
+    ledger.admit(plans, data)
+    before = ledger.spent(relation, data)
+    products = []
+    for table in planned.tables:
+        progress(f"Measuring {table.spec.name}")
+        result = ledger.release(table.plan, data, label=f"{spec.title}: {table.spec.name}")
+        products.append(_product(planned, table, result))
+    progress("Writing the bundle")
+    paid = [quote.stored for quote in ledger.admit(plans, data)]
+    extract = ledger.extract([number for number in paid if number is not None])
+    after = ledger.spent(relation, data)
+    release = _release(
+        planned,
+        tuple(products),
+        budget=Budget(ledger.caps()[relation], after, planned.guarantee.loss),
+        ledger_extract=extract,
+        started=started,
+    )
+    return Finished(release.write(out, force=force), release, before, after)
+
+
+def rehearse(
+    spec: Spec,
+    out: Path,
+    *,
+    seed: int,
+    public_data: Path | None = None,
+    force: bool = False,
+    progress: Progress = lambda step: None,
+) -> Release:
+    """The same on mock rows, or on rows declared public: seeded, stamped, and never in a ledger."""
+    started = _now()
+    progress("Reading the specification and the schema")
+    planned = prepare(spec, rehearsal=True)
+    check_target(out, force=force)
+    progress("Opening the public rows" if public_data else "Drawing mock rows from the schema")
+    data = _public(spec, planned, public_data) if public_data else _mock(planned, seed)
+    progress("Checking the rows against the schema")
+    data.check(planned.columns())
+    entropy = SeededEntropy(seed)
+    products = []
+    for table in planned.tables:
+        progress(f"Measuring {table.spec.name}")
+        result = table.plan.run(data, entropy.child(table.spec.name))
+        products.append(_product(planned, table, result))
+    progress("Writing the bundle")
+    cost = planned.guarantee.loss
+    release = _release(
+        planned,
+        tuple(products),
+        # Shown against an untouched cap: a rehearsal knows of no ledger.
+        budget=Budget(spec.cap.loss if planned.fits else cost, cost, cost),
+        ledger_extract={},
+        started=started,
+        seed=seed,
+        source="a file declared public" if public_data else "mock rows drawn from the schema alone",
+    )
+    release.write(out, force=force)
+    return release
+
+
+def _refuse_over_cap(planned: PlannedRelease) -> None:
+    if not planned.fits:
+        raise RefusedError(
+            f"the tables together cost {planned.guarantee.loss}, and [cap] allows {planned.spec.cap.loss}. "
+            "Lower epsilon of a table, drop a table, or have the cap raised. Nothing was spent"
+        )
+
+
+def _public(spec: Spec, planned: PlannedRelease, path: Path) -> Confidential:
+    if isinstance(spec.data, str):
+        return Confidential.open(path, planned.schema, engine=spec.engine)
+    if not path.is_dir():
+        raise UsageError(
+            f"--public-data {path}: this specification has linked tables; give the folder that holds "
+            f"{', '.join(Path(name).name for name in spec.data.values())}"
+        )
+    files = {table: path / Path(name).name for table, name in spec.data.items()}
+    return Confidential.open(files, planned.schema, engine=spec.engine)
+
+
+def _mock(planned: PlannedRelease, seed: int) -> Confidential:
+    tables = mock_tables(planned.schema, seed=seed)
+    return Confidential.from_frame(tables if len(tables) > 1 else tables["job"], planned.schema)
+
+
+def _product(planned: PlannedRelease, table: PlannedTable, result: Any) -> Product:
+    spec = table.spec
+    forecast = table.plan.forecast(planned.schema)
+    published = publish(
+        result,
+        planned.schema,
+        integers=spec.integers,
+        nonnegative=spec.nonnegative,
+        totals=spec.totals,
+        rank=spec.rank,
+        confidence=spec.confidence,
+    )
+    return Product(
+        name=spec.name,
+        title=table.title,
+        mechanism=table.plan.describe(),
+        settings=spec.model_dump(mode="json"),
+        proof=table.plan.proof,
+        guarantee=table.guarantee,
+        forecast={
+            "cells": forecast.cells,
+            "sentences": list(forecast.sentences),
+            "figures": dict(forecast.figures),
+        },
+        measurements=result.measurements,
+        table=published,
+    )
+
+
+def _release(planned: PlannedRelease, products: tuple[Product, ...], **rest: Any) -> Release:
+    spec = planned.spec
+    written = spec.model_dump(mode="json", by_alias=True)
+    # File names only: where an agency keeps its confidential files is nobody's business.
+    for key in ("schema", "ledger"):
+        written[key] = Path(written[key]).name
+    data = written["data"]
+    written["data"] = Path(data).name if isinstance(data, str) else {key: Path(one).name for key, one in data.items()}
+    return Release(
+        title=spec.title,
+        publisher=spec.publisher,
+        spec=written,
+        schema=planned.schema,
+        products=products,
+        guarantee=planned.guarantee,
+        public_inputs=tuple(_public_inputs(planned)),
+        engine=spec.engine,
+        finished=_now(),
+        **rest,
+    )
+
+
+def _public_inputs(planned: PlannedRelease) -> Iterator[PublicInput]:
+    """Everything the release takes as public knowledge, whether or not someone thought of listing it."""
+    schema = planned.schema
+    yield PublicInput("The schema: variables, levels and bounds", schema.source or "written by the data steward")
+    for path in schema.code_lists:
+        yield PublicInput(f"Code list {path.name}", schema.source or "beside the schema", fingerprint(path)[0])
+    if isinstance(planned.spec.cap.relation, StrongAlpha | WeakAlpha):
+        attributes = ", ".join(schema.by_role("workplace"))
+        yield PublicInput(
+            f"The list of establishments and their attributes ({attributes})",
+            "public by the definition of the guarantee",
+        )
+    for one in planned.spec.public_input:
+        yield PublicInput(one.what, one.source)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,221 @@
+"""The release specification: one TOML file that says what will be published and what it may cost.
+
+Nothing here opens the confidential file. An unknown key, a missing key or a value of the wrong kind
+is a `SpecError` that names the key and the fix.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from tacita.errors import SpecError, UsageError
+from tacita.privacy import AddRemoveOne, Loss, Neighbours, ReplaceOne, StrongAlpha, WeakAlpha, exact, text
+from tacita.release.spec_errors import explain
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+
+
+def _exact_text(value: object) -> str:
+    """A privacy parameter, kept as the shortest exact text of the number.
+
+    TOML reads 0.1 as a binary float, which is not one tenth: the ledger would add up something else than
+    what the board signed. So a bare decimal is refused rather than repaired.
+    """
+    if isinstance(value, float):
+        raise ValueError(f'put quotes around it: "{value:g}"; without them it is read as a rounded binary number')
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError('must be a number in quotes, such as "0.1" or "1/3"')
+    try:
+        return text(exact(value))
+    except UsageError:
+        raise ValueError('must be a number in quotes, such as "0.1" or "1/3"') from None
+
+
+Exact = Annotated[str, BeforeValidator(_exact_text)]
+
+
+class _Part(BaseModel):
+    """Every part of a specification: closed to unknown keys and unchangeable once read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class CapSpec(_Part):
+    """The most that may ever be lost about the units of this file, over all releases together."""
+
+    neighbours: Literal["strong", "weak", "add-remove", "replace"]
+    alpha: Exact | None = None
+    unit: str | None = None
+    epsilon: Exact
+    delta: Exact = "0"
+
+    @model_validator(mode="after")
+    def _relation_is_complete(self) -> CapSpec:
+        needs, other = ("alpha", "unit") if self.neighbours in ("strong", "weak") else ("unit", "alpha")
+        if getattr(self, needs) is None:
+            raise ValueError(f'neighbours = "{self.neighbours}" needs the key {needs}; add it to [cap]')
+        if getattr(self, other) is not None:
+            raise ValueError(f'neighbours = "{self.neighbours}" has no {other}; remove that key from [cap]')
+        return self
+
+    @property
+    def relation(self) -> Neighbours:
+        """The neighbours as the privacy layer knows them."""
+        if self.neighbours == "strong":
+            return StrongAlpha(self.alpha or "")
+        if self.neighbours == "weak":
+            return WeakAlpha(self.alpha or "")
+        one = AddRemoveOne if self.neighbours == "add-remove" else ReplaceOne
+        return one(self.unit or "")
+
+    @property
+    def loss(self) -> Loss:
+        return Loss(self.epsilon, delta=self.delta)
+
+
+class TableSpec(_Part):
+    """One table of the release and the mechanism that measures it.
+
+    Keys left at None are the mechanism's own business: alpha and the definition follow the cap, theta
+    belongs to TruncatedLaplace alone, delta to mechanisms that need one.
+    """
+
+    name: str
+    title: str = ""
+    by: tuple[str, ...] = ()
+    worker: tuple[str, ...] = ()
+    where: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    mechanism: str
+    epsilon: Exact
+    delta: Exact | None = None
+    alpha: Exact | None = None
+    definition: Literal["strong", "weak"] | None = None
+    calibration: Literal["proved", "paper"] | None = None
+    margin_share: Exact | None = None
+    theta: int | None = None
+    integers: bool = True
+    nonnegative: bool = True
+    totals: tuple[str, ...] = ()
+    rank: bool = False
+    confidence: Exact = "0.95"
+
+    @field_validator("name")
+    @classmethod
+    def _name_is_a_file_name(cls, value: str) -> str:
+        if not _NAME.fullmatch(value):
+            raise ValueError("becomes a file name: use small letters, digits, - and _ only")
+        return value
+
+    @field_validator("confidence")
+    @classmethod
+    def _confidence_is_a_probability(cls, value: str) -> str:
+        if not 0 < exact(value) < 1:
+            raise ValueError('must lie between 0 and 1, such as "0.95"')
+        return value
+
+    @field_validator("by", "worker", "totals", mode="before")
+    @classmethod
+    def _list_to_tuple(cls, value: object) -> object:
+        return tuple(value) if isinstance(value, list) else value
+
+    @field_validator("where", mode="before")
+    @classmethod
+    def _lists_to_tuples(cls, value: object) -> object:
+        if not isinstance(value, dict):
+            return value
+        return {key: tuple(levels) if isinstance(levels, list) else levels for key, levels in value.items()}
+
+    @model_validator(mode="after")
+    def _totals_are_of_this_table(self) -> TableSpec:
+        strangers = [name for name in self.totals if name not in (*self.by, *self.worker)]
+        if strangers:
+            raise ValueError(f"totals: {strangers[0]} is not one of this table's attributes; list it in by first")
+        return self
+
+
+class PublicInputSpec(_Part):
+    """Something used that did not come from the confidential file, and where it came from."""
+
+    what: str
+    source: str
+
+
+class Spec(_Part):
+    """A whole release, as a person wrote it; `path` is where it was read from.
+
+    >>> Spec.parse({"title": "Jobs", "schemma": "jobs.schema.toml"}, Path("release.toml"))
+    Traceback (most recent call last):
+    ...
+    tacita.errors.SpecError: release.toml: unknown key schemma; did you mean schema? ...
+    """
+
+    title: str
+    schema_path: str = Field(alias="schema")
+    data: str | dict[str, str]
+    ledger: str
+    engine: Literal["duckdb", "spark"] = "duckdb"
+    publisher: str = ""
+    cap: CapSpec
+    table: tuple[TableSpec, ...]
+    public_input: tuple[PublicInputSpec, ...] = ()
+    path: Path = Field(default=Path(), exclude=True)
+
+    @field_validator("table", "public_input", mode="before")
+    @classmethod
+    def _list_to_tuple(cls, value: object) -> object:
+        return tuple(value) if isinstance(value, list) else value
+
+    @model_validator(mode="after")
+    def _tables_are_named(self) -> Spec:
+        if not self.table:
+            raise ValueError("table: there is none; add one [[table]] for each table to publish")
+        names = [table.name for table in self.table]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"table name {twice[0]} is used twice; each table needs its own file name")
+        return self
+
+    @classmethod
+    def load(cls, path: str | Path) -> Spec:
+        """Read a TOML file."""
+        where = Path(path)
+        try:
+            raw = tomllib.loads(where.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise SpecError(f"{where}: there is no such file; draft one with `tacita init`") from None
+        except UnicodeDecodeError:
+            raise SpecError(f"{where}: not a UTF-8 text file; a specification is a TOML file") from None
+        except tomllib.TOMLDecodeError as error:
+            raise SpecError(f"{where}: not valid TOML: {error}") from None
+        return cls.parse(raw, where)
+
+    @classmethod
+    def parse(cls, raw: dict[str, Any], path: Path) -> Spec:
+        """Read a specification that is already in memory; `path` anchors its relative paths."""
+        if "path" in raw:
+            raise SpecError(f"{path.name}: unknown key path; the file's own place is known, remove it")
+        try:
+            return cls.model_validate({**raw, "path": path})
+        except ValidationError as error:
+            raise SpecError(f"{path.name}: {explain(error, cls, raw)}") from None
+
+    def resolve(self, name: str) -> Path:
+        """A path as written in the specification, seen from the specification's folder."""
+        return self.path.parent / name
+
+    @property
+    def data_source(self) -> str | dict[str, str]:
+        """What `Confidential.open` takes, with paths made relative to the specification's folder."""
+        if isinstance(self.data, str):
+            return self._located(self.data)
+        return {table: self._located(name) for table, name in self.data.items()}
+
+    def _located(self, name: str) -> str:
+        if name.startswith("duckdb:"):
+            return "duckdb:" + str(self.resolve(name.removeprefix("duckdb:")))
+        return str(self.resolve(name))

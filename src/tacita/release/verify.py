@@ -1,0 +1,133 @@
+"""Checks a bundle: every byte as it was written, every claim backed by the ledger, every table by its measurements."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from tacita.errors import TacitaError, VerificationError
+from tacita.ledger import Ledger
+from tacita.ledger.codec import guarantee_from_json, loss_from_json, neighbours_from_json
+from tacita.ledger.views import verify_extract
+from tacita.privacy import Guarantee, Loss, in_sequence
+from tacita.release.bundle_files import BUNDLE_FORM, bundle_files, fingerprint, json_bytes, manifest_hash
+
+
+def verify(folder: str | Path) -> list[str]:
+    """Check a release bundle and return what was checked, in words; raises VerificationError at the first fault."""
+    return list(checks(Path(folder)))
+
+
+def checks(folder: Path) -> Iterator[str]:
+    """The same one check at a time, so that a person can watch."""
+    manifest = read_manifest(folder)
+    yield "the manifest is whole"
+    count = _check_files(folder, manifest)
+    yield f"all {count} files are as they were written, and there is no other"
+    if manifest.get("rehearsal") is not False or any(folder.glob("REHEARSAL*")):
+        raise VerificationError(
+            "this is a rehearsal, not a release: its noise came from a seed and can be drawn again. "
+            "Make the release with `tacita run`"
+        )
+    yield "it is a release, not a rehearsal"
+    try:
+        plan, ledger = (json.loads((folder / name).read_bytes()) for name in ("plan.json", "ledger.json"))
+        guarantee = _check_promise(plan)
+        yield f"the promise adds up over the tables: {guarantee}"
+        _check_payment(plan, ledger, guarantee)
+        yield "the ledger's entries are sealed and pay for every table"
+        _check_tables(folder, plan)
+        yield "each table is the same in both formats"
+    except (LookupError, TypeError, ValueError, AttributeError, OSError):
+        # The bytes are as written, so the bundle was made wrong; say so without a traceback into its parts.
+        raise VerificationError("a file of this bundle lacks a part that every release has") from None
+    except VerificationError:
+        raise
+    except TacitaError as error:
+        raise VerificationError(f"the bundle contradicts itself: {error}") from None
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest, after checking that not one byte of it has changed."""
+    path = folder / "manifest.json"
+    if not path.is_file():
+        raise VerificationError(f"{folder}: there is no manifest.json, so this is not a whole bundle")
+    raw = path.read_bytes()
+    try:
+        manifest = json.loads(raw)
+        # Compared as bytes too: a changed space would leave the content, and so its hash, as it was.
+        is_whole = json_bytes(manifest) == raw and manifest.get("manifest_sha256") == manifest_hash(manifest)
+    except (ValueError, AttributeError, RecursionError):
+        is_whole = False
+    if not is_whole:
+        raise VerificationError("manifest.json was changed after it was written")
+    if manifest.get("tacita_bundle") != BUNDLE_FORM:
+        raise VerificationError("manifest.json: this bundle was written in a form that this version does not know")
+    found: dict[str, Any] = manifest
+    return found
+
+
+def _check_files(folder: Path, manifest: dict[str, Any]) -> int:
+    listed, present = set(manifest["files"]), set(bundle_files(folder))
+    if missing := sorted(listed - present):
+        raise VerificationError(f"{missing[0]} is missing from the bundle")
+    if extra := sorted(present - listed):
+        raise VerificationError(f"{extra[0]} is not in the manifest; it was added after the bundle was written")
+    for path, facts in manifest["files"].items():
+        digest, size = fingerprint(folder / path)
+        if (digest, size) != (facts["sha256"], facts["size"]):
+            raise VerificationError(f"{path} was changed after it was written")
+    return len(listed)
+
+
+def _check_promise(plan: dict[str, Any]) -> Guarantee:
+    total = guarantee_from_json(plan["guarantee"])
+    summed = in_sequence(guarantee_from_json(table["guarantee"]) for table in plan["tables"])
+    if total != summed:
+        raise VerificationError("plan.json: the tables' losses do not add up to the promise")
+    if total.holds == "never":
+        raise VerificationError("plan.json: this bundle holds a table without a guarantee")
+    return total
+
+
+def _check_payment(plan: dict[str, Any], ledger: dict[str, Any], guarantee: Guarantee) -> None:
+    verify_extract(ledger["extract"])
+    lines = [line["entry"] for line in ledger["extract"]["entries"]]
+    reserved = {line["number"]: line for line in lines if line["kind"] == "reserve"}
+    finished = {line["reserve"] for line in lines if line["kind"] == "commit"}
+    for table in plan["tables"]:
+        # One reservation may pay for two tables only if they ask for exactly the same thing.
+        if not any(line["plan"] == table["mechanism"] and number in finished for number, line in reserved.items()):
+            raise VerificationError(f"ledger.json: no finished entry pays for the table {table['name']}")
+    if neighbours_from_json(ledger["neighbours"]) != guarantee.neighbours:
+        raise VerificationError("ledger.json: the budget is kept under other neighbours than the promise")
+    this, other, left, cap = (loss_from_json(ledger[key]) for key in ("this_release", "other_releases", "left", "cap"))
+    charged = sum((loss_from_json(line["charge"]) for line in reserved.values()), Loss.zero())
+    if this != charged or charged != guarantee.loss or this + other + left != cap:
+        raise VerificationError("ledger.json: the shares do not add up to the cap")
+
+
+def _check_tables(folder: Path, plan: dict[str, Any]) -> None:
+    expected = {table["name"] for table in plan["tables"]}
+    for place in ("tables", "measurements"):
+        if {path.stem for path in (folder / place).glob("*.parquet")} != expected:
+            raise VerificationError(f"{place}/ does not hold the tables that plan.json lists")
+    for name in sorted(expected):
+        table = pq.read_table(folder / "tables" / f"{name}.parquet")
+        options = pa_csv.ConvertOptions(
+            column_types=table.schema, strings_can_be_null=True, quoted_strings_can_be_null=False
+        )
+        copy = pa_csv.read_csv(folder / "tables" / f"{name}.csv", convert_options=options)
+        if not copy.equals(table.replace_schema_metadata(None)):
+            raise VerificationError(f"tables/{name}.csv and tables/{name}.parquet do not hold the same values")
+
+
+def compare_with_ledger(folder: Path, ledger: Path) -> None:
+    """The bundle's entries are in this ledger, and the ledger itself is sound."""
+    extract = json.loads((folder / "ledger.json").read_bytes())["extract"]
+    Ledger.open(ledger, read_only=True).verify(extract)

@@ -1,0 +1,81 @@
+"""The guarantee in plain words, and the same as JSON: one source for the screen, the page and the records."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tacita.ledger.codec import guarantee_to_json
+from tacita.privacy import Guarantee, Neighbours, ReplaceOne, StrongAlpha, WeakAlpha, text
+
+
+def guarantee_record(guarantee: Guarantee) -> dict[str, Any]:
+    """The whole promise as JSON, with the sentences a reader needs beside the numbers."""
+    return {
+        **guarantee_to_json(guarantee),
+        "in_short": str(guarantee),
+        "protects": guarantee.neighbours.meaning,
+        "odds": guarantee.odds_factor,
+    }
+
+
+def odds_example(guarantee: Guarantee) -> str:
+    """What the loss means for someone who holds a suspicion, as two percentages.
+
+    >>> from tacita.privacy import Loss
+    >>> odds_example(Guarantee(StrongAlpha("0.1"), Loss("1")))
+    'Someone who gives a guess even odds (50%) before seeing the release may hold it at most 73% likely afterwards.'
+    """
+    if guarantee.holds == "never" or guarantee.loss.rho is not None:
+        return ""
+    factor = math.exp(guarantee.loss.epsilon)
+    after = 100 * factor / (1 + factor)
+    shown = f"{after:.0f}%" if after < 99 else f"{after:.4g}%"
+    return (
+        "Someone who gives a guess even odds (50%) before seeing the release "
+        f"may hold it at most {shown} likely afterwards."
+    )
+
+
+def not_protected(neighbours: Neighbours) -> tuple[str, ...]:
+    """What the promise leaves open. A board signs this list as much as the promise itself."""
+    general = (
+        "What is true of many at once: patterns of whole places, sectors or groups are what the tables are for.",
+        "What can be learned elsewhere. The promise is about what this release adds, not about what is already known.",
+    )
+    if isinstance(neighbours, StrongAlpha | WeakAlpha):
+        factor = text(1 + neighbours.alpha)
+        own: tuple[str, ...] = (
+            "That an establishment exists, where it is and what it does: the list of establishments and their "
+            "attributes is public.",
+            f"Roughly how large an establishment is. Sizes are hidden within a factor {factor}; "
+            "a release may show whether an establishment has 50 workers or 5,000.",
+            "Several establishments at once at the same level: a firm with k establishments is protected "
+            "with k times the loss.",
+        )
+        if isinstance(neighbours, WeakAlpha):
+            own += (
+                "The size of an establishment against someone who already knows the make-up of its workforce; "
+                "the weak definition assumes no such knowledge.",
+            )
+        return own + general
+    if isinstance(neighbours, ReplaceOne):
+        return (f"The number of units ({neighbours.unit}): it is treated as public.", *general)
+    if neighbours.unit == "worker":
+        return (
+            "Employers. The size and make-up of one establishment can show almost exactly, "
+            "since many workers together are not hidden.",
+            *general,
+        )
+    return general
+
+
+def kind_of_privacy(guarantee: Guarantee) -> str:
+    """The name of the definition, as the literature has it."""
+    neighbours, loss = guarantee.neighbours, guarantee.loss
+    if isinstance(neighbours, StrongAlpha | WeakAlpha):
+        weak = "weak " if isinstance(neighbours, WeakAlpha) else ""
+        return f"{weak}(α, ε{', δ' if loss.delta else ''}) employer-employee privacy"
+    if loss.rho is not None:
+        return "zero-concentrated differential privacy"
+    return "approximate differential privacy" if loss.delta else "pure differential privacy"

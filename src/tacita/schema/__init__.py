@@ -1,0 +1,19 @@
+"""The public domain of a confidential file: read from a person's TOML, never from the rows.
+
+`Schema` is the whole; `Variable` one column; `Categorical`, `Integer`, `Numeric` and `Identifier` say what a
+column may hold. The roles are
+
+- `id`: tells units apart (`entity = "workplace"`, `"worker"`, or any word for other files);
+- `workplace`: an attribute of the establishment, public under α-neighbours;
+- `worker`: an attribute of the person who holds the job;
+- `size`: the number of workers in a file whose rows are establishments, one row each;
+- `public`, `confidential`, `weight`, `design`: as the words say.
+
+Strict rules (`outside = "error"`, or no `missing`) refuse the whole file before anything is spent; the refusal
+is seen by the data steward only. To let a file through whatever its rows hold, map to a declared level.
+"""
+
+from tacita.schema.kinds import Categorical, Identifier, Integer, Kind, Numeric, Role, TableName, Variable
+from tacita.schema.model import Schema
+
+__all__ = ["Categorical", "Identifier", "Integer", "Kind", "Numeric", "Role", "Schema", "TableName", "Variable"]

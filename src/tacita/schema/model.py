@@ -1,0 +1,210 @@
+"""The schema of a confidential file: frozen, public, written by a person."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tacita.errors import SchemaError
+from tacita.schema import reading
+from tacita.schema.kinds import Categorical, Identifier, Integer, Role, TableName, Variable
+
+_DATASET_KEYS = ("identity", "unit", "lineage", "source")
+
+
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """Everything that is public about a confidential file before it is opened.
+
+    >>> schema = Schema.from_dict({
+    ...     "dataset": {"identity": "demo-jobs-2026", "unit": "establishment"},
+    ...     "variables": {
+    ...         "workplace_id": {"role": "id", "entity": "workplace"},
+    ...         "place": {"role": "workplace", "type": "categorical", "levels": ["01", "02", "03"]},
+    ...         "sex": {"role": "worker", "type": "categorical", "levels": ["F", "M"]},
+    ...     },
+    ... })
+    >>> schema.id_of("workplace"), schema.by_role("worker"), schema.domain_size(["place", "sex"])
+    ('workplace_id', ('sex',), 6)
+    >>> schema.levels("place")
+    ('01', '02', '03')
+    >>> schema == Schema.from_dict(schema.to_dict())
+    True
+    """
+
+    identity: str
+    unit: str
+    variables: tuple[Variable, ...]
+    lineage: tuple[str, ...] = ()
+    source: str = ""
+    code_lists: tuple[Path, ...] = ()
+    """Code-list files the levels were read from: public inputs a release lists. No part of the schema's hash."""
+
+    def __post_init__(self) -> None:
+        names = [variable.name for variable in self.variables]
+        if not names:
+            raise SchemaError("variables: none declared; add at least one [variables.<column>]")
+        if len(set(names)) != len(names):
+            raise SchemaError("variables: a column is declared twice; keep one of them")
+        self._check_ids()
+        self._check_size()
+
+    def _check_ids(self) -> None:
+        entities = [variable.kind.entity for variable in self.variables if isinstance(variable.kind, Identifier)]
+        if len(set(entities)) != len(entities):
+            raise SchemaError("variables: two id columns have the same entity; declare one id per entity")
+        for variable in self.variables:
+            if variable.table != "job" and variable.table not in entities:
+                raise SchemaError(
+                    f"variables.{variable.name}.table: the {variable.table} table needs a declared key; "
+                    f'add an id variable with entity = "{variable.table}"'
+                )
+
+    def _check_size(self) -> None:
+        sizes = self.by_role("size")
+        if not sizes:
+            return
+        if len(sizes) > 1:
+            raise SchemaError(f"variables.{sizes[1]}.role: only one column may have the role size")
+        kind = self[sizes[0]].kind
+        if not isinstance(kind, Integer) or kind.lower < 0:
+            raise SchemaError(f"variables.{sizes[0]}: a size must be an integer with lower ≥ 0")
+        if workers := self.by_role("worker"):
+            raise SchemaError(
+                f"variables.{workers[0]}.role: a file of establishments (role size) holds no worker attributes; "
+                "use a job file instead, or drop the column"
+            )
+
+    # ------------------------------------------------------------ reading and writing
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a schema from TOML; code-list files are looked for beside it."""
+        path = Path(path)
+        try:
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise SchemaError(
+                f"schema {path.name}: file not found; correct the path, or draft one with tacita init"
+            ) from None
+        except (OSError, UnicodeDecodeError) as problem:
+            raise SchemaError(f"schema {path.name}: cannot be read as UTF-8 text ({type(problem).__name__})") from None
+        except tomllib.TOMLDecodeError as problem:
+            raise SchemaError(f"schema {path.name}: not valid TOML: {problem}") from None
+        return cls.from_dict(content, folder=path.parent)
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any], *, folder: Path | None = None) -> Schema:
+        """The same from plain values, as TOML or JSON gives them."""
+        for key in content:
+            if key not in ("dataset", "variables"):
+                raise SchemaError(f"{key}: unknown key; a schema has [dataset] and [variables.<column>]")
+        dataset = content.get("dataset")
+        if not isinstance(dataset, Mapping):
+            raise SchemaError("dataset: is missing; add a [dataset] table with identity and unit")
+        reading.refuse_placeholders(dataset, "dataset")
+        reading.refuse_unknown(dataset, _DATASET_KEYS, "dataset")
+        lineage = dataset.get("lineage", [])
+        if not isinstance(lineage, list) or not all(isinstance(one, str) for one in lineage):
+            raise SchemaError('dataset.lineage: must be a list of identities, such as ["demo-jobs-2025"]')
+        entries = content.get("variables")
+        if not isinstance(entries, Mapping) or not entries:
+            raise SchemaError("variables: none declared; add at least one [variables.<column>]")
+        variables = tuple(reading.variable(str(name), entry, folder) for name, entry in entries.items())
+        files = dict.fromkeys(entry["levels_file"] for entry in entries.values() if "levels_file" in entry)
+        return cls(
+            identity=reading.text(dataset, "identity", "dataset"),
+            unit=reading.text(dataset, "unit", "dataset"),
+            variables=variables,
+            lineage=tuple(lineage),
+            source=reading.text(dataset, "source", "dataset", default=""),
+            code_lists=tuple((folder or Path()) / name for name in files),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole schema as plain JSON values, levels included, every default spelled out."""
+        return {
+            "dataset": {
+                "identity": self.identity,
+                "unit": self.unit,
+                "lineage": list(self.lineage),
+                "source": self.source,
+            },
+            "variables": {variable.name: variable.to_dict() for variable in self.variables},
+        }
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the canonical JSON; the order in which columns are declared does not matter."""
+        canonical = json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self.hash == other.hash
+
+    def __hash__(self) -> int:
+        return int(self.hash[:15], 16)
+
+    # ------------------------------------------------------------ looking things up
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(variable.name for variable in self.variables)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Variable]:
+        return {variable.name: variable for variable in self.variables}
+
+    def __getitem__(self, name: str) -> Variable:
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise SchemaError(
+                f"{name}: no such variable in the schema of {self.identity}; declared are {', '.join(self.names)}"
+            ) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __iter__(self) -> Iterator[Variable]:
+        return iter(self.variables)
+
+    def by_role(self, role: Role) -> tuple[str, ...]:
+        """Names of the columns with this role, in declared order."""
+        return tuple(variable.name for variable in self.variables if variable.role == role)
+
+    def id_of(self, entity: str) -> str | None:
+        """Name of the id column of an entity such as "workplace", or None where the schema declares none."""
+        for variable in self.variables:
+            if isinstance(variable.kind, Identifier) and variable.kind.entity == entity:
+                return variable.name
+        return None
+
+    def in_table(self, table: TableName) -> tuple[str, ...]:
+        """Columns of one linked table: its own variables and the ids that link it."""
+        keys = {self.id_of(table)} if table != "job" else {self.id_of("workplace"), self.id_of("worker")}
+        return tuple(variable.name for variable in self.variables if variable.table == table or variable.name in keys)
+
+    def categorical(self, name: str) -> Categorical:
+        """The domain of a categorical column; any other kind is an error that says so."""
+        kind = self[name].kind
+        if not isinstance(kind, Categorical):
+            raise SchemaError(f'{name}: is not categorical; tables need a column with type = "categorical"')
+        return kind
+
+    def levels(self, name: str) -> tuple[str, ...]:
+        return self.categorical(name).levels
+
+    def domain_size(self, names: Iterable[str]) -> int:
+        """Number of cells in the full cross of these columns' levels; 1 for none."""
+        return math.prod(len(self.levels(name)) for name in names)
+
+    def __repr__(self) -> str:
+        return f"Schema({self.identity!r}, unit={self.unit!r}, columns={list(self.names)})"

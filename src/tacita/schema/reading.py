@@ -1,0 +1,188 @@
+"""From a TOML table to one declared variable, with errors that name the key, the rule and the fix."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tacita.errors import SchemaError
+from tacita.schema.kinds import (
+    ROLES,
+    TABLES,
+    Categorical,
+    Identifier,
+    Integer,
+    Kind,
+    Numeric,
+    Variable,
+    frozen_labels,
+)
+
+_ANY = ("role", "table", "label")
+_KEYS: dict[str, tuple[str, ...]] = {
+    "id": (*_ANY, "entity"),
+    "categorical": (*_ANY, "type", "levels", "levels_file", "labels", "outside", "missing", "missing_codes"),
+    "integer": (*_ANY, "type", "lower", "upper", "outside", "missing", "missing_codes"),
+    "numeric": (*_ANY, "type", "lower", "upper", "scale", "outside", "missing", "missing_codes"),
+}
+_PLACEHOLDER = "TODO"
+
+
+def variable(name: str, entry: Any, folder: Path | None) -> Variable:
+    """Read `[variables.name]`; `folder` is where code-list files are looked for."""
+    where = f"variables.{name}"
+    if not isinstance(entry, Mapping):
+        raise SchemaError(f"{where}: must be a table, written as [variables.{name}]")
+    refuse_placeholders(entry, where)
+    role = one_of(entry, "role", ROLES, where)
+    kind_name = "id" if role == "id" else one_of(entry, "type", ("categorical", "integer", "numeric"), where)
+    refuse_unknown(entry, _KEYS[kind_name], where)
+    table = one_of(entry, "table", TABLES, where, default="job")
+    label = text(entry, "label", where, default="")
+    try:
+        kind = _kind(kind_name, entry, where, folder)
+    except SchemaError as problem:
+        message = str(problem)
+        raise SchemaError(message if message.startswith(where) else f"{where}.{message}") from None
+    return Variable(name, kind, role, table, label)  # type: ignore[arg-type]
+
+
+def _kind(kind_name: str, entry: Mapping[str, Any], where: str, folder: Path | None) -> Kind:
+    if kind_name == "id":
+        return Identifier(text(entry, "entity", where))
+    if kind_name == "categorical":
+        return _categorical(entry, where, folder)
+    outside = one_of(entry, "outside", ("clamp", "error"), where, default="clamp")
+    codes = entry.get("missing_codes", [])
+    if not isinstance(codes, list) or not all(_is_number(code) for code in codes):
+        raise SchemaError(f"{where}.missing_codes: must be a list of numbers, such as [9998, 9999]")
+    if kind_name == "integer":
+        return Integer(
+            _whole(entry, "lower", where),
+            _whole(entry, "upper", where),
+            outside=outside,  # type: ignore[arg-type]
+            missing=None if entry.get("missing") is None else _whole(entry, "missing", where),
+            missing_codes=tuple(codes),
+        )
+    return Numeric(
+        _number(entry, "lower", where),
+        _number(entry, "upper", where),
+        outside=outside,  # type: ignore[arg-type]
+        missing=None if entry.get("missing") is None else _number(entry, "missing", where),
+        missing_codes=tuple(codes),
+        scale=_whole(entry, "scale", where) if "scale" in entry else 2,
+    )
+
+
+def _categorical(entry: Mapping[str, Any], where: str, folder: Path | None) -> Categorical:
+    if ("levels" in entry) == ("levels_file" in entry):
+        raise SchemaError(f'{where}.levels: give either levels = [...] or levels_file = "codes.csv", exactly one')
+    if "levels_file" in entry:
+        if "labels" in entry:
+            raise SchemaError(f"{where}.labels: come from the label column of levels_file; remove one of the two")
+        levels, labels = code_list(text(entry, "levels_file", where), f"{where}.levels_file", folder)
+    else:
+        levels = _texts(entry, "levels", where)
+        written = entry.get("labels", {})
+        if not isinstance(written, Mapping) or not all(isinstance(v, str) for v in written.values()):
+            raise SchemaError(f'{where}.labels: must be a table of level = "label" pairs')
+        labels = frozen_labels(levels, written)
+    missing = None if entry.get("missing") is None else text(entry, "missing", where)
+    return Categorical(
+        levels,
+        labels,
+        outside=text(entry, "outside", where, default="error"),
+        missing=missing,
+        missing_codes=_texts(entry, "missing_codes", where, default=()),
+    )
+
+
+def code_list(name: str, where: str, folder: Path | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Levels and labels from a CSV with a `code` column and, if wanted, a `label` column."""
+    path = (folder or Path()) / name
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as lines:
+            reader = csv.DictReader(lines)
+            fields = reader.fieldnames or []
+            if "code" not in fields:
+                raise SchemaError(f'{where}: {name} needs a header line with the columns "code" and "label"')
+            entries = list(reader)
+    except FileNotFoundError:
+        raise SchemaError(
+            f"{where}: {name} was not found beside the schema; correct the path or add the file"
+        ) from None
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise SchemaError(f"{where}: {name} cannot be read as CSV text in UTF-8; save it as such") from None
+    levels = tuple((entry["code"] or "") for entry in entries)
+    return levels, tuple((entry.get("label") or code) for entry, code in zip(entries, levels, strict=True))
+
+
+def refuse_placeholders(entry: Any, where: str) -> None:
+    """A draft that nobody finished is not a schema."""
+    if entry == _PLACEHOLDER:
+        raise SchemaError(f"{where}: still says TODO; a person must fill in the public value")
+    if isinstance(entry, Mapping):
+        for key, value in entry.items():
+            refuse_placeholders(value, f"{where}.{key}" if where else key)
+    elif isinstance(entry, list):
+        for value in entry:
+            refuse_placeholders(value, where)
+
+
+def refuse_unknown(entry: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    for key in entry:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise SchemaError(f"{where}.{key}: unknown key{hint} Known here: {', '.join(known)}")
+
+
+def one_of(
+    entry: Mapping[str, Any], key: str, allowed: tuple[str, ...], where: str, *, default: str | None = None
+) -> str:
+    value = entry.get(key, default)
+    if value is None:
+        raise SchemaError(f"{where}.{key}: is missing; write one of {', '.join(allowed)}")
+    if value not in allowed:
+        raise SchemaError(f"{where}.{key}: must be one of {', '.join(allowed)}")
+    return str(value)
+
+
+def text(entry: Mapping[str, Any], key: str, where: str, *, default: str | None = None) -> str:
+    value = entry.get(key, default)
+    if value is None:
+        raise SchemaError(f"{where}.{key}: is missing; add it")
+    if not isinstance(value, str) or (not value and default != ""):
+        raise SchemaError(f'{where}.{key}: must be text in quotes, such as {key} = "…"')
+    return value
+
+
+def _texts(
+    entry: Mapping[str, Any], key: str, where: str, *, default: tuple[str, ...] | None = None
+) -> tuple[str, ...]:
+    value = entry.get(key, default)
+    if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+        return tuple(value)
+    raise SchemaError(f'{where}.{key}: must be a list of texts in quotes, such as {key} = ["01", "02"]')
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(entry: Mapping[str, Any], key: str, where: str) -> float:
+    if key not in entry:
+        raise SchemaError(f"{where}.{key}: is missing; bounds are public and never read from the rows, so write it")
+    if not _is_number(entry[key]):
+        raise SchemaError(f"{where}.{key}: must be a number without quotes")
+    return float(entry[key])
+
+
+def _whole(entry: Mapping[str, Any], key: str, where: str) -> int:
+    value = _number(entry, key, where)
+    if value != value or abs(value) == float("inf") or value != int(value):
+        raise SchemaError(f"{where}.{key}: must be a whole number")
+    return int(entry[key])

@@ -1,0 +1,153 @@
+"""The table a reader sees: codes and labels, value, margin of error, confidence, guarantee."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tacita.measured import Measured
+from tacita.schema import Schema
+from tacita.tables.consistency import consistent
+
+TOTAL = "Total"
+# Errors of many cells add up like those of a sum of independent draws; the allowance covers laws whose tails are
+# heavier than the normal one, for which single margins understate the sum's.
+_SUM_ALLOWANCE = 1.1
+
+
+def publish(
+    result: Measured,
+    schema: Schema,
+    *,
+    integers: bool = True,
+    nonnegative: bool = True,
+    totals: Sequence[str] = (),
+    rank: bool = False,
+    confidence: str | float = "0.95",
+) -> pa.Table:
+    """One row per cell in the declared order of levels, then the totals.
+
+    With `totals`, cells are moved together so that they are not negative and add up to their totals. Without,
+    a negative cell is set to zero on its own, which leaves sums of many small cells slightly too high.
+    """
+    level = float(confidence)
+    codes = _codes(result, schema)
+    values = result.values.astype(np.float64).ravel()
+    lower, upper = (end.ravel() for end in result.intervals(level))
+    published, sums = values, None
+    if totals:
+        group = _group(codes, totals, schema)
+        sums = _sums(codes, totals, group, values, lower, upper, nonnegative=nonnegative)
+        if nonnegative:
+            published = consistent(values, group, integers=integers)
+    elif nonnegative:
+        published = np.maximum(values, 0)
+    if nonnegative:
+        lower = np.maximum(lower, 0)
+    margin = np.maximum(np.maximum(upper - published, published - lower), 0)
+    columns: dict[str, pa.Array] = {}
+    for name, code in codes.items():
+        listed = schema.levels(name)
+        columns[name] = pa.array([listed[c] for c in code])
+        labels = schema.categorical(name).labels
+        if labels != listed:
+            columns[f"{name}_label"] = pa.array([labels[c] for c in code])
+    columns["value"] = _numbers(published, integers)
+    columns["margin_of_error"] = pa.array(_finite(margin))
+    columns["confidence"] = pa.array(np.full(published.size, level))
+    columns["guarantee"] = pa.array([result.guarantee] * published.size)
+    if rank:
+        columns |= _ranks(published, lower, upper)
+    table = pa.table(columns)
+    return (
+        table if sums is None else pa.concat_tables([table, _total_rows(sums, table, result, schema, integers, level)])
+    )
+
+
+def _codes(result: Measured, schema: Schema) -> dict[str, NDArray[np.int64]]:
+    """Level codes of every cell: workplace attributes repeated over the cross of worker attributes."""
+    rows, cells = result.values.shape
+    found = {name: np.repeat(code.astype(np.int64), cells) for name, code in result.keys.items()}
+    sizes = [len(schema.levels(name)) for name in result.worker]
+    if sizes:
+        cross = np.unravel_index(np.arange(cells), sizes)
+        found |= {name: np.tile(code, rows) for name, code in zip(result.worker, cross, strict=True)}
+    return found
+
+
+def _group(codes: dict[str, NDArray[np.int64]], names: Sequence[str], schema: Schema) -> NDArray[np.int64]:
+    group = np.zeros(next(iter(codes.values())).size, dtype=np.int64)
+    for name in names:
+        group = group * len(schema.levels(name)) + codes[name]
+    return group
+
+
+def _sums(
+    codes: dict[str, NDArray[np.int64]],
+    names: Sequence[str],
+    group: NDArray[np.int64],
+    values: NDArray[np.float64],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    *,
+    nonnegative: bool,
+) -> tuple[dict[str, NDArray[np.int64]], NDArray[np.float64], NDArray[np.float64]]:
+    _, first, member = np.unique(group, return_index=True, return_inverse=True)
+    total = np.bincount(member, weights=values).astype(np.float64)
+    half = np.maximum(upper - values, values - lower)
+    margin = _SUM_ALLOWANCE * np.sqrt(np.bincount(member, weights=half**2))
+    return {name: codes[name][first] for name in names}, np.maximum(total, 0.0) if nonnegative else total, margin
+
+
+def _total_rows(
+    sums: tuple[dict[str, NDArray[np.int64]], NDArray[np.float64], NDArray[np.float64]],
+    table: pa.Table,
+    result: Measured,
+    schema: Schema,
+    integers: bool,
+    confidence: float,
+) -> pa.Table:
+    kept, total, margin = sums
+    count = total.size
+    columns: dict[str, pa.Array] = {}
+    for column in table.schema:
+        name = column.name.removesuffix("_label")
+        if column.name == "value":
+            columns["value"] = _numbers(total, integers)
+        elif column.name == "margin_of_error":
+            columns["margin_of_error"] = pa.array(_finite(margin))
+        elif column.name == "confidence":
+            columns["confidence"] = pa.array(np.full(count, confidence))
+        elif column.name == "guarantee":
+            columns["guarantee"] = pa.array([result.guarantee] * count)
+        elif column.name.startswith("rank"):
+            columns[column.name] = pa.nulls(count, column.type)
+        elif name in kept:
+            shown = schema.categorical(name).labels if column.name.endswith("_label") else schema.levels(name)
+            columns[column.name] = pa.array([shown[c] for c in kept[name]])
+        else:
+            columns[column.name] = pa.array([TOTAL] * count)
+    return pa.table(columns)
+
+
+def _ranks(values: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]) -> dict[str, pa.Array]:
+    """Rank by published value, and the best and worst rank that the intervals leave open."""
+    order = np.argsort(-values, kind="stable")
+    place = np.empty(values.size, dtype=np.int64)
+    place[order] = np.arange(1, values.size + 1)
+    above = values.size - np.searchsorted(np.sort(lower), upper, side="right")
+    not_below = values.size - np.searchsorted(np.sort(upper), lower, side="left")
+    return {"rank": pa.array(place), "rank_best": pa.array(above + 1), "rank_worst": pa.array(not_below)}
+
+
+def _numbers(values: NDArray[np.float64], integers: bool) -> pa.Array:
+    return pa.array(np.rint(values).astype(np.int64)) if integers else pa.array(values)
+
+
+def _finite(margin: NDArray[np.float64]) -> pa.Array:
+    """Margins rounded up; none where nothing public bounds the noise."""
+    shown = np.where(np.isfinite(margin), np.ceil(np.where(np.isfinite(margin), margin, 0)), 0)
+    return pa.array(shown, mask=~np.isfinite(margin))

@@ -1,0 +1,13 @@
+"""A bundle written once per test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from release_sample import small_release
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    return small_release().write(tmp_path / "bundle")

@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from release_sample import sealed_extract, small_release
+
+from tacita.errors import UsageError, VerificationError
+from tacita.privacy import Loss
+from tacita.release import bundle as bundle_module
+from tacita.release.bundle import Budget
+from tacita.release.bundle_files import bundle_files, json_bytes, write_manifest
+from tacita.release.verify import verify
+
+FILES = [
+    "codebook.xml",
+    "datapackage.json",
+    "ledger.json",
+    "measurements/employment.parquet",
+    "plan.json",
+    "registry.yaml",
+    "report.html",
+    "tables/employment.csv",
+    "tables/employment.parquet",
+]
+
+
+def test_layout_is_the_published_one(bundle: Path) -> None:
+    assert bundle_files(bundle) == FILES
+    assert (bundle / "manifest.json").is_file()
+
+
+def test_a_sound_bundle_verifies(bundle: Path) -> None:
+    assert len(verify(bundle)) == 6
+
+
+@pytest.mark.parametrize("name", [*FILES, "manifest.json"])
+@pytest.mark.parametrize("where", [0.0, 0.37, 0.5, 0.81, 1.0])
+def test_one_changed_byte_is_found(bundle: Path, name: str, where: float) -> None:
+    path = bundle / name
+    content = bytearray(path.read_bytes())
+    content[int(where * (len(content) - 1))] ^= 0x01
+    path.write_bytes(content)
+    with pytest.raises(VerificationError):
+        verify(bundle)
+
+
+def test_a_changed_space_in_the_manifest_is_found(bundle: Path) -> None:
+    path = bundle / "manifest.json"
+    path.write_bytes(path.read_bytes().replace(b'"title": ', b'"title":  ', 1))
+    with pytest.raises(VerificationError, match=r"manifest\.json was changed"):
+        verify(bundle)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_named(bundle: Path, name: str) -> None:
+    (bundle / name).unlink()
+    with pytest.raises(VerificationError, match=name):
+        verify(bundle)
+
+
+def test_an_added_file_is_named(bundle: Path) -> None:
+    (bundle / "tables" / "extra.csv").write_text("a\n1\n")
+    with pytest.raises(VerificationError, match=r"tables/extra.csv is not in the manifest"):
+        verify(bundle)
+
+
+def _repin(folder: Path) -> None:
+    """Somebody edits a file and writes the hashes anew: only the content can give it away."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    write_manifest(folder, {key: manifest[key] for key in manifest if key not in ("files", "manifest_sha256")})
+
+
+def _edit(name: str, change: Callable[[dict], None]) -> Callable[[Path], None]:
+    def edit(folder: Path) -> None:
+        document = json.loads((folder / name).read_text())
+        change(document)
+        (folder / name).write_bytes(json_bytes(document))
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (_edit("plan.json", lambda plan: plan["guarantee"]["loss"].update(epsilon="0.5")), "do not add up"),
+        (_edit("plan.json", lambda plan: plan["tables"][0]["mechanism"].update(epsilon="9")), "no finished entry pays"),
+        (_edit("plan.json", lambda plan: plan.pop("tables")), "lacks a part"),
+        (_edit("ledger.json", lambda ledger: ledger["left"].update(epsilon="1")), "do not add up to the cap"),
+        (_edit("ledger.json", lambda ledger: ledger["extract"]["entries"].pop()), "no finished entry pays"),
+        (
+            _edit("ledger.json", lambda ledger: ledger["extract"]["entries"][1]["entry"].update(label="x")),
+            "not what was sealed",
+        ),
+        (lambda folder: (folder / "measurements/employment.parquet").unlink(), "measurements/ does not hold"),
+        (
+            lambda folder: (folder / "tables/employment.csv").write_text(
+                (folder / "tables/employment.csv").read_text().replace("310", "311")
+            ),
+            "do not hold the same values",
+        ),
+    ],
+)
+def test_a_repinned_forgery_contradicts_itself(bundle: Path, edit: Callable[[Path], None], message: str) -> None:
+    edit(bundle)
+    _repin(bundle)
+    with pytest.raises(VerificationError, match=message):
+        verify(bundle)
+
+
+def test_a_rehearsal_is_refused_and_stamped_everywhere(tmp_path: Path) -> None:
+    out = small_release(seed=7, source="mock rows").write(tmp_path / "rehearsal")
+    with pytest.raises(VerificationError, match="rehearsal, not a release"):
+        verify(out)
+    assert json.loads((out / "manifest.json").read_text())["rehearsal"] is True
+    assert (out / "REHEARSAL.txt").is_file()
+    assert pq.read_table(out / "tables/employment.parquet")["guarantee"].unique().to_pylist() == [
+        "REHEARSAL: no guarantee"
+    ]
+    for name in ("report.html", "registry.yaml", "codebook.xml", "datapackage.json", "tables/employment.csv"):
+        assert "REHEARSAL" in (out / name).read_text(), name
+
+
+def test_a_rehearsal_does_not_pass_by_dropping_its_stamp(tmp_path: Path) -> None:
+    out = small_release(seed=7).write(tmp_path / "rehearsal")
+    (out / "REHEARSAL.txt").unlink()
+    _repin(out)
+    with pytest.raises(VerificationError, match="rehearsal"):
+        verify(out)
+
+
+def test_a_full_folder_is_kept_without_force(bundle: Path) -> None:
+    before = {name: (bundle / name).read_bytes() for name in bundle_files(bundle)}
+    with pytest.raises(UsageError, match="--force"):
+        small_release(title="Other").write(bundle)
+    assert {name: (bundle / name).read_bytes() for name in bundle_files(bundle)} == before
+
+
+def test_force_replaces_the_whole_folder(bundle: Path) -> None:
+    (bundle / "old.txt").write_text("left over")
+    small_release(title="Other").write(bundle, force=True)
+    assert not (bundle / "old.txt").exists()
+    assert json.loads((bundle / "plan.json").read_text())["title"] == "Other"
+    assert [path.name for path in bundle.parent.iterdir()] == ["bundle"]
+
+
+def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object) -> str:
+        raise RuntimeError("no page today")
+
+    monkeypatch.setattr(bundle_module, "render_page", fail)
+    with pytest.raises(RuntimeError):
+        small_release().write(tmp_path / "bundle")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_forced_write_keeps_the_old_bundle(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object) -> str:
+        raise RuntimeError("no page today")
+
+    monkeypatch.setattr(bundle_module, "render_page", fail)
+    with pytest.raises(RuntimeError):
+        small_release(title="Other").write(bundle, force=True)
+    assert len(verify(bundle)) == 6
+    assert [path.name for path in bundle.parent.iterdir()] == ["bundle"]
+
+
+def test_the_codebook_describes_every_column(bundle: Path) -> None:
+    root = ElementTree.parse(bundle / "codebook.xml").getroot()
+    space = {"d": "ddi:codebook:2_5"}
+    assert root.tag == "{ddi:codebook:2_5}codeBook"
+    assert root.findtext("d:stdyDscr/d:citation/d:titlStmt/d:titl", namespaces=space) == "Employment by place & sector"
+    variables = root.findall("d:dataDscr/d:var", space)
+    assert [one.get("name") for one in variables] == pq.read_schema(bundle / "tables/employment.parquet").names
+    assert [one.text for one in variables[0].findall("d:catgry/d:labl", space)] == [
+        "Upper <Town>",
+        "Lower Town",
+        "Harbour",
+    ]
+    assert all(one.findtext("d:universe", namespaces=space) for one in variables)
+
+
+def test_the_data_package_pins_the_csv(bundle: Path) -> None:
+    package = json.loads((bundle / "datapackage.json").read_text())
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    (resource,) = package["resources"]
+    assert resource["hash"] == "sha256:" + manifest["files"][resource["path"]]["sha256"]
+    assert resource["schema"]["primaryKey"] == ["place"]
+    assert resource["schema"]["fields"][0]["constraints"] == {"enum": ["01", "02", "03"]}
+
+
+def test_the_registry_record_says_unit_and_parameters(bundle: Path) -> None:
+    lines = (bundle / "registry.yaml").read_text().splitlines()
+    assert '  unit: "establishment"' in lines
+    assert '  epsilon: "1"' in lines
+    assert '  cap_over_all_releases: "ε = 2"' in lines
+
+
+def test_the_manifest_lists_versions_and_public_inputs(bundle: Path) -> None:
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    assert manifest["made"]["versions"]["numpy"]
+    assert manifest["made"]["randomness"] == "operating system"
+    assert manifest["schema"]["sha256"] == small_release().schema.hash
+    assert manifest["public_inputs"] == [
+        {"what": "Code list of places", "source": "a public register", "sha256": "ab" * 32}
+    ]
+
+
+def test_a_bundle_can_be_moved(bundle: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "elsewhere" / "copy"
+    shutil.copytree(bundle, moved)
+    assert verify(moved)
+
+
+def test_missing_values_survive_both_formats(tmp_path: Path) -> None:
+    release = small_release()
+    (product,) = release.products
+    table = product.table.set_column(3, "margin_of_error", pa.array([60.5, None, 9.0]))
+    table = table.set_column(1, "place_label", pa.array(["Upper <Town>", None, ""]))
+    changed = small_release(products=(product.__class__(**{**vars(product), "table": table}),))
+    assert verify(changed.write(tmp_path / "bundle"))
+
+
+def test_budget_shares_add_up() -> None:
+    budget = Budget(cap=Loss("2"), spent=Loss("1.5"), this_release=Loss("1"))
+    assert (budget.other_releases, budget.left) == (Loss("0.5"), Loss("0.5"))
+
+
+def test_the_sample_extract_is_sound() -> None:
+    assert sealed_extract()["head"]["number"] == 3
