@@ -301,3 +301,7 @@ def _complain(kind: str, message: str) -> None:
     words = {"Usage": "Wrong usage", "Schema": "Schema", "Spec": "Specification", "Refused": "Refused"}
     words |= {"Verification": "Not verified", "Tacita": "Error"}
     _console(stderr=True).print(f"[bold red]{words.get(kind, kind)}:[/] {escape(message)}", highlight=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -229,8 +229,8 @@ class Confidential:
             return []
         if self._repeats(self._tables[entity], key):
             return [f"{entity}.{key}: the id occurs more than once; keep one row for each {entity}"]
-        left, right = linking_keys(self._tables["job"], self._tables[entity], key)
-        if self._engine.collect(left.anti_join(right, "key").limit(1)).num_rows:
+        job, listed = self._tables["job"], self._tables[entity]
+        if self._engine.collect(job.anti_join(listed, same_key(job, listed, key)).limit(1)).num_rows:
             return [
                 f"job.{key}: a job refers to a {entity} that the {entity} table lacks; add it there or drop the job"
             ]
@@ -281,11 +281,12 @@ def engine_of(data: Confidential) -> Engine:
     return data._engine
 
 
-def linking_keys(left: Any, right: Any, key: str) -> tuple[Any, Any]:
-    """The key column of two tables, comparable even where one file stores it as a number and the other as text."""
-    if left[key].type().copy(nullable=True) == right[key].type().copy(nullable=True):
-        return left.select(key=left[key]), right.select(key=right[key])
-    return left.select(key=text_of(left[key])), right.select(key=text_of(right[key]))
+def same_key(left: Any, right: Any, key: str) -> Any:
+    """The condition that links two tables, also where one file stores the key as a number and the other as text."""
+    ours, theirs = left[key], right[key]
+    if ours.type().is_integer() and theirs.type().is_integer():
+        return ours == theirs
+    return text_of(ours) == text_of(theirs)
 
 
 # ---------------------------------------------------------------- opening

@@ -26,7 +26,7 @@ ledger = "jobs.ledger"
 
 [cap]                          # the most that may ever be lost about the units of this file
 neighbours = "strong"          # one establishment's size, within a factor 1 + alpha, is hidden
-alpha = "0.1"
+alpha = "0.05"
 epsilon = "4"
 
 [[table]]
@@ -35,14 +35,25 @@ title = "Jobs by place, sector and ownership"
 by = ["place", "sector", "ownership"]
 mechanism = "SmoothStaircase"
 epsilon = "1"
+margin_share = "1/5"           # a fifth of epsilon buys narrower margins of error
 
 [[table]]
 name = "sector"
 title = "Jobs by sector and ownership"
 by = ["sector", "ownership"]
+totals = ["sector"]            # made consistent from the noisy cells, at no cost
 mechanism = "SmoothStaircase"
 epsilon = "1"
-totals = ["sector"]
+margin_share = "1/5"
+
+[[table]]
+name = "education"
+title = "Jobs by sector and education of the worker"
+by = ["sector"]
+worker = ["education"]         # one establishment's workers fall in several cells: measured as one vector
+mechanism = "SmoothVector"
+epsilon = "1"
+margin_share = "1/5"
 
 [[public_input]]
 what = "Lists of places and sectors"

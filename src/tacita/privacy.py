@@ -40,8 +40,7 @@ a float is not the number it prints
     """
     if isinstance(value, bool) or not isinstance(value, str | int | Fraction):
         raise UsageError(
-            f'{name}: give it as a string or a Fraction, such as "0.1" or "1/3"; '
-            "a float is not the number it prints"
+            f'{name}: give it as a string or a Fraction, such as "0.1" or "1/3"; a float is not the number it prints'
         )
     try:
         return Fraction(value)
@@ -113,7 +112,7 @@ class _Alpha:
         value = exact(alpha, "alpha")
         if value <= 0:
             raise UsageError(
-                'alpha: must be above 0; it is the relative change in an establishment\'s size that is hidden, '
+                "alpha: must be above 0; it is the relative change in an establishment's size that is hidden, "
                 'such as "0.1" for 10 percent'
             )
         object.__setattr__(self, "alpha", value)

@@ -18,6 +18,7 @@ from tacita.ledger import Ledger, verify_extract
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Neighbours, ReplaceOne, StrongAlpha, WeakAlpha
 
 WORKER = AddRemoveOne("worker")
+TENTH = Loss("0.1")
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class FakePlan:
     """Returns 32 fresh random bytes, so that a second draw could never be mistaken for the first."""
 
     name: str = "table"
-    loss: Loss = Loss("0.1")
+    loss: Loss = TENTH
     neighbours: Neighbours = WORKER
     holds: Any = "always"
     reads: str = "place"
@@ -176,7 +177,7 @@ def test_a_new_vintage_and_declared_lineage_share_the_budget(ledger: Ledger) -> 
     release(ledger, FakePlan(loss=Loss("0.2")), FakeData(content="rows of the next quarter"))
     heir = FakeData(identity="jobs-2027", content="rows-c", lineage=("jobs-2026",))
     assert ledger.remaining(WORKER, heir) == Loss("0.3")  # type: ignore[arg-type]
-    with pytest.raises(RefusedError, match="left is ε = 0.3"):
+    with pytest.raises(RefusedError, match=r"left is ε = 0\.3"):
         release(ledger, FakePlan(loss=Loss("0.4")), heir)
     release(ledger, FakePlan(loss=Loss("0.3")), heir)
     assert ledger.remaining(WORKER, "jobs-2026") == Loss.zero()
@@ -210,7 +211,7 @@ def test_relations_are_separate_accounts(path: Path) -> None:
     ledger = Ledger.open(path, cap=Loss("2"), neighbours=WeakAlpha("0.1"))
     release(ledger, FakePlan("strong", Loss("1"), StrongAlpha("0.1")))
     assert ledger.remaining(WeakAlpha("0.1"), "jobs-2026") == Loss("2")
-    with pytest.raises(RefusedError, match="under strong α = 0.1 neighbours the cap is ε = 1"):
+    with pytest.raises(RefusedError, match=r"under strong α = 0\.1 neighbours the cap is ε = 1"):
         release(ledger, FakePlan("more", Loss("1"), StrongAlpha("0.1")))
 
 

@@ -5,7 +5,18 @@ and SPSS files into Arrow; `expressions` brings stored values into one canonical
 """
 
 from tacita.engine.backends import Engine, connect
-from tacita.engine.expressions import canonical_number, is_missing, number_of, text_of
-from tacita.engine.frames import to_arrow
+from tacita.engine.expressions import canonical_number, is_missing, level_code, number_of, ruled_number, text_of
+from tacita.engine.frames import code_text, to_arrow
 
-__all__ = ["Engine", "canonical_number", "connect", "is_missing", "number_of", "text_of", "to_arrow"]
+__all__ = [
+    "Engine",
+    "canonical_number",
+    "code_text",
+    "connect",
+    "is_missing",
+    "level_code",
+    "number_of",
+    "ruled_number",
+    "text_of",
+    "to_arrow",
+]

@@ -6,6 +6,8 @@ from typing import Any
 
 import ibis
 
+from tacita.schema import Categorical, Integer, Numeric
+
 # Numbers are compared to a millionth: finer digits do not survive every file format anyway.
 _PARTS = 1_000_000
 _EXACT = 9e15
@@ -47,6 +49,40 @@ def number_of(column: Any) -> Any:
     elif not (kind.is_floating() and kind.nbytes == 8):
         column = column.cast("float64")
     return ibis.ifelse(column.isnan(), ibis.null("float64"), column)
+
+
+def ruled_number(column: Any, kind: Integer | Numeric) -> Any:
+    """A number after the schema's own rule: missing replaced, clamped to its bounds, rounded to its places.
+
+    Where the rule is to refuse the file, a missing value stays missing: `Confidential.check` has refused it before.
+    """
+    number = number_of(column)
+    missing = number.isnull()
+    if kind.missing_codes:
+        missing = missing | number.isin([float(code) for code in kind.missing_codes])
+    clamped = ibis.least(ibis.greatest(number, float(kind.lower)), float(kind.upper))
+    parts = 10.0**kind.scale if isinstance(kind, Numeric) else 1.0
+    # The cast is for Spark, whose floor is an integer and would divide to a decimal.
+    rounded = (clamped * parts + 0.5).floor().cast("float64") / parts
+    instead = ibis.null("float64") if kind.missing is None else ibis.literal(float(kind.missing))
+    value = ibis.ifelse(missing, instead, rounded)
+    return value.cast("int64") if isinstance(kind, Integer) else value
+
+
+def level_code(column: Any, kind: Categorical) -> Any:
+    """Position of a stored value in the list of levels, by the schema's own rule; -1 where the rule is to refuse.
+
+    One comparison per level, so for short lists only (long ones are coded after grouping).
+    """
+    value = text_of(column)
+    missing = value.isnull()
+    if kind.missing_codes:
+        missing = missing | value.isin(list(kind.missing_codes))
+    return ibis.cases(
+        (missing, -1 if kind.missing is None else kind.code[kind.missing]),
+        *((value == level, code) for level, code in kind.code.items()),
+        else_=-1 if kind.outside == "error" else kind.code[kind.outside],
+    ).cast("int32")
 
 
 def canonical_number(column: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +40,20 @@ def read_statistical(path: Path, columns: Sequence[str]) -> pa.Table:
 def to_arrow(frame: Any, columns: Sequence[str], what: str) -> pa.Table:
     """A pandas or Arrow table (or anything that offers itself as Arrow) reduced to the columns that are needed."""
     if isinstance(frame, pa.Table):
-        return frame.select([name for name in columns if name in frame.column_names])
+        return frame.select(_wanted(frame.column_names, columns))
     if hasattr(frame, "iloc"):
-        wanted = [name for name in columns if name in frame.columns]
+        wanted = _wanted([name for name in frame.columns if isinstance(name, str)], columns)
         return pa.table({name: _pandas_column(frame[name], f"{what}.{name}") for name in wanted})
     if hasattr(frame, "__arrow_c_stream__"):
         return to_arrow(pa.table(frame), columns, what)
     raise UsageError(f"{what}: must be a pandas or Arrow table, not {type(frame).__name__}")
+
+
+def _wanted(present: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """The columns asked for; under another case where the exact name is absent, so that the error can say so."""
+    folded = {name.casefold(): name for name in present}
+    found = (name if name in present else folded.get(name.casefold()) for name in columns)
+    return [name for name in dict.fromkeys(found) if name is not None]
 
 
 def _pandas_column(column: Any, what: str) -> pa.Array:
@@ -53,7 +61,7 @@ def _pandas_column(column: Any, what: str) -> pa.Array:
         array = pa.Array.from_pandas(column)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         # Numbers and letters mixed, as tagged missing values of SAS and Stata give them: each as its text.
-        array = pa.array([_code_text(value) for value in column], type=pa.string())
+        array = pa.array([code_text(value) for value in column], type=pa.string())
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if pa.types.is_dictionary(array.type):
@@ -67,9 +75,14 @@ def _is_plain(kind: Any) -> bool:
     return not pa.types.is_nested(kind) and not pa.types.is_binary(kind)
 
 
-def _code_text(value: Any) -> str | None:
-    if value is None or value != value:
+def code_text(value: Any) -> str | None:
+    """One stored code as text, by the same rules as `text_of` in the engine."""
+    if value is None or value != value or value == "":
         return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Decimal):
+        value = float(value)
     if isinstance(value, float) and math.isfinite(value) and value == int(value):
         return str(int(value))
     return str(value)

@@ -165,7 +165,8 @@ class Reader:
         """Every line, oldest first; raises VerificationError where the chain is broken."""
         records: list[Record] = []
         previous = GENESIS
-        rows = self._connection.execute("SELECT number, body, private, hash FROM entries ORDER BY number")
+        # All at once: a half-read cursor that an error keeps alive would keep the file locked.
+        rows = self._connection.execute("SELECT number, body, private, hash FROM entries ORDER BY number").fetchall()
         for expected, row in enumerate(rows, start=1):
             records.append(_checked(expected, previous, row))
             previous = records[-1].hash
@@ -179,11 +180,11 @@ class Reader:
         return row[0]
 
     def result_numbers(self) -> list[int]:
-        return [row[0] for row in self._connection.execute("SELECT number FROM results ORDER BY number")]
+        return [row[0] for row in self._connection.execute("SELECT number FROM results ORDER BY number").fetchall()]
 
     def check_layout(self) -> None:
         """The tables and triggers are those laid out at creation, and SQLite finds its pages sound."""
-        found = dict(self._connection.execute("SELECT name, sql FROM sqlite_master"))
+        found = dict(self._connection.execute("SELECT name, sql FROM sqlite_master").fetchall())
         if found != _OBJECTS:
             raise VerificationError("the ledger's tables or its append-only triggers were altered")
         if self._connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:

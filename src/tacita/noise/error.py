@@ -106,12 +106,12 @@ class HiddenScaleError:
             return values - margin, values + margin
         if self.bounded_by == "value":
             q = k * margin_of(self.law, confidence)
-            return _invert(values, q * alpha, q * floor + 0.5)
+            return _invert(values, q * alpha, q * floor, 0.5)
         if self.bounded_by == "row":
             d = values.shape[1]
             # Half of the doubt goes to the bound on the scale, shared by the d errors of the row's sum.
             q = d * k * margin_of(self.law, 1 - (1 - confidence) / (2 * d))
-            _, most = _invert(values.sum(axis=1, keepdims=True), q * alpha, q * floor + 0.5 * d)
+            _, most = _invert(values.sum(axis=1, keepdims=True), q * alpha, q * floor, 0.5 * d)
             margin = k * margin_of(self.law, (1 + confidence) / 2) * np.maximum(alpha * most, floor) + 0.5
             return values - margin, values + margin
         return np.full_like(values, -np.inf), np.full_like(values, np.inf)
@@ -148,9 +148,14 @@ class LogError:
         }
 
 
-def _invert(values: Floats, share: float, least: float) -> tuple[Floats, Floats]:
-    """All n ≥ 0 with |value − n| ≤ max(share·n, least)."""
-    lower = np.maximum(0, np.minimum(values - least, values / (1 + share)))
+def _invert(values: Floats, share: float, least: float, rounding: float) -> tuple[Floats, Floats]:
+    """All n ≥ 0 with |value − n| ≤ max(share·n, least) + rounding: noise, then at most half a count per rounding.
+
+    >>> _invert(np.array([100.0]), 0.25, 2.5, 0.5)
+    (array([79.6]), array([134.]))
+    """
+    lower = np.maximum(0, np.minimum(values - rounding - least, (values - rounding) / (1 + share)))
     if share >= 1:
         return lower, np.full_like(values, np.inf)
-    return lower, np.maximum(np.maximum(values + least, values / (1 - share)), least)
+    least_upper = least + rounding  # also for a value so low that no count could have led to it
+    return lower, np.maximum(np.maximum(values + least_upper, (values + rounding) / (1 - share)), least_upper)

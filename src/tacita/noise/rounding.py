@@ -215,7 +215,7 @@ def noisy_log(
     eta_low, eta_high = law.enclose(words)
     base = (counts.astype(np.float64) + float(gamma)) * float(factor / grid)
     shift = float(gamma / grid)
-    with np.errstate(over="ignore", under="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # past the doubles' range: undecided, settled exactly below
         small = base * np.exp(float(lam) * eta_low) * (1 - 4 * FLOAT_ERROR)
         large = base * np.exp(float(lam) * eta_high) * (1 + 4 * FLOAT_ERROR)
         low = small - shift - _ARITHMETIC * (small + shift + 1)

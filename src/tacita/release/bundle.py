@@ -28,6 +28,7 @@ from tacita.release.page import render_page
 from tacita.release.registry import registry_record
 from tacita.release.words import guarantee_record
 from tacita.schema import Categorical, Schema
+from tacita.tables.publish import TOTAL
 
 STAMP = "REHEARSAL"
 _LIBRARIES = ("tacita", "numpy", "scipy", "numba", "python-flint", "duckdb", "ibis-framework", "pyarrow", "pyspark")
@@ -44,6 +45,7 @@ class Product:
     proof: str
     guarantee: Guarantee
     forecast: dict[str, Any]
+    noise: dict[str, Any]
     measurements: pa.Table
     table: pa.Table
 
@@ -158,6 +160,7 @@ def _plan_document(release: Release) -> dict[str, Any]:
                 "proof": product.proof,
                 "guarantee": guarantee_record(product.guarantee),
                 "forecast": product.forecast,
+                "noise": product.noise,
             }
             for product in release.products
         ],
@@ -221,10 +224,13 @@ def _write_records(release: Release, folder: Path) -> None:
 def product_facts(product: Product, schema: Schema) -> TableFacts:
     """The columns of one product, with the schema's public labels."""
     levels: dict[str, tuple[tuple[str, str], ...]] = {}
+    totals = product.settings.get("totals") or ()
     for variable in schema.variables:
         kind = variable.kind
         if isinstance(kind, Categorical) and variable.name in product.table.column_names:
-            levels[variable.name] = tuple(zip(kind.levels, kind.labels, strict=True))
+            listed = tuple(zip(kind.levels, kind.labels, strict=True))
+            summed = totals and variable.name not in totals
+            levels[variable.name] = (*listed, (TOTAL, "All levels together")) if summed else listed
     where = product.settings.get("where") or {}
     limits = "; ".join(f"{name} = {', '.join(values)}" for name, values in where.items())
     universe = "All jobs in the file" + (f" with {limits}" if limits else "")

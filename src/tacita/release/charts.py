@@ -39,14 +39,14 @@ def budget_bar(this: float, other: float, left: float) -> str:
     return _svg(bar)
 
 
-def error_bars(labels: list[str], values: list[float], margins: list[float], confidence: str) -> str:
-    """Published values with their margins, one line each, in the order given.
+def error_bars(labels: list[str], values: list[float], margins: list[float], confidence: str, *, floor: float) -> str:
+    """Published values with their margins, one line each, in the order given; no bar goes below `floor`.
 
     Values that span orders of magnitude get a logarithmic axis, on which bars end at 1 at the lowest.
     """
     spread = [value for value in values if value >= 1]
-    is_log = len(spread) == len(values) and max(spread) > 50 * min(spread)
-    floor = 1.0 if is_log else float("-inf")
+    is_log = bool(spread) and len(spread) == len(values) and max(spread) > 50 * min(spread)
+    floor = 1.0 if is_log else floor
     rows = pd.DataFrame(
         {
             "cell": [_short(label) for label in labels],

@@ -16,6 +16,8 @@ MEASURES: Mapping[str, str] = {
     "confidence": "Confidence of the margin of error",
     "guarantee": "Privacy guarantee of the value",
     "rank": "Rank by published value, 1 for the largest",
+    "rank_best": "The best rank that the margins of error leave open",
+    "rank_worst": "The worst rank that the margins of error leave open",
 }
 
 

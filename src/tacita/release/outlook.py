@@ -38,7 +38,7 @@ def show_plan(console: Console, planned: PlannedRelease) -> None:
         cost.add_row(table.spec.name, table.spec.mechanism, str(table.guarantee.loss))
     cost.add_row("all tables", "", str(guarantee.loss), style="bold")
     cost.add_row("cap for this file", "", str(spec.cap.loss))
-    console.print(Padding(cost, (0, 0, 0, 2)))
+    console.print(Padding(cost, (0, 0, 0, 2), expand=False))
     if planned.fits:
         left = spec.cap.loss.minus(guarantee.loss)
         _say(console, f"It fits. Of an untouched cap, {left} would be left; `tacita ledger show` says what is spent.")
@@ -61,7 +61,7 @@ def show_finished(console: Console, finished: Finished, bundle: Path) -> None:
         table.add_row(name, str(spent), str(budget.cap.minus(spent)))
     relation = finished.release.guarantee.neighbours
     console.print(f"Ledger, cap {budget.cap} ({relation}):", highlight=False)
-    console.print(Padding(table, (0, 0, 0, 2)))
+    console.print(Padding(table, (0, 0, 0, 2), expand=False))
     if finished.spent_before == finished.spent_after:
         console.print("Nothing new was charged: this release had been paid for, and its stored results were used.")
     console.print(f"Bundle: {bundle}\nPage:   {bundle / 'report.html'}", highlight=False)
@@ -85,4 +85,9 @@ def show_ledger(console: Console, ledger: Ledger) -> None:
 
 def _say(console: Console, sentence: str, *, indent: int = 2) -> None:
     """A sentence that wraps under itself; long lines are hard to read on a wide screen."""
-    console.print(Padding(sentence, (0, 0, 0, indent)), width=min(console.width, 100), highlight=False, soft_wrap=False)
+    console.print(
+        Padding(sentence, (0, 0, 0, indent), expand=False),
+        width=min(console.width, 100),
+        highlight=False,
+        soft_wrap=False,
+    )

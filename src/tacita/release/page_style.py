@@ -34,6 +34,7 @@ th { text-align: left; font-weight: 600; border-bottom: 1.5px solid var(--ink); 
   vertical-align: bottom; }
 td { border-bottom: 1px solid var(--rule); padding: .38rem .9rem .38rem 0; vertical-align: top; }
 th:last-child, td:last-child { padding-right: 0; }
+.sheet td:first-child { width: 9.5rem; color: var(--soft); }
 .number { text-align: right; white-space: nowrap; }
 code { font-family: "SFMono-Regular", Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: .82em; }
 .hash { overflow-wrap: anywhere; font-size: .72em; color: var(--soft); }

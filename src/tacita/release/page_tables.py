@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tacita.release.bundle_files import bundle_files, fingerprint
 from tacita.release.charts import error_bars
+from tacita.release.facts import MEASURES
+from tacita.tables.publish import TOTAL
+
+Floats = NDArray[np.float64]
 
 _SHOWN = 15  # cells in a picture: as many as a reader compares at a glance
 _BANDS = ((0, 10), (10, 100), (100, 1_000), (1_000, 10_000), (10_000, None))
@@ -18,31 +25,43 @@ _BANDS = ((0, 10), (10, 100), (100, 1_000), (1_000, 10_000), (10_000, None))
 
 def product_section(record: dict[str, Any], table: pa.Table) -> str:
     """One table of the release."""
-    values = table["value"].to_numpy(zero_copy_only=False).astype(float)
-    margins = table["margin_of_error"].to_numpy(zero_copy_only=False).astype(float)
-    confidence = f"{float(table['confidence'][0].as_py()):.0%}" if table.num_rows else "95%"
+    cells = _without_totals(table, record["settings"].get("totals") or ())
+    values = cells["value"].to_numpy(zero_copy_only=False).astype(float)
+    margins = cells["margin_of_error"].to_numpy(zero_copy_only=False).astype(float)  # NaN where nothing bounds it
+    confidence = f"{float(record['settings'].get('confidence', '0.95')):.0%}"
     name = escape(record["name"])
     parts = [
         f"<h3>{escape(record['title'])}</h3>",
         f"<p class='note'><code>tables/{name}.csv</code>, <code>tables/{name}.parquet</code> · "
         f"{table.num_rows:,} rows · {escape(record['guarantee']['in_short'])}</p>",
-        _picture(table, values, margins, confidence),
+        _picture(cells, values, margins, confidence, floor=0.0 if record["settings"].get("nonnegative") else -math.inf),
         _bands(values, margins, confidence),
         _sheet(record),
     ]
     return "".join(parts)
 
 
-def _picture(table: pa.Table, values: np.ndarray[Any, Any], margins: np.ndarray[Any, Any], confidence: str) -> str:
+def _without_totals(table: pa.Table, totals: Sequence[str]) -> pa.Table:
+    """The cells alone: a total beside its own parts would count twice, and dwarf them."""
+    if not totals:
+        return table
+    plain = np.ones(table.num_rows, dtype=bool)
+    for name in table.column_names:
+        if name not in totals and f"{name}_label" in table.column_names:
+            plain &= np.array([code != TOTAL for code in table[name].to_pylist()], dtype=bool)
+    return table.filter(pa.array(plain))
+
+
+def _picture(table: pa.Table, values: Floats, margins: Floats, confidence: str, *, floor: float) -> str:
     if not len(values):
         return ""
     chosen, caption = _examples(values, ranked="rank" in table.column_names)
     labels = _cell_labels(table, chosen)
-    drawn = error_bars(labels, values[chosen].tolist(), margins[chosen].tolist(), confidence)
+    drawn = error_bars(labels, values[chosen].tolist(), margins[chosen].tolist(), confidence, floor=floor)
     return f"<figure>{drawn}<figcaption>{caption}</figcaption></figure>"
 
 
-def _examples(values: np.ndarray[Any, Any], *, ranked: bool) -> tuple[np.ndarray[Any, Any], str]:
+def _examples(values: Floats, *, ranked: bool) -> tuple[NDArray[np.intp], str]:
     """Cells worth showing: all of a small table, the top of a ranking, else a ladder of sizes.
 
     The largest cells alone would flatter a table: their margins are small beside them.
@@ -52,24 +71,24 @@ def _examples(values: np.ndarray[Any, Any], *, ranked: bool) -> tuple[np.ndarray
         return order, "All values of this table, from the largest down."
     if ranked:
         return order[:_SHOWN], f"The first {_SHOWN} of the ranking."
+    order = order[values[order] >= 1] if (values >= 1).sum() > _SHOWN else order
     sorted_values = values[order]
     rungs = np.geomspace(max(sorted_values[0], 2.0), max(sorted_values[-1], 1.0), _SHOWN)
     nearest = np.searchsorted(-sorted_values, -rungs, side="left").clip(0, len(order) - 1)
     return order[np.unique(nearest)], "Cells across the range of published sizes, from the largest down."
 
 
-def _cell_labels(table: pa.Table, order: np.ndarray[Any, Any]) -> list[str]:
+def _cell_labels(table: pa.Table, order: NDArray[np.intp]) -> list[str]:
     """Each cell in words: the labels of its levels, or the codes where there are no labels."""
     names = [name for name in table.column_names if name.endswith("_label")]
-    measures = ("value", "margin_of_error", "confidence", "guarantee", "rank")
-    names = names or [name for name in table.column_names if name not in measures]
+    names = names or [name for name in table.column_names if name not in MEASURES]
     shown = table.take(pa.array(order))
     labels = [" · ".join(str(part) for part in row.values() if part) for row in shown.select(names).to_pylist()]
     # The picture has one line per label, so two cells that share one are told apart.
     return [f"{label} ({place})" if labels.count(label) > 1 else label for place, label in enumerate(labels, start=1)]
 
 
-def _bands(values: np.ndarray[Any, Any], margins: np.ndarray[Any, Any], confidence: str) -> str:
+def _bands(values: Floats, margins: Floats, confidence: str) -> str:
     rows = []
     for low, high in _BANDS:
         inside = (values >= low) & (values < (np.inf if high is None else high))
@@ -77,13 +96,15 @@ def _bands(values: np.ndarray[Any, Any], margins: np.ndarray[Any, Any], confiden
             inside |= values < 0
         if not inside.any():
             continue
-        typical = float(np.median(margins[inside]))
+        known = margins[inside & np.isfinite(margins)]
+        typical = float(np.median(known)) if known.size else math.nan
         relative = typical / max(float(np.median(values[inside])), 1.0)
         band = f"{low:,} and more" if high is None else "below 10" if low == 0 else f"{low:,} to {high - 1:,}"
-        share = "—" if low == 0 else f"{relative:.1%}" if relative < 0.1 else f"{relative:.0%}"
+        margin = f"± {typical:,.0f}" if known.size else "not bounded"
+        share = "—" if low == 0 or not known.size else f"{relative:.1%}" if relative < 0.1 else f"{relative:.0%}"
         rows.append(
             f"<tr><td>{band}</td><td class='number'>{int(inside.sum()):,}</td>"
-            f"<td class='number'>± {typical:,.0f}</td><td class='number'>{share}</td></tr>"
+            f"<td class='number'>{margin}</td><td class='number'>{share}</td></tr>"
         )
     return (
         f"<table><caption>Typical margin of error by size of cell ({escape(confidence)} confidence; medians)</caption>"
@@ -94,9 +115,9 @@ def _bands(values: np.ndarray[Any, Any], margins: np.ndarray[Any, Any], confiden
 
 def _sheet(record: dict[str, Any]) -> str:
     """The mechanism sheet: which method, with which settings, proved where."""
-    mechanism = {key: value for key, value in record["mechanism"].items() if value not in (None, [], {}, "")}
+    mechanism = {key: value for key, value in record["mechanism"].items() if value not in (None, [], {}, "", "0")}
     rows = [(key.replace("_", " "), _shown(value)) for key, value in mechanism.items()]
-    rows.append(("proof", record["proof"]))
+    rows += [("noise", _noise(record["noise"])), ("proof", record["proof"])]
     settings = record["settings"]
     after = [
         words
@@ -109,7 +130,12 @@ def _sheet(record: dict[str, Any]) -> str:
         after.append("ranked by the noisy values")
     rows.append(("after the noise", "; ".join(after) or "nothing"))
     body = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in rows)
-    return f"<table><caption>Mechanism sheet</caption><tbody>{body}</tbody></table>"
+    return f"<table class='sheet'><caption>Mechanism sheet</caption><tbody>{body}</tbody></table>"
+
+
+def _noise(law: dict[str, Any]) -> str:
+    scale = f", scale {law['scale']}" if "scale" in law else ""
+    return f"{law.get('law', 'unknown')}{scale}"
 
 
 def _shown(value: Any) -> str:

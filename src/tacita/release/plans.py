@@ -19,6 +19,8 @@ from tacita.privacy import Guarantee, in_sequence
 from tacita.release.spec import Spec, TableSpec
 from tacita.schema import Schema
 
+PUBLISHING = ("integers", "nonnegative", "totals", "rank", "confidence")  # what is done to a table after the noise
+
 
 @dataclass(frozen=True)
 class PlannedTable:
@@ -138,3 +140,10 @@ def _arguments(spec: Spec, table: TableSpec, mechanism: type) -> dict[str, Any]:
         if key in accepted and key not in given and value is not None:
             given[key] = value
     return given
+
+
+def plan_from_record(record: Mapping[str, Any]) -> Plan:
+    """The plan that described itself so; for checking a bundle with the software that made it."""
+    settings = {key: value for key, value in record.items() if key != "mechanism"}
+    plan: Plan = getattr(eree, record["mechanism"])(**settings)
+    return plan

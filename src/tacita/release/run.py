@@ -20,8 +20,9 @@ from tacita.privacy import Loss, StrongAlpha, WeakAlpha
 from tacita.release.bundle import Budget, Product, PublicInput, Release
 from tacita.release.bundle_files import fingerprint
 from tacita.release.folder import check_target
+from tacita.release.measurements import long_form, noise_record
 from tacita.release.mock import mock_tables
-from tacita.release.plans import PlannedRelease, PlannedTable, prepare
+from tacita.release.plans import PUBLISHING, PlannedRelease, PlannedTable, prepare
 from tacita.release.spec import Spec
 from tacita.tables import publish
 
@@ -146,15 +147,7 @@ def _mock(planned: PlannedRelease, seed: int) -> Confidential:
 def _product(planned: PlannedRelease, table: PlannedTable, result: Any) -> Product:
     spec = table.spec
     forecast = table.plan.forecast(planned.schema)
-    published = publish(
-        result,
-        planned.schema,
-        integers=spec.integers,
-        nonnegative=spec.nonnegative,
-        totals=spec.totals,
-        rank=spec.rank,
-        confidence=spec.confidence,
-    )
+    published = publish(result, planned.schema, **{key: getattr(spec, key) for key in PUBLISHING})
     return Product(
         name=spec.name,
         title=table.title,
@@ -167,7 +160,8 @@ def _product(planned: PlannedRelease, table: PlannedTable, result: Any) -> Produ
             "sentences": list(forecast.sentences),
             "figures": dict(forecast.figures),
         },
-        measurements=result.measurements,
+        noise=noise_record(result),
+        measurements=long_form(result, planned.schema),
         table=published,
     )
 

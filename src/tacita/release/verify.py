@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,14 @@ import pyarrow.parquet as pq
 
 from tacita.errors import TacitaError, VerificationError
 from tacita.ledger import Ledger
-from tacita.ledger.codec import guarantee_from_json, loss_from_json, neighbours_from_json
+from tacita.ledger.codec import digest, guarantee_from_json, loss_from_json, neighbours_from_json
 from tacita.ledger.views import verify_extract
 from tacita.privacy import Guarantee, Loss, in_sequence
 from tacita.release.bundle_files import BUNDLE_FORM, bundle_files, fingerprint, json_bytes, manifest_hash
+from tacita.release.measurements import rebuild
+from tacita.release.plans import PUBLISHING, plan_from_record
+from tacita.schema import Schema
+from tacita.tables import publish
 
 
 def verify(folder: str | Path) -> list[str]:
@@ -43,6 +48,7 @@ def checks(folder: Path) -> Iterator[str]:
         yield "the ledger's entries are sealed and pay for every table"
         _check_tables(folder, plan)
         yield "each table is the same in both formats"
+        yield from _recomputed(folder, manifest, plan, ledger)
     except (LookupError, TypeError, ValueError, AttributeError, OSError):
         # The bytes are as written, so the bundle was made wrong; say so without a traceback into its parts.
         raise VerificationError("a file of this bundle lacks a part that every release has") from None
@@ -125,6 +131,38 @@ def _check_tables(folder: Path, plan: dict[str, Any]) -> None:
         copy = pa_csv.read_csv(folder / "tables" / f"{name}.csv", convert_options=options)
         if not copy.equals(table.replace_schema_metadata(None)):
             raise VerificationError(f"tables/{name}.csv and tables/{name}.parquet do not hold the same values")
+
+
+def _recomputed(folder: Path, manifest: dict[str, Any], plan: dict[str, Any], ledger: dict[str, Any]) -> Iterator[str]:
+    """The measurements are those the ledger sealed, and the tables follow from them.
+
+    Only the versions that made the bundle are sure to make the same bytes again; with others this is left out,
+    and said so.
+    """
+    made = manifest["made"]["versions"]
+    others = [name for name in ("tacita", "pyarrow", "numpy") if made[name] != version(name)]
+    if others:
+        yield f"not made again from the measurements, since the bundle was made with {others[0]} {made[others[0]]}"
+        return
+    schema = Schema.from_dict(plan["schema"])
+    lines = [line["entry"] for line in ledger["extract"]["entries"]]
+    plans = {line["number"]: line["plan"] for line in lines if line["kind"] == "reserve"}
+    sealed = [(plans[line["reserve"]], line["sha256"]) for line in lines if line["kind"] == "commit"]
+    for record in plan["tables"]:
+        name, mechanism, settings = record["name"], record["mechanism"], record["settings"]
+        measured = rebuild(
+            pq.read_table(folder / "measurements" / f"{name}.parquet"),
+            plan_from_record(mechanism),
+            schema,
+            by=mechanism["by"],
+            worker=mechanism["worker"],
+        )
+        if (mechanism, digest(measured.to_bytes())) not in sealed:
+            raise VerificationError(f"measurements/{name}.parquet is not what the ledger stored")
+        made_again = publish(measured, schema, **{key: settings[key] for key in PUBLISHING})
+        if not made_again.equals(pq.read_table(folder / "tables" / f"{name}.parquet")):
+            raise VerificationError(f"tables/{name}.parquet does not follow from its measurements")
+    yield "the measurements are those the ledger sealed, and the tables follow from them"
 
 
 def compare_with_ledger(folder: Path, ledger: Path) -> None:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
+import numpy as np
 
 from tacita.ledger.codec import canonical, digest, guarantee_to_json, loss_to_json, neighbours_to_json
-from tacita.privacy import Guarantee, Loss, StrongAlpha
+from tacita.measured import Measured
+from tacita.mechanisms.eree import SmoothStaircase
+from tacita.privacy import Loss
 from tacita.release.bundle import Budget, Product, PublicInput, Release
+from tacita.release.measurements import long_form, noise_record
+from tacita.release.plans import PUBLISHING
+from tacita.release.spec import TableSpec
 from tacita.schema import Schema
+from tacita.tables import publish
 
-PROMISE = Guarantee(StrongAlpha("0.1"), Loss("1"), assumes=("the sampler is exact",))
-MECHANISM = {"mechanism": "SmoothStaircase", "alpha": "0.1", "epsilon": "1", "by": ["place"]}
+PLAN = SmoothStaircase("0.1", "1", by=["place"])
+PROMISE = PLAN.guarantee
+SETTINGS = TableSpec(name="employment", by=("place",), mechanism="SmoothStaircase", epsilon="1").model_dump(mode="json")
 
 
 def schema() -> Schema:
@@ -32,6 +39,19 @@ def schema() -> Schema:
     )
 
 
+def measured() -> Measured:
+    """Noisy counts as a mechanism returns them."""
+    return Measured(
+        keys={"place": np.array([0, 1, 2], dtype=np.int32)},
+        worker=(),
+        values=np.array([[1520], [310], [-4]], dtype=np.int64),
+        error=PLAN.error_law(1),
+        plan=PLAN.describe(),
+        guarantee=str(PROMISE),
+        rehearsal=False,
+    )
+
+
 def sealed_extract() -> dict[str, Any]:
     """What a ledger with one paid release hands to a bundle."""
     bodies: list[dict[str, Any]] = [
@@ -39,12 +59,12 @@ def sealed_extract() -> dict[str, Any]:
         {
             "kind": "reserve",
             "label": "demo",
-            "plan": MECHANISM,
+            "plan": PLAN.describe(),
             "guarantee": guarantee_to_json(PROMISE),
             "account": neighbours_to_json(PROMISE.neighbours),
             "charge": loss_to_json(PROMISE.loss),
         },
-        {"kind": "commit", "reserve": 2, "sha256": "0" * 64, "bytes": 10},
+        {"kind": "commit", "reserve": 2, "sha256": digest(measured().to_bytes()), "bytes": 10},
     ]
     previous, entries = "0" * 64, []
     for number, body in enumerate(bodies, start=1):
@@ -56,27 +76,17 @@ def sealed_extract() -> dict[str, Any]:
 
 
 def small_release(**changes: Any) -> Release:
-    table = pa.table(
-        {
-            "place": ["01", "02", "03"],
-            "place_label": ["Upper <Town>", "Lower Town", "Harbour"],
-            "value": pa.array([1520, 310, 4], pa.int64()),
-            "margin_of_error": pa.array([60.5, 21.0, 9.0]),
-            "confidence": pa.array([0.95, 0.95, 0.95]),
-            "guarantee": [str(PROMISE)] * 3,
-        }
-    )
-    measurements = pa.table({"place": ["01", "02", "03"], "noisy": [1519.6, 310.2, 3.7], "law": ["staircase"] * 3})
     product = Product(
         name="employment",
         title="Jobs by place",
-        mechanism=MECHANISM,
-        settings={"mechanism": "SmoothStaircase", "where": {}, "integers": True, "nonnegative": True},
-        proof="mechanisms/eree/smooth.md",
+        mechanism=PLAN.describe(),
+        settings=SETTINGS,
+        proof=PLAN.proof,
         guarantee=PROMISE,
         forecast={"cells": 3, "sentences": ["Half of the cells within ± 3."], "figures": {"mean": 3.0}},
-        measurements=measurements,
-        table=table,
+        noise=noise_record(measured()),
+        measurements=long_form(measured(), schema()),
+        table=publish(measured(), schema(), **{key: SETTINGS[key] for key in PUBLISHING}),
     )
     facts: dict[str, Any] = {
         "title": "Employment by place & sector",

@@ -3,10 +3,12 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 from release_sample import sealed_extract, small_release
@@ -37,7 +39,7 @@ def test_layout_is_the_published_one(bundle: Path) -> None:
 
 
 def test_a_sound_bundle_verifies(bundle: Path) -> None:
-    assert len(verify(bundle)) == 6
+    assert len(verify(bundle)) == 7
 
 
 @pytest.mark.parametrize("name", [*FILES, "manifest.json"])
@@ -167,7 +169,7 @@ def test_a_failed_forced_write_keeps_the_old_bundle(bundle: Path, monkeypatch: p
     monkeypatch.setattr(bundle_module, "render_page", fail)
     with pytest.raises(RuntimeError):
         small_release(title="Other").write(bundle, force=True)
-    assert len(verify(bundle)) == 6
+    assert len(verify(bundle)) == 7
     assert [path.name for path in bundle.parent.iterdir()] == ["bundle"]
 
 
@@ -218,13 +220,51 @@ def test_a_bundle_can_be_moved(bundle: Path, tmp_path: Path) -> None:
     assert verify(moved)
 
 
-def test_missing_values_survive_both_formats(tmp_path: Path) -> None:
+def test_missing_margins_and_labels_survive_both_formats(tmp_path: Path) -> None:
     release = small_release()
     (product,) = release.products
     table = product.table.set_column(3, "margin_of_error", pa.array([60.5, None, 9.0]))
     table = table.set_column(1, "place_label", pa.array(["Upper <Town>", None, ""]))
-    changed = small_release(products=(product.__class__(**{**vars(product), "table": table}),))
-    assert verify(changed.write(tmp_path / "bundle"))
+    out = small_release(products=(replace(product, table=table),)).write(tmp_path / "bundle")
+    # Both formats agree, so what is found is that the table was not made from its measurements.
+    with pytest.raises(VerificationError, match=r"tables/employment\.parquet does not follow"):
+        verify(out)
+
+
+def test_a_bundle_of_another_version_is_checked_as_far_as_possible(tmp_path: Path) -> None:
+    out = small_release().write(tmp_path / "bundle")
+    manifest = json.loads((out / "manifest.json").read_text())
+    manifest["made"]["versions"]["pyarrow"] = "1.0"
+    write_manifest(out, {key: manifest[key] for key in manifest if key not in ("files", "manifest_sha256")})
+    assert "bundle was made with pyarrow 1.0" in verify(out)[-1]
+
+
+def _forge_measurement(folder: Path) -> None:
+    path = folder / "measurements/employment.parquet"
+    table = pq.read_table(path)
+    place = table.column_names.index("noisy")
+    pq.write_table(table.set_column(place, "noisy", pa.array([1520, 311, -4])), path)
+
+
+def _forge_both_formats(folder: Path) -> None:
+    path = folder / "tables/employment.parquet"
+    table = pq.read_table(path)
+    forged = table.set_column(table.column_names.index("value"), "value", pa.array([1520, 311, 0]))
+    pq.write_table(forged, path)
+    pa_csv.write_csv(forged, path.with_suffix(".csv"))
+
+
+@pytest.mark.parametrize(
+    ("forge", "message"),
+    [(_forge_measurement, "not what the ledger stored"), (_forge_both_formats, "does not follow")],
+)
+def test_a_consistent_forgery_is_found_by_recomputing(
+    bundle: Path, forge: Callable[[Path], None], message: str
+) -> None:
+    forge(bundle)
+    _repin(bundle)
+    with pytest.raises(VerificationError, match=message):
+        verify(bundle)
 
 
 def test_budget_shares_add_up() -> None:

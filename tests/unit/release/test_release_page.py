@@ -59,9 +59,9 @@ def test_the_page_says_what_a_board_needs(bundle: Path) -> None:
         "at most 73% likely",
         "What is not protected",
         "list of establishments",
-        "The sampler is exact.",
+        "Each worker holds one job in the file.",
         "Code list of places",
-        "mechanisms/eree/smooth.md",
+        "mechanisms/eree/staircase.md",
         "establishment",
         "ε = 0.5",
     ):

@@ -31,6 +31,8 @@ Where = Mapping[str, Sequence[str]]
 
 PUBLIC_FRAME = "the list of establishments and their workplace attributes is public"
 ONE_JOB = "each worker holds one job in the file"
+# Scales are ratios of 64-bit integers, and α is a factor of them.
+_LONGEST_ALPHA = 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +103,7 @@ class CountPlan(Rehearsable):
 
     def columns(self, schema: Schema) -> tuple[str, ...]:
         for name in self.by:
-            if schema[name].role not in ("workplace", "public"):
+            if schema[name].role != "workplace":
                 raise UsageError(
                     f"by: {name} has role {schema[name].role} in the schema; a table's rows are workplace attributes. "
                     "Worker attributes go in worker = [...]"
@@ -193,6 +195,8 @@ class AlphaPlan(CountPlan):
             raise UsageError('definition: must be "strong" or "weak"')
         if calibration not in ("proved", "paper"):
             raise UsageError('calibration: must be "proved" or "paper"')
+        if max(self.alpha.numerator, self.alpha.denominator) > _LONGEST_ALPHA:
+            raise UsageError('alpha: has too many digits for exact noise; six are enough, such as "0.123456"')
         if not 0 <= self.margin_share < 1:
             raise UsageError('margin_share: must be at least 0 and below 1, such as "1/10"')
         self._check_combination()

@@ -7,6 +7,7 @@ with the supremum of the privacy loss certified; see the proof files beside this
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -23,6 +24,9 @@ from tacita.noise.laws import Laplace, Law, QuarticCauchy, Student
 from tacita.noise.rounding import noisy_log, noisy_on_grid
 from tacita.privacy import Guarantee, Loss, Number, exact, text
 from tacita.workforce import Workforce
+
+# No establishment has more workers; with it every scale is a ratio of 64-bit integers.
+_LARGEST_ESTABLISHMENT = 1 << 31
 
 
 @dataclass(frozen=True, init=False)
@@ -48,21 +52,35 @@ class SmoothPlan(AlphaPlan):
 
     def error_law(self, cells: int) -> HiddenScaleError:
         law, k = self.unit(cells)
+        self._written(k)
         bounded_by = "value"
         if self.definition == "strong" and (self.worker or self.where):
             bounded_by = "nothing" if self.where else "row"
         return HiddenScaleError(law, k, self.alpha, self.floor, bounded_by, self._blur(cells))
 
+    def _written(self, k: Fraction) -> tuple[int, int]:
+        """k as numerator and denominator, rounded up where 64-bit scales need it: more noise, never less.
+
+        Public numbers alone decide that. A rounding that came with the size of an establishment would be a
+        difference between neighbouring files that no proof covers.
+        """
+        most = _LARGEST_ESTABLISHMENT // self.alpha.numerator
+        if k.numerator <= most:
+            return k.numerator, k.denominator
+        if k > most:
+            raise UsageError(
+                f"epsilon: at ε = {text(self.epsilon)} and α = {text(self.alpha)} the noise would exceed any count; "
+                "raise epsilon, lower alpha, or write alpha with fewer digits"
+            )
+        over = int((most - 1) / k) or 1
+        return math.ceil(k * over), over
+
     def _scales(self, largest: NDArray[np.int64], k: Fraction) -> tuple[NDArray[np.int64], int]:
         """k·max(α·x, floor) as exact integers over one denominator."""
-        share, least = k * self.alpha, k * self.floor
-        denominator = int(np.lcm.reduce([share.denominator, least.denominator], dtype=object))
-        per_worker, at_least = int(share * denominator), int(least * denominator)
-        if per_worker * int(largest.max(initial=1)) >= 2**62 or at_least >= 2**62:
-            # Rounded up to 12 digits the numbers fit 64 bits: more noise, never less.
-            denominator = 10**12 if largest.max(initial=1) < 10**6 else 10**8
-            per_worker, at_least = -int(-share * denominator // 1), -int(-least * denominator // 1)
-        return np.maximum(largest * per_worker, at_least), denominator
+        parts, over = self._written(k)
+        per_worker, at_least = parts * self.alpha.numerator, parts * int(self.floor * self.alpha.denominator)
+        sizes = np.minimum(largest, _LARGEST_ESTABLISHMENT)
+        return np.maximum(sizes * per_worker, at_least), over * self.alpha.denominator
 
     def _noisy(self, counted: Workforce, entropy: Entropy, law: Any, k: Fraction) -> NDArray[np.int64]:
         numerator, denominator = self._scales(self.smallest_hidden(counted), k)
@@ -95,6 +113,7 @@ class SmoothPlan(AlphaPlan):
 
     def accuracy(self, cells: int) -> tuple[tuple[str, ...], dict[str, float]]:
         law, k = self.unit(cells)
+        self._written(k)
         typical = float(k) * float(law.mean_abs())
         within = float(k) * margin_of(law, 0.9)
         share = float(self.alpha)

@@ -68,11 +68,12 @@ def _lay_out(alpha: Fraction, epsilon: Fraction) -> tuple[_Cells, list[Fraction]
     return _Cells(np.array([float(e) for e in exact_edges]), exact_edges, variable, period, tail, left), once
 
 
-def _facing(cells: _Cells, alpha: float) -> tuple[NDArray[np.int64], ...]:
+def _facing(cells: _Cells, alpha: float, slack: float) -> tuple[NDArray[np.int64], ...]:
     """Pairs (i, j) such that a point of plateau i for D can lie on plateau j for D', with the range of r.
 
     u' = (u − s)/r with r in [1, 1+α] and s in [0, r/(1+α)]. Between two plateaus of the left tail s may go
-    down to −(r−1)/α: that makes the set of pairs self-similar, so that two periods stand for all.
+    down to −(r−1)/α: that makes the set of pairs self-similar, so that two periods stand for all. A positive
+    `slack` finds more pairs than there are, a negative one leaves out those that floats cannot tell from touching.
     """
     lo_edge, hi_edge = cells.edges[:-1], cells.edges[1:]
     found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]] = []
@@ -93,7 +94,7 @@ def _facing(cells: _Cells, alpha: float) -> tuple[NDArray[np.int64], ...]:
             high = np.where(far > 0, np.minimum(high, ratio), high)
             low = np.where(far < 0, np.maximum(low, ratio), low)
             high = np.where((far == 0) & (near <= 0), 0, high)
-        j = np.flatnonzero(low < high - 1e-12)
+        j = np.flatnonzero(low < high + slack)
         found.append((np.full(j.size, i), j, low[j], high[j]))
     i_all, j_all, low_all, high_all = (np.concatenate(part) for part in zip(*found, strict=True))
     different = i_all != j_all
@@ -132,7 +133,7 @@ def _solve(
     base = np.zeros(int(cells.variable.max()) + 1)
     base[cells.variable[first_period]] = np.exp(-epsilon * middle[first_period] * (1 if alpha < 1 else 0.5))
     level = base[cells.variable] * np.where(cells.period == 1, lighter, 1.0)
-    i, j, low, high = _facing(cells, alpha)
+    i, j, low, high = _facing(cells, alpha, -1e-12)
     bound = math.exp(epsilon)
     count, rows = i.size, np.arange(i.size)
     top = np.maximum(level[i] * high, level[j] * bound)
@@ -236,7 +237,7 @@ def certified(law: PlateauLaw, alpha: Fraction, epsilon: Fraction) -> bool:
     if min(height) <= 0:
         return False
     level = np.array([float(h) for h in height])
-    i, j, low, high = _facing(cells, float(alpha))
+    i, j, low, high = _facing(cells, float(alpha), 1e-9)
     bound = _below_exp(epsilon)
     excess = np.maximum(high * level[i] / level[j], level[j] / (level[i] * low)) / float(bound)
     for k in np.flatnonzero(excess > 1 - _CLEARLY):

@@ -1,0 +1,193 @@
+"""A first draft of a schema and of a release specification, for a person to finish.
+
+Only names and storage types are looked at: levels, bounds and roles are decisions about what is public, so they are
+left as TODO, which `Schema.load` refuses. Where a file is declared public, its values may be read as well.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tacita.engine import code_text, connect
+from tacita.errors import SchemaError, UsageError
+
+Storage = Literal["text", "integer", "numeric"]
+_MOST_LEVELS = 1_000  # a public column with more different values is drafted without its levels
+
+
+def draft_schema(path: str | Path, public_copy: str | Path | None = None) -> str:
+    """TOML text of a schema with the file's columns; levels and bounds come from `public_copy` or stay TODO."""
+    path = Path(path)
+    columns = storage_types(path)
+    public = _public_values(Path(public_copy), columns) if public_copy is not None else {}
+    source = f"values read from the public file {Path(public_copy).name}" if public_copy is not None else "TODO"
+    parts = [
+        "# Drafted from column names and storage types only. Replace every TODO; nothing here is read from the rows.",
+        "# A schema is public: what you write here may be published.",
+        "",
+        "[dataset]",
+        'identity = "TODO"        # the name of this confidential file: its privacy budget is kept under it',
+        'unit = "TODO"            # what is protected: establishment, person, household, ...',
+        "lineage = []             # identities of earlier files that contain the same units",
+        f"source = {_quoted(source)}         # where the code lists and bounds come from",
+    ]
+    for name, storage in columns.items():
+        parts += ["", f"[variables.{_key(name)}]", *_variable(storage, public.get(name))]
+    return "\n".join(parts) + "\n"
+
+
+def draft_spec(schema_name: str, data_name: str) -> str:
+    """TOML text of a release with one table, for a person to change.
+
+    >>> import tomllib
+    >>> tomllib.loads(draft_spec("jobs.schema.toml", "jobs.parquet"))["ledger"]
+    'jobs.ledger'
+    """
+    stem = Path(data_name).name.split(".")[0]
+    return "\n".join(
+        (
+            'title = "TODO"',
+            f"schema = {_quoted(schema_name)}",
+            f"data = {_quoted(data_name)}",
+            f"ledger = {_quoted(f'{stem}.ledger')}",
+            "",
+            "[cap]                       # the most that may ever be lost about one unit of this file",
+            'neighbours = "strong"       # strong | weak | add-remove | replace',
+            'alpha = "0.1"               # establishment size is hidden to within this share',
+            'epsilon = "2"',
+            "",
+            "[[table]]",
+            'name = "employment"',
+            'by = ["TODO"]               # workplace attributes of the schema',
+            'mechanism = "SmoothStaircase"',
+            'epsilon = "1"',
+            "",
+        )
+    )
+
+
+def storage_types(path: Path) -> dict[str, Storage]:
+    """Column names and how the file stores them, without reading a single row."""
+    if not path.exists():
+        raise SchemaError(f"data {path.name}: no such file or folder; correct the path")
+    name = path.name.lower()
+    try:
+        if path.is_dir() or name.endswith((".parquet", ".pq")):
+            return _parquet_types(path)
+        if name.endswith((".sas7bdat", ".xpt", ".dta", ".sav", ".zsav")):
+            return _statistical_types(path)
+        if name.endswith((".csv", ".csv.gz", ".tsv", ".txt")):
+            return dict.fromkeys(_header(path), "text")
+    except (OSError, ValueError, pa.ArrowException) as problem:
+        raise SchemaError(f"data {path.name}: its columns cannot be read ({type(problem).__name__})") from None
+    raise UsageError(f"data {path.name}: unknown kind of file; use CSV, Parquet, SAS, Stata or SPSS")
+
+
+def _parquet_types(path: Path) -> dict[str, Storage]:
+    if not path.is_dir():
+        return {field.name: _arrow_storage(field.type) for field in pq.read_schema(path)}
+    files = sorted(path.rglob("*.parquet"))
+    if not files:
+        raise SchemaError(f"data {path.name}: the folder holds no Parquet file")
+    types: dict[str, Storage] = {field.name: _arrow_storage(field.type) for field in pq.read_schema(files[0])}
+    for folder in files[0].relative_to(path).parts[:-1]:
+        key, equals, _ = folder.partition("=")
+        if equals:
+            types[key] = "text"
+    return types
+
+
+def _arrow_storage(kind: Any) -> Storage:
+    if pa.types.is_integer(kind):
+        return "integer"
+    return "numeric" if pa.types.is_floating(kind) or pa.types.is_decimal(kind) else "text"
+
+
+def _statistical_types(path: Path) -> dict[str, Storage]:
+    readers = importlib.import_module("pyreadstat")
+    suffix = path.suffix.lower()
+    read = {
+        ".sas7bdat": readers.read_sas7bdat,
+        ".xpt": readers.read_xport,
+        ".dta": readers.read_dta,
+    }.get(suffix, readers.read_sav)
+    try:
+        _, about = read(str(path), metadataonly=True)
+    except Exception as problem:
+        raise SchemaError(f"data {path.name}: its columns cannot be read ({type(problem).__name__})") from None
+    return {
+        name: "text" if kind == "string" else "integer" if kind.startswith("int") else "numeric"
+        for name, kind in about.readstat_variable_types.items()
+    }
+
+
+def _header(path: Path) -> list[str]:
+    opener = gzip.open if path.name.lower().endswith(".gz") else open
+    with opener(path, "rt", newline="", encoding="utf-8-sig") as lines:
+        first = lines.readline()
+    separator = max(",;\t|", key=first.count)
+    return next(csv.reader([first], delimiter=separator), [])
+
+
+def _public_values(path: Path, columns: Mapping[str, Storage]) -> dict[str, pa.Array]:
+    engine = connect("duckdb")
+    table = engine.read(path, tuple(columns))
+    found = {}
+    for name in columns:
+        if name in table.columns:
+            found[name] = engine.collect(table.select(value=table[name]).distinct())["value"].combine_chunks()
+    return found
+
+
+def _variable(storage: Storage, public: pa.Array | None) -> list[str]:
+    role = 'role = "TODO"            # id | public | confidential | worker | workplace | weight | design | size'
+    if public is not None:
+        if pa.types.is_floating(public.type) or (pa.types.is_integer(public.type) and storage != "text"):
+            return [role, *_bounds(public)]
+        texts = (code_text(value) for value in public.to_pylist())
+        levels = sorted(level for level in texts if level is not None)
+        if 0 < len(levels) <= _MOST_LEVELS:
+            return [role, 'type = "categorical"', f"levels = {json.dumps(levels, ensure_ascii=False)}"]
+    if storage == "text":
+        return [
+            role,
+            'type = "categorical"     # remove type and levels for an id, and add entity = "workplace" or "worker"',
+            'levels = ["TODO"]        # or levels_file = "codes.csv" with columns code,label',
+            '# outside = "<level>"    # where values outside the list go; without it they are an error',
+            '# missing = "<level>"    # where empty cells and missing_codes go; without it they are an error',
+        ]
+    return [
+        role,
+        f'type = "{storage}"         # or "categorical" with levels, if the numbers are codes',
+        'lower = "TODO"           # public bounds; values outside are clamped',
+        'upper = "TODO"',
+        "# missing = 0            # value that empty cells and missing_codes become; without it they are an error",
+    ]
+
+
+def _bounds(public: pa.Array) -> list[str]:
+    values = [float(value) for value in public.to_pylist() if value is not None and math.isfinite(value)]
+    if not values:
+        return ['type = "numeric"', 'lower = "TODO"', 'upper = "TODO"']
+    if all(value == int(value) for value in values):
+        return ['type = "integer"', f"lower = {int(min(values))}", f"upper = {int(max(values))}"]
+    return ['type = "numeric"', f"lower = {min(values)}", f"upper = {max(values)}"]
+
+
+def _quoted(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _key(name: str) -> str:
+    plain = name.isascii() and all(letter.isalnum() or letter in "_-" for letter in name)
+    return name if plain and name else _quoted(name)

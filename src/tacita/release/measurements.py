@@ -1,0 +1,78 @@
+"""The measurements as a file for modellers: one row per noisy value, level codes as the schema has them.
+
+The form loses nothing: what the ledger stored can be built from it again, so a bundle can be checked against
+the hash that the ledger sealed, and its tables made again, by anyone.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tacita.measured import Measured
+from tacita.plan import Plan
+from tacita.schema import Schema
+
+_NOISE = b"noise"
+
+
+def long_form(result: Measured, schema: Schema) -> pa.Table:
+    """The cell's attributes, its noisy value and the law of the noise; the noisy largest size where it was paid for."""
+    rows, cells = result.values.shape
+    columns: dict[str, pa.Array] = {}
+    for name, code in result.keys.items():
+        columns[name] = _levels(schema, name, np.repeat(code, cells))
+    sizes = [len(schema.levels(name)) for name in result.worker]
+    if sizes:
+        for name, kind in zip(result.worker, np.unravel_index(np.arange(cells), sizes), strict=True):
+            columns[name] = _levels(schema, name, np.tile(kind, rows))
+    columns["noisy"] = pa.array(result.values.ravel())
+    if result.largest is not None:
+        repeats = cells // result.largest.shape[1]
+        columns["noisy_largest"] = pa.array(np.repeat(result.largest, repeats, axis=1).ravel())
+    law = noise_record(result)
+    for column, key in (("noise_law", "law"), ("noise_scale", "scale")):
+        columns[column] = pa.array([str(law.get(key, "1"))] * (rows * cells))
+    widths = {"cells": cells, "largest": 0 if result.largest is None else result.largest.shape[1]}
+    return pa.table(columns).replace_schema_metadata({_NOISE: json.dumps({**law, **widths}, sort_keys=True).encode()})
+
+
+def noise_record(result: Measured) -> dict[str, Any]:
+    """The law of the noise and its scale, as far as they are public."""
+    return dict(result.error.describe())
+
+
+def rebuild(table: pa.Table, plan: Plan, schema: Schema, *, by: list[str], worker: list[str]) -> Measured:
+    """What the ledger stored, from the file and the plan."""
+    widths = json.loads((table.schema.metadata or {})[_NOISE])
+    cells = int(widths["cells"])
+
+    def matrix(name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+        return np.asarray(table[name].to_numpy(), dtype=np.int64).reshape(-1, cells)
+
+    keys = {
+        name: np.array([schema.categorical(name).code[level] for level in table[name].to_pylist()], dtype=np.int32)[
+            ::cells
+        ]
+        for name in by
+    }
+    largest = matrix("noisy_largest")[:, :: cells // widths["largest"]] if widths["largest"] else None
+    draft = Measured(
+        keys=keys,
+        worker=tuple(worker),
+        values=matrix("noisy"),
+        error=None,  # type: ignore[arg-type]  # the plan knows it, and gives it back below
+        plan=plan.describe(),
+        guarantee=str(plan.guarantee),
+        rehearsal=False,
+        largest=largest,
+    )
+    restored: Measured = plan.restore(draft.to_bytes())  # type: ignore[assignment]
+    return restored
+
+
+def _levels(schema: Schema, name: str, codes: np.ndarray[Any, Any]) -> pa.Array:
+    return pa.array(schema.levels(name)).take(pa.array(codes))

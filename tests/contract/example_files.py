@@ -1,0 +1,172 @@
+"""A small file as linked tables, as one flat file and as sizes, with the neighbours an attacker would choose.
+
+A file is a list of establishments; every one has public attributes and a list of workers. Nothing here uses the
+code under test: neighbours are made by adding workers, as the definitions do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from tacita.confidential import Confidential
+from tacita.schema import Schema
+
+Kind = tuple[str | None, str | None]  # sex, age: as stored, so possibly missing or unheard of
+PLACES, SECTORS = ("A", "B", "C", "X"), ("1", "2")
+SEXES, AGES = ("F", "M", "U"), ("young", "old")
+
+
+@dataclass(frozen=True)
+class Establishment:
+    """One establishment: where it is, what it does, who works there."""
+
+    place: str
+    sector: str
+    workers: tuple[Kind, ...]
+
+    def hires(self, *kinds: Kind) -> Establishment:
+        return replace(self, workers=self.workers + kinds)
+
+
+File = tuple[Establishment, ...]
+
+
+def schema(form: str) -> Schema:
+    """The public description; linked tables keep workplace and worker attributes in tables of their own."""
+    linked = form == "linked"
+    table = {"table": "workplace"} if linked else {}
+    person = {"table": "worker"} if linked else {}
+    return Schema.from_dict(
+        {
+            "dataset": {"identity": f"example-{form}", "unit": "establishment"},
+            "variables": {
+                "workplace_id": {"role": "id", "entity": "workplace"},
+                "worker_id": {"role": "id", "entity": "worker"},
+                "place": {
+                    "role": "workplace", "type": "categorical", "levels": list(PLACES), "outside": "X", "missing": "X",
+                    **table,
+                },
+                "sector": {"role": "workplace", "type": "categorical", "levels": list(SECTORS), **table},
+                "sex": {
+                    "role": "worker", "type": "categorical", "levels": list(SEXES), "outside": "U", "missing": "U",
+                    "missing_codes": ["9"], **person,
+                },
+                "age": {"role": "worker", "type": "categorical", "levels": list(AGES), "outside": "old",
+                        "missing": "old", **person},
+            },
+        }
+    )
+
+
+def tables(file: File) -> dict[str, pd.DataFrame]:
+    """Linked tables; establishments without workers are listed too."""
+    workplaces = [(f"e{at}", one.place, one.sector) for at, one in enumerate(file)]
+    persons = [
+        (f"w{at}-{number}", f"e{at}", *kind) for at, one in enumerate(file) for number, kind in enumerate(one.workers)
+    ]
+    everybody = pd.DataFrame(persons, columns=["worker_id", "workplace_id", "sex", "age"], dtype=object)
+    return {
+        "job": everybody[["worker_id", "workplace_id"]],
+        "workplace": pd.DataFrame(workplaces, columns=["workplace_id", "place", "sector"], dtype=object),
+        "worker": everybody[["worker_id", "sex", "age"]],
+    }
+
+
+def opened(file: File, form: str) -> Confidential:
+    linked = tables(file)
+    if form == "linked":
+        return Confidential.from_frame(linked, schema(form))
+    flat = linked["job"].merge(linked["workplace"], on="workplace_id").merge(linked["worker"], on="worker_id")
+    return Confidential.from_frame(flat, schema(form))
+
+
+def _crew(**counts: int) -> tuple[Kind, ...]:
+    """`_crew(F_young=2)` is two young women."""
+    return tuple(kind for name, count in counts.items() for kind in [tuple(name.split("_"))] * count)  # type: ignore[misc]
+
+
+# Cell (A, 1) is led by a large establishment; (A, 2) holds two of equal size; (B, 1) a lone small one and an empty
+# one; (B, 2) only an empty one; no establishment is in (C, ·).
+FILE: File = (
+    Establishment("A", "1", _crew(F_young=10, F_old=20, M_young=3, M_old=7)),
+    Establishment("A", "1", _crew(F_young=2, M_old=3)),
+    Establishment("A", "2", _crew(F_young=20)),
+    Establishment("A", "2", _crew(M_young=10, M_old=10)),
+    Establishment("B", "1", _crew(F_old=1)),
+    Establishment("B", "1", ()),
+    Establishment("B", "2", ()),
+)
+
+
+def changed(file: File, at: int, *kinds: Kind) -> File:
+    return (*file[:at], file[at].hires(*kinds), *file[at + 1 :])
+
+
+def most_new(size: int, alpha: Any) -> int:
+    """How many workers a class of this size may gain."""
+    return max(int(alpha * size), 1)
+
+
+def strong_neighbours(alpha: Any) -> dict[str, File]:
+    """One establishment gains up to max(α·size, 1) workers of any kind."""
+    sizes = [len(one.workers) for one in FILE]
+    return {
+        "the largest grows by men": changed(FILE, 0, *[("M", "young")] * most_new(sizes[0], alpha)),
+        "the largest grows by a kind it lacks": changed(FILE, 0, *[("U", "old")] * most_new(sizes[0], alpha)),
+        "the second largest grows": changed(FILE, 1, *[("F", "young")] * most_new(sizes[1], alpha)),
+        "one of two equals grows by a kind it lacks": changed(FILE, 2, *[("M", "old")] * most_new(sizes[2], alpha)),
+        "growth of every kind at once": changed(
+            FILE, 0, *[(SEXES[n % 3], AGES[n % 2]) for n in range(most_new(sizes[0], alpha))]
+        ),
+        "from nobody to one worker": changed(FILE, 6, ("F", "young")),
+        "from nobody to one where another exists": changed(FILE, 5, ("M", "old")),
+        "from one worker to two": changed(FILE, 4, ("M", "young")),
+        "a worker of unheard-of kind": changed(FILE, 4, ("?", "ancient")),
+        "a worker with nothing known": changed(FILE, 1, (None, None)),
+        "a worker coded as missing": changed(FILE, 6, ("9", None)),
+    }
+
+
+def weak_neighbours(alpha: Any) -> dict[str, File]:
+    """One establishment in which no class of workers gains more than max(α·class, 1)."""
+    by_kind: dict[Kind, int] = {}
+    for kind in FILE[0].workers:
+        by_kind[kind] = by_kind.get(kind, 0) + 1
+    women = by_kind[("F", "young")] + by_kind[("F", "old")]
+    return {
+        # All of them of one kind, within what that kind, and so every class that holds it, may gain.
+        "the largest gains old women": changed(FILE, 0, *[("F", "old")] * most_new(by_kind[("F", "old")], alpha)),
+        "the largest gains women of both ages": changed(
+            FILE,
+            0,
+            *[("F", "old")] * min(most_new(by_kind[("F", "old")], alpha), max(most_new(women, alpha) - 1, 1)),
+            *[("F", "young")] * (1 if most_new(women, alpha) > 1 else 0),
+        ),
+        "one of two equals gains women": changed(FILE, 2, *[("F", "young")] * most_new(20, alpha)),
+        "the largest gains a kind it lacks": changed(FILE, 0, ("U", "old")),
+        "from nobody to one worker": changed(FILE, 6, ("F", "young")),
+        "from one worker to two": changed(FILE, 4, ("F", "old")),
+        "a worker of unheard-of kind": changed(FILE, 4, ("?", "ancient")),
+        "a worker coded as missing": changed(FILE, 6, ("9", None)),
+    }
+
+
+def one_worker_more() -> dict[str, File]:
+    """Worker-level neighbours."""
+    return {
+        "at the largest": changed(FILE, 0, ("M", "young")),
+        "of a new kind": changed(FILE, 2, ("U", "old")),
+        "where there was nobody": changed(FILE, 6, ("F", "young")),
+        "of unheard-of kind": changed(FILE, 1, ("?", None)),
+    }
+
+
+def one_workforce_less() -> dict[str, File]:
+    """Establishment-level neighbours: a whole workforce is gone, its public record stays."""
+    return {
+        f"without the workers of establishment {at}": (*FILE[:at], replace(FILE[at], workers=()), *FILE[at + 1 :])
+        for at in (0, 1, 2, 4)
+    }

@@ -1,0 +1,391 @@
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tacita import cli
+from tacita.release.bundle_files import bundle_files
+
+SCHEMA = """
+[dataset]
+identity = "test-jobs"
+unit = "establishment"
+source = "a public register"
+
+[variables.workplace_id]
+role = "id"
+entity = "workplace"
+[variables.worker_id]
+role = "id"
+entity = "worker"
+[variables.place]
+type = "categorical"
+role = "workplace"
+levels = ["north", "south"]
+[variables.sex]
+type = "categorical"
+role = "worker"
+levels = ["F", "M"]
+"""
+
+SPEC = """
+title = "Test tables"
+schema = "jobs.schema.toml"
+data = "jobs.parquet"
+ledger = "jobs.ledger"
+[cap]
+neighbours = "strong"
+alpha = "0.1"
+epsilon = "2"
+[[table]]
+name = "places"
+by = ["place"]
+mechanism = "SmoothStaircase"
+epsilon = "1"
+"""
+
+SECRET = "SECRET-VALUE"
+
+
+def write_jobs(path: Path, place: Callable[[int], Any] = lambda job: "north" if job % 3 else "south") -> None:
+    jobs = range(60)
+    columns = {
+        "workplace_id": [job % 12 for job in jobs],
+        "worker_id": list(jobs),
+        "place": [place(job % 12) for job in jobs],
+        "sex": ["F" if job % 2 else "M" for job in jobs],
+    }
+    pq.write_table(pa.table(columns), path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "jobs.schema.toml").write_text(SCHEMA)
+    (tmp_path / "release.toml").write_text(SPEC)
+    write_jobs(tmp_path / "jobs.parquet")
+    return tmp_path
+
+
+class Said:
+    """What one call of the command line returned and printed."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, " ".join(out.split()), " ".join(err.split())
+
+
+@pytest.fixture
+def tacita(capfd: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+    def call(*arguments: object) -> Said:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            cli.main([str(one) for one in arguments])
+        code = stop.value.code
+        out, err = capfd.readouterr()
+        return Said(code if isinstance(code, int) else 0, out, err)
+
+    return call
+
+
+Call = Callable[..., Said]
+
+
+def listing(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+# ---------------------------------------------------------------- the way through
+
+
+def test_plan_run_verify_and_look(folder: Path, tacita: Call) -> None:
+    spec, bundle, ledger = folder / "release.toml", folder / "bundle", folder / "jobs.ledger"
+    before = listing(folder)
+    planned = tacita("plan", spec)
+    assert planned.code == 0
+    for part in (
+        "ε = 1 under strong α = 0.1",
+        "factor 2.72",
+        "Not protected",
+        "cap for this file",
+        "places",
+        "It fits",
+    ):
+        assert part in planned.out
+    assert listing(folder) == before
+
+    done = tacita("run", spec, "--out", bundle)
+    assert done.code == 0, done.err
+    assert "before ε = 0 ε = 2" in done.out
+    assert "after ε = 1 ε = 1" in done.out
+    assert listing(folder) == sorted([*before, "bundle", "jobs.ledger"])
+
+    checked = tacita("verify", bundle, "--ledger", ledger)
+    assert checked.code == 0, checked.err
+    assert "Verified" in checked.out
+
+    shown = tacita("ledger", "show", ledger)
+    assert shown.code == 0
+    assert "Test tables: places" in shown.out
+    assert "ε = 1 of ε = 2 spent" in shown.out
+    assert tacita("ledger", "verify", ledger).code == 0
+
+    page = folder / "page.html"
+    assert tacita("report", bundle, "--out", page).code == 0
+    assert page.read_bytes() == (bundle / "report.html").read_bytes()
+    assert tacita("report", bundle, "--out", page).code == 2
+
+
+def test_the_same_release_again_is_the_same_and_free(folder: Path, tacita: Call) -> None:
+    spec = folder / "release.toml"
+    assert tacita("run", spec, "--out", folder / "one").code == 0
+    again = tacita("run", spec, "--out", folder / "two")
+    assert again.code == 0
+    assert "Nothing new was charged" in again.out
+    for name in ("tables/places.csv", "tables/places.parquet", "measurements/places.parquet", "ledger.json"):
+        assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes()
+
+
+def test_a_bundle_holds_no_folder_names(folder: Path, tacita: Call) -> None:
+    spec = (folder / "release.toml").read_text().replace('"jobs.parquet"', json.dumps(str(folder / "jobs.parquet")))
+    (folder / "release.toml").write_text(spec)
+    assert tacita("run", folder / "release.toml", "--out", folder / "bundle").code == 0
+    for name in [*bundle_files(folder / "bundle"), "manifest.json"]:
+        assert str(folder).encode() not in (folder / "bundle" / name).read_bytes(), name
+
+
+def test_all_public_inputs_are_listed_with_their_source(folder: Path, tacita: Call) -> None:
+    (folder / "places.csv").write_text("code,label\nnorth,North\nsouth,South\n")
+    schema = SCHEMA.replace('levels = ["north", "south"]', 'levels_file = "places.csv"')
+    (folder / "jobs.schema.toml").write_text(schema)
+    with (folder / "release.toml").open("a") as spec:
+        spec.write('[[public_input]]\nwhat = "A register"\nsource = "The registrar"\n')
+    assert tacita("run", folder / "release.toml", "--out", folder / "bundle").code == 0
+    listed = json.loads((folder / "bundle/manifest.json").read_text())["public_inputs"]
+    what = " | ".join(one["what"] for one in listed)
+    for part in ("The schema", "Code list places.csv", "list of establishments", "A register"):
+        assert part in what
+    assert all(one["source"] for one in listed)
+
+
+@pytest.mark.parametrize("source", ["mock", "public"])
+def test_a_rehearsal_spends_nothing_and_does_not_verify(folder: Path, tacita: Call, source: str) -> None:
+    spec, out = folder / "release.toml", folder / "rehearsal"
+    rows = ["--mock"] if source == "mock" else ["--public-data", folder / "jobs.parquet"]
+    done = tacita("rehearse", spec, *rows, "--seed", 7, "--out", out)
+    assert done.code == 0, done.err
+    assert "REHEARSAL" in done.out
+    assert not (folder / "jobs.ledger").exists()
+    refused = tacita("verify", out)
+    assert refused.code == 4
+    assert "rehearsal, not a release" in refused.err
+    tacita("rehearse", spec, *rows, "--seed", 7, "--out", folder / "again")
+    table = "tables/places.csv"
+    assert (out / table).read_bytes() == (folder / "again" / table).read_bytes()
+
+
+# ---------------------------------------------------------------- refusals and mistakes
+
+
+def replaced(old: str, new: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        for name in ("release.toml", "jobs.schema.toml"):
+            text = (folder / name).read_text()
+            (folder / name).write_text(text.replace(old, new))
+
+    return change
+
+
+def jobs(place: Callable[[int], Any]) -> Callable[[Path], None]:
+    return lambda folder: write_jobs(folder / "jobs.parquet", place)
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "parts"),
+    [
+        (replaced("ledger =", "legder ="), 2, ["unknown key legder", "did you mean ledger?"]),
+        (replaced('epsilon = "1"', "epsilon = 1.5"), 2, ['epsilon of table "places"', "put quotes"]),
+        (replaced('epsilon = "1"', 'epsilon = "0"'), 2, ['table "places"', "epsilon", "above 0"]),
+        (replaced('alpha = "0.1"', 'alpha = "0"'), 2, ["alpha", "above 0"]),
+        (replaced("SmoothStaircase", "SmoothStairs"), 2, ["no SmoothStairs", "did you mean SmoothStaircase?"]),
+        (replaced('epsilon = "1"', 'epsilon = "1"\ntheta = 3'), 2, ["theta", "SmoothStaircase has no such setting"]),
+        (replaced('by = ["place"]', 'by = ["plaice"]'), 2, ['table "places"', "plaice"]),
+        (replaced('by = ["place"]', 'by = ["sex"]'), 2, ['table "places"', "sex"]),
+        (replaced('epsilon = "1"', 'epsilon = "3"'), 3, ["cost ε = 3", "allows ε = 2", "Nothing was spent"]),
+        (replaced('neighbours = "strong"', 'neighbours = "add-remove"\nunit = "worker"'), 2, ["has no alpha"]),
+        (replaced("jobs.parquet", "none.parquet"), 2, ["none.parquet"]),
+        (replaced('unit = "establishment"', 'units = "establishment"'), 2, ["units"]),
+        (jobs(lambda job: SECRET if job == 3 else "north"), 2, ["place", "levels"]),
+        (jobs(lambda job: None if job == 3 else "north"), 2, ["place", "missing"]),
+    ],
+)
+def test_a_mistake_is_named_and_leaves_no_trace(
+    folder: Path, tacita: Call, change: Callable[[Path], None], code: int, parts: list[str]
+) -> None:
+    change(folder)
+    before = listing(folder)
+    said = tacita("run", folder / "release.toml", "--out", folder / "bundle")
+    assert said.code == code, said.err
+    for part in parts:
+        assert part in said.err
+    assert SECRET not in said.out + said.err
+    assert "Traceback" not in said.err
+    assert listing(folder) == before
+
+
+def test_other_neighbours_than_the_cap_are_refused(folder: Path, tacita: Call) -> None:
+    replaced("SmoothStaircase", "EdgeLaplace")(folder)
+    said = tacita("plan", folder / "release.toml")
+    assert said.code == 3
+    assert 'table "places"' in said.err
+    assert "change neighbours in [cap]" in said.err
+
+
+def test_a_spent_budget_refuses_and_leaves_the_ledger_as_it_was(folder: Path, tacita: Call) -> None:
+    spec = folder / "release.toml"
+    assert tacita("run", spec, "--out", folder / "one").code == 0
+    replaced('epsilon = "1"', 'epsilon = "3/2"')(folder)
+    ledger = (folder / "jobs.ledger").read_bytes()
+    said = tacita("run", spec, "--out", folder / "two")
+    assert said.code == 3
+    for part in ("cap is ε = 2", "spent is ε = 1", "asked is ε = 1.5", "left is ε = 1"):
+        assert part in said.err
+    assert (folder / "jobs.ledger").read_bytes() == ledger
+    assert not (folder / "two").exists()
+
+
+def test_two_tables_that_do_not_fit_together_are_both_left_unpaid(folder: Path, tacita: Call) -> None:
+    spec = folder / "release.toml"
+    assert tacita("run", spec, "--out", folder / "one").code == 0
+    table = SPEC[SPEC.index("[[table]]") :]
+    more = table.replace('"places"', '"second"').replace('epsilon = "1"', 'epsilon = "3/4"')
+    third = table.replace('"places"', '"third"').replace('epsilon = "1"', 'epsilon = "1/2"')
+    spec.write_text(SPEC.replace(table, "") + more + third)
+    ledger = (folder / "jobs.ledger").read_bytes()
+    assert tacita("run", spec, "--out", folder / "two").code == 3
+    assert (folder / "jobs.ledger").read_bytes() == ledger
+
+
+def test_a_full_target_is_refused_before_anything_is_spent(folder: Path, tacita: Call) -> None:
+    (folder / "bundle").mkdir()
+    (folder / "bundle" / "notes.txt").write_text("mine")
+    said = tacita("run", folder / "release.toml", "--out", folder / "bundle")
+    assert said.code == 2
+    assert "--force" in said.err
+    assert not (folder / "jobs.ledger").exists()
+    assert tacita("run", folder / "release.toml", "--out", folder / "bundle", "--force").code == 0
+    assert not (folder / "bundle" / "notes.txt").exists()
+
+
+def test_a_crash_after_paying_leaves_no_bundle_and_costs_once(
+    folder: Path, tacita: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, out = folder / "release.toml", folder / "bundle"
+    with monkeypatch.context() as patch:
+        patch.setattr("tacita.release.bundle.render_page", lambda *args: 1 / 0)
+        said = tacita("run", spec, "--out", out)
+    assert said.code == 1
+    assert "ZeroDivisionError" in said.err
+    assert "division by zero" not in said.err
+    assert listing(folder) == ["jobs.ledger", "jobs.parquet", "jobs.schema.toml", "release.toml"]
+    again = tacita("run", spec, "--out", out)
+    assert again.code == 0
+    assert "after ε = 1 ε = 1" in again.out
+
+
+def test_debug_shows_what_is_otherwise_kept_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacita.release.bundle.render_page", lambda *args: 1 / 0)
+    with pytest.raises(ZeroDivisionError, match="division by zero"):
+        cli.main(["run", str(folder / "release.toml"), "--out", str(folder / "bundle"), "--debug"])
+
+
+def test_a_changed_byte_exits_with_4(folder: Path, tacita: Call) -> None:
+    bundle = folder / "bundle"
+    assert tacita("run", folder / "release.toml", "--out", bundle).code == 0
+    path = bundle / "tables/places.csv"
+    path.write_bytes(path.read_bytes().replace(b"north", b"North", 1))
+    said = tacita("verify", bundle)
+    assert said.code == 4
+    assert "tables/places.csv was changed" in said.err
+
+
+def test_another_ledger_does_not_vouch_for_a_bundle(folder: Path, tacita: Call) -> None:
+    assert tacita("run", folder / "release.toml", "--out", folder / "one").code == 0
+    replaced("jobs.ledger", "other.ledger")(folder)
+    assert tacita("run", folder / "release.toml", "--out", folder / "two").code == 0
+    said = tacita("verify", folder / "one", "--ledger", folder / "other.ledger")
+    assert said.code == 4
+    assert "another ledger" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["rehearse", "release.toml", "--seed", "1", "--out", "x"], "--mock"),
+        (["verify", "nowhere"], "no such folder"),
+        (["plan", "nowhere.toml"], "no such file"),
+        (["study", "smith2020", "--out", "x"], "haney2017"),
+        (["ledger", "show", "nowhere.ledger"], "no such file"),
+        (["init", "nowhere.parquet"], "no such file"),
+        (["run", "release.toml"], "--out"),
+        (["plann"], "plann"),
+    ],
+)
+def test_wrong_usage_exits_with_2(
+    folder: Path, tacita: Call, monkeypatch: pytest.MonkeyPatch, arguments: list[str], part: str
+) -> None:
+    monkeypatch.chdir(folder)
+    said = tacita(*arguments)
+    assert said.code == 2
+    assert part in said.err
+
+
+# ---------------------------------------------------------------- init, help, speed
+
+
+def test_init_drafts_without_reading_values(folder: Path, tacita: Call) -> None:
+    write_jobs(folder / "jobs.parquet", lambda job: SECRET)
+    out = folder / "drafts"
+    assert tacita("init", folder / "jobs.parquet", "--out", out).code == 0
+    schema, spec = out / "jobs.schema.toml", out / "jobs.release.toml"
+    assert "place" in schema.read_text()
+    assert SECRET not in schema.read_text() + spec.read_text()
+    assert tacita("init", folder / "jobs.parquet", "--out", out).code == 2
+    said = tacita("plan", spec)
+    assert said.code == 2
+    assert "TODO" in said.err
+
+
+VERBS = ["init", "plan", "run", "verify", "rehearse", "report", "study", "demo", "ledger show", "ledger verify"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_an_example(tacita: Call, verb: str) -> None:
+    said = tacita(*verb.split(), "--help")
+    assert said.code == 0
+    assert re.search(rf"Example:\s+tacita {verb} ", said.out)
+
+
+def test_help_answers_at_once() -> None:
+    """Half a second is the aim; the best of three leaves room for a busy machine."""
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "tacita.cli", "--help"], check=True, capture_output=True)
+        times.append(time.perf_counter() - started)
+    assert min(times) < 0.5
+
+
+def test_help_loads_no_engine() -> None:
+    code = (
+        "import sys, tacita.cli; sys.exit(any(name in sys.modules for name in ('duckdb', 'numpy', 'pyarrow', 'ibis')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,101 @@
+"""A draft has the columns and none of the values; a person must finish it."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyreadstat
+import pytest
+
+from tacita.draft import draft_schema, draft_spec
+from tacita.errors import SchemaError, UsageError
+from tacita.schema import Integer, Schema
+
+FRAME = pd.DataFrame({"place": ["Qx17", "Zy18"], "hours": [3761, 4862], "pay": [1.25, 99.75]})
+
+
+def parquet(path: Path) -> Path:
+    pq.write_table(pa.Table.from_pandas(FRAME, preserve_index=False), path)
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet", "a.dta", "a.sav", "a.xpt"])
+def test_a_draft_holds_names_and_types_and_no_value(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    if name.endswith((".csv", ".gz")):
+        FRAME.to_csv(path, index=False)
+    elif name.endswith(".parquet"):
+        parquet(path)
+    else:
+        {"dta": pyreadstat.write_dta, "sav": pyreadstat.write_sav, "xpt": pyreadstat.write_xport}[path.suffix[1:]](
+            FRAME, str(path)
+        )
+    text = draft_schema(path)
+    assert list(tomllib.loads(text)["variables"]) == ["place", "hours", "pay"]
+    for value in ("Qx17", "Zy18", "3761", "4862", "1.25", "99.75"):
+        assert value not in text
+    (tmp_path / "draft.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(SchemaError, match="still says TODO"):
+        Schema.load(tmp_path / "draft.toml")
+
+
+def test_storage_types_decide_the_kind_of_domain(tmp_path: Path) -> None:
+    drafted = tomllib.loads(draft_schema(parquet(tmp_path / "a.parquet")))["variables"]
+    assert [drafted[name]["type"] for name in ("place", "hours", "pay")] == ["categorical", "integer", "numeric"]
+
+
+def test_a_file_declared_public_gives_levels_and_bounds(tmp_path: Path) -> None:
+    confidential, public = parquet(tmp_path / "secret.parquet"), tmp_path / "public.parquet"
+    pq.write_table(pa.table({"place": ["b", "a", None], "hours": [0, 80, 40]}), public)
+    text = draft_schema(confidential, public)
+    drafted = tomllib.loads(text)["variables"]
+    assert drafted["place"]["levels"] == ["a", "b"]
+    assert (drafted["hours"]["lower"], drafted["hours"]["upper"]) == (0, 80)
+    assert drafted["pay"]["lower"] == "TODO", "a column the public file lacks stays open"
+    assert "public.parquet" in text
+    assert "Qx17" not in text
+
+
+def test_a_finished_draft_is_a_schema(tmp_path: Path) -> None:
+    text = draft_schema(parquet(tmp_path / "a.parquet"))
+    for old, new in (
+        ('identity = "TODO"', 'identity = "demo"'),
+        ('unit = "TODO"', 'unit = "person"'),
+        ('source = "TODO"', 'source = "manual"'),
+        ('role = "TODO"', 'role = "confidential"'),
+        ('levels = ["TODO"]', 'levels = ["a"]'),
+        ('lower = "TODO"', "lower = 0"),
+        ('upper = "TODO"', "upper = 10"),
+    ):
+        text = text.replace(old, new)
+    (tmp_path / "a.toml").write_text(text, encoding="utf-8")
+    schema = Schema.load(tmp_path / "a.toml")
+    assert schema["hours"].kind == Integer(0, 10)
+
+
+def test_odd_column_names_and_partitions_survive(tmp_path: Path) -> None:
+    folder = tmp_path / "parts" / "state=05"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"näme of place": ["x"]}), folder / "0.parquet")
+    drafted = tomllib.loads(draft_schema(tmp_path / "parts"))["variables"]
+    assert list(drafted) == ["näme of place", "state"]
+    assert "05" not in draft_schema(tmp_path / "parts")
+
+
+def test_a_file_that_is_not_there_or_not_known_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match=r"nowhere\.csv: no such file"):
+        draft_schema(tmp_path / "nowhere.csv")
+    (tmp_path / "a.docx").write_text("x", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"a\.docx: unknown kind"):
+        draft_schema(tmp_path / "a.docx")
+
+
+def test_the_starter_specification_points_to_its_files() -> None:
+    spec = tomllib.loads(draft_spec("x.schema.toml", "x.parquet"))
+    assert (spec["schema"], spec["data"], spec["ledger"]) == ("x.schema.toml", "x.parquet", "x.ledger")
+    assert spec["cap"] == {"neighbours": "strong", "alpha": "0.1", "epsilon": "2"}
+    assert [table["name"] for table in spec["table"]] == ["employment"]
