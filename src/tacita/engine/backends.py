@@ -162,7 +162,15 @@ class SparkEngine(Engine):
         return ibis.udf.scalar.builtin(conv, name="conv", signature=signature)(digits, 16, 10).cast("int64")
 
     def _parquet(self, path: Path) -> Any:
-        return self.backend.read_parquet(str(path))
+        # Partition values stay text: casting them would drop leading zeros of codes. The session may be the
+        # agency's own, so its setting is put back.
+        setting, settings = "spark.sql.sources.partitionColumnTypeInference.enabled", self._session.conf
+        before = settings.get(setting)
+        settings.set(setting, "false")
+        try:
+            return self.backend.read_parquet(str(path))
+        finally:
+            settings.set(setting, before)
 
     def _csv(self, path: Path) -> Any:
         return self.backend.read_csv(str(path), inferSchema=False, header=True)
@@ -205,12 +213,11 @@ def _local_spark() -> Any:
         ) from None
     try:
         with _known_warnings():
-            session = (
+            session = sql.SparkSession.getActiveSession() or (
                 sql.SparkSession.builder.appName("tacita")
                 .config("spark.ui.enabled", "false")
-                # Partition values stay text: casting them would drop leading zeros of codes.
-                .config("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
                 .config("spark.sql.session.timeZone", "UTC")
+                .config("spark.sql.shuffle.partitions", "8")  # local mode: the default of 200 is for clusters
                 .getOrCreate()
             )
             return ibis.pyspark.connect(session)

@@ -105,8 +105,8 @@ class Store:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield Writer(connection)
-                # No change at all leaves the file untouched to the byte.
-                connection.execute("COMMIT")
+                # Without a new line there is nothing to make durable, and a reader need not be waited for.
+                connection.execute("COMMIT" if connection.total_changes else "ROLLBACK")
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")

@@ -127,3 +127,27 @@ class SeededEntropy:
         source = SeededEntropy.__new__(SeededEntropy)
         source._start((*self._path, label))
         return source
+
+
+# Words kept back with every draw for the rare values that need more than one: so a value that does never shows in how
+# many words were asked for.
+_RESERVE = 64
+
+
+class Spare:
+    """The reserve of one draw; refilled only when all of it is used."""
+
+    def __init__(self, words: Words, entropy: Entropy) -> None:
+        self._words, self._entropy, self._used = words, entropy, 0
+
+    def take(self) -> int:
+        if self._used == self._words.size:
+            self._words, self._used = self._entropy.words(_RESERVE), 0
+        self._used += 1
+        return int(self._words[self._used - 1])
+
+
+def drawn(count: int, entropy: Entropy) -> tuple[Words, Spare]:
+    """`count` words and a reserve."""
+    words = entropy.words(count + _RESERVE)
+    return words[:count], Spare(words[count:], entropy)

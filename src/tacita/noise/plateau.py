@@ -8,6 +8,7 @@ uniform position on one plateau: no logarithm, no rounding of a probability. Pro
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.errors import UsageError
-from tacita.noise.entropy import Entropy, Request
+from tacita.noise.entropy import Entropy, Request, Spare, drawn
 
 WEIGHT_BITS = 62
 RATIO_BITS = 32
@@ -140,6 +141,7 @@ class PlateauLaw:
         return {
             "law": "plateau",
             "plateaus": str(len(self.weights)),
+            "sha256": self._digest,
             "growth": str(self.growth),
             "pivot": str(self.pivot),
             "ratio": str(self.ratio),
@@ -148,13 +150,19 @@ class PlateauLaw:
     # ------------------------------------------------------------ exact sampling
 
     @cached_property
+    def _digest(self) -> str:
+        """Tells one law from another without listing hundreds of plateaus."""
+        listed = ",".join(map(str, (*self.edges, *self.weights)))
+        return hashlib.sha256(listed.encode()).hexdigest()[:16]
+
+    @cached_property
     def _cumulative(self) -> NDArray[np.uint64]:
         return np.cumsum(np.array(self.weights, dtype=np.uint64))
 
     def draw(self, count: int, entropy: Entropy) -> Draws:
         """Which plateau, which period and how far along it: integers only, so exact."""
         column = np.searchsorted(self._cumulative, entropy.words(count) >> np.uint64(64 - WEIGHT_BITS), side="right")
-        along = entropy.words(count)
+        along, spare = drawn(count, entropy)
         period = np.zeros(count, dtype=np.int64)
         threshold = np.uint64(self.ratio * 2**RATIO_BITS)
         going = np.flatnonzero((column < self.tail) | (column >= len(self.weights) - self.tail))
@@ -162,7 +170,7 @@ class PlateauLaw:
             stays = (entropy.words(going.size) >> np.uint64(64 - RATIO_BITS)) < threshold
             going = going[stays]
             period[going] += 1
-        return Draws(column.astype(np.int64), period, along)
+        return Draws(column.astype(np.int64), period, along, spare)
 
     def on_grid(
         self,
@@ -195,7 +203,7 @@ class PlateauLaw:
         result: NDArray[np.int64] = centre + nearest.astype(np.int64)
         for i in np.flatnonzero(unsure):
             exact_scale = Fraction(int(scale_num[i]), scale_den)
-            result[i] = int(centre[i]) + self._round_exactly(draws, int(i), exact_scale, entropy)
+            result[i] = int(centre[i]) + self._round_exactly(draws, int(i), exact_scale)
         return result
 
     def _turning_point(self, column: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -203,7 +211,7 @@ class PlateauLaw:
         right = column >= len(self.weights) - self.tail
         return np.where(column < self.tail, pivot, np.where(right, -pivot, 0.0))
 
-    def _round_exactly(self, draws: Draws, i: int, scale: Fraction, entropy: Entropy) -> int:
+    def _round_exactly(self, draws: Draws, i: int, scale: Fraction) -> int:
         """Settle one rounding by extending the position with further random bits until it is certain."""
         column, bits, taken = int(draws.column[i]), 64, int(draws.along[i])
         turn = Fraction(0)
@@ -225,7 +233,7 @@ class PlateauLaw:
             upper = ends[1] - 1 if top == ends[1] and scale > 0 else ends[1]
             if ends[0] >= upper:
                 return ends[0]
-            taken, bits = (taken << 64) | int(entropy.words(1)[0]), bits + 64
+            taken, bits = (taken << 64) | draws.spare.take(), bits + 64
 
 
 @dataclass(frozen=True)
@@ -235,3 +243,4 @@ class Draws:
     column: NDArray[np.int64]
     period: NDArray[np.int64]
     along: NDArray[np.uint64]
+    spare: Spare

@@ -16,7 +16,7 @@ from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
 
 from tacita.errors import UsageError
-from tacita.noise.entropy import Entropy, Request
+from tacita.noise.entropy import Entropy, Request, Spare, drawn
 
 # Relative error granted to the platform's exp and log, and to the few operations after them: a stated assumption.
 _FLOAT_ERROR = 2.0**-40
@@ -80,7 +80,8 @@ class PowerLaw:
         scale = scale_num / scale_den
         entropy.announce(Request(label, str(self.describe()), centre, scale))
         rows, d = centre.shape
-        words = entropy.words(rows * d).reshape(rows, d)
+        flat, spare = drawn(rows * d, entropy)
+        words = flat.reshape(rows, d)
         negative = (words & np.uint64(1)).astype(bool)
         # The other 63 bits are the leading bits of a uniform; it lies within half a step of this midpoint.
         uniform = ((words >> np.uint64(1)).astype(np.float64) + 0.5) * 2.0**-63
@@ -94,10 +95,10 @@ class PowerLaw:
         result: NDArray[np.int64] = centre + np.clip(np.floor(noise + 0.5), -_FARTHEST, _FARTHEST).astype(np.int64)
         for i in np.flatnonzero(unsure):
             exact_scale = Fraction(int(scale_num[i]), scale_den)
-            result[i] = centre[i] + self._round_exactly(words[i], exact_scale, entropy)
+            result[i] = centre[i] + self._round_exactly(words[i], exact_scale, spare)
         return result
 
-    def _round_exactly(self, words: NDArray[np.uint64], scale: Fraction, entropy: Entropy) -> NDArray[np.int64]:
+    def _round_exactly(self, words: NDArray[np.uint64], scale: Fraction, spare: Spare) -> NDArray[np.int64]:
         """Settle one vector in interval arithmetic, extending every uniform until all roundings are certain."""
         taken, bits = [int(w) >> 1 for w in words], 63
         signs = [-1 if int(w) & 1 else 1 for w in words]
@@ -106,8 +107,7 @@ class PowerLaw:
                 rounded = self._enclose(taken, bits, signs, scale)
             if rounded is not None:
                 return np.array(rounded, dtype=np.int64)
-            fresh = entropy.words(len(taken))
-            taken, bits = [(t << 64) | int(w) for t, w in zip(taken, fresh, strict=True)], bits + 64
+            taken, bits = [(t << 64) | spare.take() for t in taken], bits + 64
 
     def _enclose(self, taken: list[int], bits: int, signs: list[int], scale: Fraction) -> list[int] | None:
         reach, rounded = _arb(self.b), []

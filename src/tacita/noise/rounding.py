@@ -17,7 +17,7 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 
 from tacita.errors import TacitaError, UsageError
-from tacita.noise.entropy import Entropy, Request, Words
+from tacita.noise.entropy import Entropy, Request, Spare, Words, drawn
 from tacita.noise.laws import FLOAT_ERROR, Floats, Laplace, Law, ball
 from tacita.privacy import text
 
@@ -27,8 +27,6 @@ Integers = NDArray[np.int64]
 SATURATION = 1 << 62
 
 # Words drawn ahead with every request, so that a cell that needs more bits does not change how many are drawn:
-# which cells do depends on the true values, and the requests of two neighbouring files must not differ.
-_RESERVE = 64
 # What a handful of correctly rounded double-precision operations can lose, with room to spare.
 _ARITHMETIC = 2.0**-48
 _WORD_BITS = 64
@@ -38,23 +36,10 @@ _MOST_BITS = 64 * _WORD_BITS
 _EdgeCdf = Callable[[int, int], Any]
 
 
-class _Spare:
-    """Words for the cells that need more than one."""
-
-    def __init__(self, words: Words, entropy: Entropy) -> None:
-        self._words, self._entropy, self._used = words, entropy, 0
-
-    def take(self) -> int:
-        if self._used == self._words.size:
-            self._words, self._used = self._entropy.words(_RESERVE), 0
-        self._used += 1
-        return int(self._words[self._used - 1])
-
-
 class _Uniform:
     """A uniform number of which the first `bits` bits are known: leading/2^bits <= U <= (leading + 1)/2^bits."""
 
-    def __init__(self, word: int, spare: _Spare) -> None:
+    def __init__(self, word: int, spare: Spare) -> None:
         self.leading, self.bits, self._spare = word, _WORD_BITS, spare
 
     def at_least(self, cdf: Callable[[int], Any]) -> bool:
@@ -102,7 +87,7 @@ def _cell_of(u: _Uniform, edge_cdf: _EdgeCdf, guess: int) -> int:
     return low
 
 
-def _settle(low: Floats, high: Floats, words: Words, spare: _Spare, edge_cdf: Callable[[int], _EdgeCdf]) -> Integers:
+def _settle(low: Floats, high: Floats, words: Words, spare: Spare, edge_cdf: Callable[[int], _EdgeCdf]) -> Integers:
     """Grid cells from the enclosures [low, high] of the draws in grid units; undecided ones through `edge_cdf(i)`."""
     first, last = np.floor(low + 0.5), np.floor(high + 0.5)
     decided = (first == last) & (np.abs(first) < 2.0**52)
@@ -112,11 +97,6 @@ def _settle(low: Floats, high: Floats, words: Words, spare: _Spare, edge_cdf: Ca
         guess = int(max(-SATURATION + 1, min(SATURATION - 1, finite[0]))) if finite else 0
         result[i] = _cell_of(_Uniform(int(words[i]), spare), edge_cdf(i), guess)
     return result
-
-
-def _drawn(count: int, entropy: Entropy) -> tuple[Words, _Spare]:
-    words = entropy.words(count + _RESERVE)
-    return words[:count], _Spare(words[count:], entropy)
 
 
 def _law_text(parameters: dict[str, str], grid: Fraction) -> str:
@@ -156,7 +136,7 @@ def noisy_on_grid(
     entropy.announce(Request(label, _law_text(law.describe(), grid), centre, numerators / scale_den))
 
     centres, flat = centre.ravel(), numerators.ravel()
-    words, spare = _drawn(centres.size, entropy)
+    words, spare = drawn(centres.size, entropy)
     z_low, z_high = law.enclose(words)
     step = Fraction(1, scale_den) / grid
     a = centres.astype(np.float64) * float(1 / grid)
@@ -210,7 +190,7 @@ def noisy_log(
     entropy.announce(Request(label, _law_text(parameters, grid), count, scale))
 
     counts = np.maximum(count.ravel(), 0)
-    words, spare = _drawn(counts.size, entropy)
+    words, spare = drawn(counts.size, entropy)
     law = Laplace()
     eta_low, eta_high = law.enclose(words)
     base = (counts.astype(np.float64) + float(gamma)) * float(factor / grid)

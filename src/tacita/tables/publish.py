@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tacita.errors import UsageError
 from tacita.measured import Measured
 from tacita.schema import Schema
 from tacita.tables.consistency import consistent
@@ -41,6 +42,8 @@ def publish(
     """
     level = float(confidence)
     codes = _codes(result, schema)
+    if stranger := [name for name in totals if name not in codes]:
+        raise UsageError(f"totals: {stranger[0]} is no attribute of this table; name some of {', '.join(codes)}")
     values = result.values.astype(np.float64).ravel()
     lower, upper = (end.ravel() for end in result.intervals(level))
     published, sums = values, None

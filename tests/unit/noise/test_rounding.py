@@ -8,7 +8,7 @@ import pytest
 from flint import arb, ctx
 
 from tacita.errors import TacitaError, UsageError
-from tacita.noise import rounding
+from tacita.noise import entropy as entropy_module
 from tacita.noise.entropy import SeededEntropy, SystemEntropy
 from tacita.noise.laws import Laplace, QuarticCauchy, Student, SymmetricLaw
 from tacita.noise.replay import Recording, Replaying, compare
@@ -105,7 +105,7 @@ def test_a_tie_through_128_bits_takes_a_third_word(scripted: Any) -> None:
 
 
 def test_more_ties_than_the_reserve_draw_more_words(scripted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounding, "_RESERVE", 2)
+    monkeypatch.setattr(entropy_module, "_RESERVE", 2)
     with ctx.workprec(300):
         word = int((Laplace().cdf_arb(arb(1) / 2, 300) * arb(TOP)).floor().unique_fmpz())
     source = scripted([word] * 5, after=TOP - 1)

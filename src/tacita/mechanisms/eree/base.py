@@ -116,9 +116,8 @@ class CountPlan(Rehearsable):
         for name, levels in self.where:
             unknown = [level for level in levels if level not in schema.levels(name)]
             if unknown or not levels:
-                raise UsageError(
-                    f"where: {name} must list declared levels; {f'{unknown[0]!r} is not one' if unknown else 'it is empty'}"
-                )
+                problem = f"{unknown[0]!r} is not one" if unknown else "the list is empty"
+                raise UsageError(f"where: {name} must list declared levels; {problem}")
         ids = [found for entity in ("workplace", "worker") if (found := schema.id_of(entity)) is not None]
         return tuple(dict.fromkeys((*ids, *schema.by_role("size"), *self.by, *self.worker, *dict(self.where))))
 
