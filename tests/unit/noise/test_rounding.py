@@ -9,6 +9,7 @@ from flint import arb, ctx
 
 from tacita.errors import TacitaError, UsageError
 from tacita.noise import entropy as entropy_module
+from tacita.noise import rounding
 from tacita.noise.entropy import SeededEntropy, SystemEntropy
 from tacita.noise.laws import Laplace, QuarticCauchy, Student, SymmetricLaw
 from tacita.noise.replay import Recording, Replaying, compare
