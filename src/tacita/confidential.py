@@ -49,15 +49,18 @@ class Confidential:
     tacita.errors.RefusedError: confidential rows cannot be counted; ask for a count with a plan and pay for it
     """
 
-    __slots__ = ("_checked", "_engine", "_fingerprint", "_ids_checked", "_tables", "schema")
+    __slots__ = ("_checked", "_engine", "_files", "_fingerprint", "_ids_checked", "_tables", "schema")
 
-    def __init__(self, tables: Mapping[str, Any], schema: Schema, engine: Engine) -> None:
+    def __init__(
+        self, tables: Mapping[str, Any], schema: Schema, engine: Engine, files: Mapping[str, Path] | None = None
+    ) -> None:
         self.schema = schema
         self._engine = engine
         self._tables = {name: _declared(table, name, schema, len(tables) > 1) for name, table in tables.items()}
         self._checked: set[str] = set()
         self._ids_checked = False
         self._fingerprint: str | None = None
+        self._files = dict(files or {})
 
     @classmethod
     def open(cls, source: Source, schema: Schema | str | Path, *, engine: Any = "duckdb") -> Confidential:
@@ -68,11 +71,9 @@ class Confidential:
         """
         schema = schema if isinstance(schema, Schema) else Schema.load(schema)
         connected = connect(engine)
-        tables = {
-            name: connected.read(path, _columns(name, schema, linked))
-            for (name, path), linked in _named(source, schema)
-        }
-        return cls(tables, schema, connected)
+        named = _named(source, schema)
+        tables = {name: connected.read(path, _columns(name, schema, linked)) for (name, path), linked in named}
+        return cls(tables, schema, connected, {name: Path(path) for (name, path), _ in named})
 
     @classmethod
     def from_frame(cls, frame: Any, schema: Schema | str | Path, *, engine: Any = "duckdb") -> Confidential:
@@ -279,6 +280,13 @@ def rows(data: Confidential, table: TableName = "job") -> Any:
 def engine_of(data: Confidential) -> Engine:
     """The engine that runs expressions over `rows`."""
     return data._engine
+
+
+def parquet_file(data: Confidential) -> Path | None:
+    """The one local Parquet file behind the main table, where there is one, for scans that read it directly."""
+    path = data._files.get("job")
+    local = data._engine.name == "duckdb" and path is not None and path.suffix.lower() in (".parquet", ".pq")
+    return path if local and path is not None and path.is_file() else None
 
 
 def same_key(left: Any, right: Any, key: str) -> Any:

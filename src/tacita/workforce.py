@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tacita.confidential import Confidential, engine_of, rows, same_key
+from tacita.confidential import Confidential, engine_of, parquet_file, rows, same_key
 from tacita.engine import code_text, level_code, ruled_number
+from tacita.engine.jobscan import scan_jobs
 from tacita.errors import SchemaError, UsageError
 from tacita.schema import Integer, Role, Schema
 
@@ -95,6 +96,8 @@ def workforce(
         if worker or wanted:
             raise UsageError(f"{[*worker, *wanted][0]}: a file of establishment sizes holds no worker attributes")
         return _assemble(schema, by, columns, [_from_sizes(data, by, drop_above)], flat=False)
+    if data.form == "flat" and not worker and not wanted and (found := _from_parquet(data, by, drop_above)):
+        return found
     query = _from_flat if data.form == "flat" else _from_linked
     parts = []
     for start in range(0, columns, _AT_ONCE):
@@ -150,6 +153,28 @@ def _counters(
         keep = keep & level_code(table[name], schema.categorical(name)).isin(codes)
     coded = ibis.ifelse(keep, cell, -1)
     return {f"tacita_c{at}": table.count(where=coded == at) for at in chunk}
+
+
+def _from_parquet(data: Confidential, by: Sequence[str], drop_above: int | None) -> Workforce | None:
+    """The same as `_from_flat` for one large Parquet file, in less time; None where only the engine can do it."""
+    path, schema = parquet_file(data), data.schema
+    if path is None:
+        return None
+    kinds = {name: schema.categorical(name) for name in by}
+    shape = tuple(len(kind.levels) for kind in kinds.values())
+    scanned = scan_jobs(path, _workplace_key(data), by, shape, lambda name, raw: kinds[name].code_of(raw))
+    if scanned is None:
+        return None
+    cell, size = scanned
+    if drop_above is not None:
+        cell, size = cell[size <= drop_above], size[size <= drop_above]
+    cells = schema.domain_size(by)
+    counts, largest = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int64)
+    np.add.at(counts, cell, size)
+    np.maximum.at(largest, cell, size)
+    codes = np.unravel_index(np.arange(cells), shape) if by else ()
+    keys = {name: code.astype(np.int32) for name, code in zip(by, codes, strict=True)}
+    return Workforce(keys, counts[:, None], largest[:, None], largest, np.full(cells, -1, dtype=np.int64))
 
 
 def _from_flat(

@@ -7,6 +7,7 @@ code under test: neighbours are made by adding workers, as the definitions do.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -46,16 +47,31 @@ def schema(form: str) -> Schema:
                 "workplace_id": {"role": "id", "entity": "workplace"},
                 "worker_id": {"role": "id", "entity": "worker"},
                 "place": {
-                    "role": "workplace", "type": "categorical", "levels": list(PLACES), "outside": "X", "missing": "X",
+                    "role": "workplace",
+                    "type": "categorical",
+                    "levels": list(PLACES),
+                    "outside": "X",
+                    "missing": "X",
                     **table,
                 },
                 "sector": {"role": "workplace", "type": "categorical", "levels": list(SECTORS), **table},
                 "sex": {
-                    "role": "worker", "type": "categorical", "levels": list(SEXES), "outside": "U", "missing": "U",
-                    "missing_codes": ["9"], **person,
+                    "role": "worker",
+                    "type": "categorical",
+                    "levels": list(SEXES),
+                    "outside": "U",
+                    "missing": "U",
+                    "missing_codes": ["9"],
+                    **person,
                 },
-                "age": {"role": "worker", "type": "categorical", "levels": list(AGES), "outside": "old",
-                        "missing": "old", **person},
+                "age": {
+                    "role": "worker",
+                    "type": "categorical",
+                    "levels": list(AGES),
+                    "outside": "old",
+                    "missing": "old",
+                    **person,
+                },
             },
         }
     )
@@ -75,7 +91,9 @@ def tables(file: File) -> dict[str, pd.DataFrame]:
     }
 
 
+@cache
 def opened(file: File, form: str) -> Confidential:
+    """The file as the code under test gets it; kept open for the whole run."""
     linked = tables(file)
     if form == "linked":
         return Confidential.from_frame(linked, schema(form))

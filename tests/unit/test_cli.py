@@ -9,94 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from cli_sample import SCHEMA, SECRET, SPEC, Call, replaced, write_jobs
 
 from tacita import cli
 from tacita.release.bundle_files import bundle_files
-
-SCHEMA = """
-[dataset]
-identity = "test-jobs"
-unit = "establishment"
-source = "a public register"
-
-[variables.workplace_id]
-role = "id"
-entity = "workplace"
-[variables.worker_id]
-role = "id"
-entity = "worker"
-[variables.place]
-type = "categorical"
-role = "workplace"
-levels = ["north", "south"]
-[variables.sex]
-type = "categorical"
-role = "worker"
-levels = ["F", "M"]
-"""
-
-SPEC = """
-title = "Test tables"
-schema = "jobs.schema.toml"
-data = "jobs.parquet"
-ledger = "jobs.ledger"
-[cap]
-neighbours = "strong"
-alpha = "0.1"
-epsilon = "2"
-[[table]]
-name = "places"
-by = ["place"]
-mechanism = "SmoothStaircase"
-epsilon = "1"
-"""
-
-SECRET = "SECRET-VALUE"
-
-
-def write_jobs(path: Path, place: Callable[[int], Any] = lambda job: "north" if job % 3 else "south") -> None:
-    jobs = range(60)
-    columns = {
-        "workplace_id": [job % 12 for job in jobs],
-        "worker_id": list(jobs),
-        "place": [place(job % 12) for job in jobs],
-        "sex": ["F" if job % 2 else "M" for job in jobs],
-    }
-    pq.write_table(pa.table(columns), path)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "jobs.schema.toml").write_text(SCHEMA)
-    (tmp_path / "release.toml").write_text(SPEC)
-    write_jobs(tmp_path / "jobs.parquet")
-    return tmp_path
-
-
-class Said:
-    """What one call of the command line returned and printed."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, " ".join(out.split()), " ".join(err.split())
-
-
-@pytest.fixture
-def tacita(capfd: pytest.CaptureFixture[str]) -> Callable[..., Said]:
-    def call(*arguments: object) -> Said:
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            cli.main([str(one) for one in arguments])
-        code = stop.value.code
-        out, err = capfd.readouterr()
-        return Said(code if isinstance(code, int) else 0, out, err)
-
-    return call
-
-
-Call = Callable[..., Said]
 
 
 def listing(folder: Path) -> list[str]:
@@ -193,15 +110,6 @@ def test_a_rehearsal_spends_nothing_and_does_not_verify(folder: Path, tacita: Ca
 
 
 # ---------------------------------------------------------------- refusals and mistakes
-
-
-def replaced(old: str, new: str) -> Callable[[Path], None]:
-    def change(folder: Path) -> None:
-        for name in ("release.toml", "jobs.schema.toml"):
-            text = (folder / name).read_text()
-            (folder / name).write_text(text.replace(old, new))
-
-    return change
 
 
 def jobs(place: Callable[[int], Any]) -> Callable[[Path], None]:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tacita.confidential import Confidential
 from tacita.errors import UsageError
 from tacita.schema import Schema
 from tacita.studies.frame import (
@@ -22,6 +23,7 @@ from tacita.studies.frame import (
     LinkedFrame,
     simulate,
 )
+from tacita.workforce import workforce
 
 
 @pytest.fixture(scope="module")
@@ -161,3 +163,17 @@ def test_the_schema_written_beside_the_jobs_loads(small: LinkedFrame, tmp_path: 
 def test_an_unknown_form_is_refused(small: LinkedFrame, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="form"):
         small.write(tmp_path, "wide")  # type: ignore[arg-type]
+
+
+def test_the_written_file_and_the_arrays_give_one_table(small: LinkedFrame, tmp_path: Path) -> None:
+    paths = small.write(tmp_path, "linked")
+    source = {table: paths[f"{table}.parquet"] for table in ("job", "workplace", "worker")}
+    data = Confidential.open(source, paths["jobs.schema.toml"])
+    read = workforce(data, ["place", "sector", "ownership"], worker=["sex", "education"])
+    held = small.workforce(range(len(WORKER_CELLS)))
+    for name, codes in held.keys.items():
+        assert (read.keys[name] == codes).all()
+    assert (read.counts == held.counts).all()
+    assert (read.largest == held.largest).all()
+    assert (read.largest_total == held.largest_total).all()
+    assert (read.establishments == held.establishments).all()

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacita.errors import RefusedError, UsageError, VerificationError
@@ -79,6 +79,7 @@ def reachable(key: DataKey, earlier: list[tuple[DataKey, Neighbours, Loss]]) -> 
         known = grown
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(keys, st.sampled_from(ACCOUNTS), losses), max_size=25))
 def test_sums_and_families_agree_with_a_search_from_scratch(wishes: list[tuple[DataKey, Neighbours, Loss]]) -> None:
     book = Book.replay(opened())
@@ -100,6 +101,7 @@ def test_sums_and_families_agree_with_a_search_from_scratch(wishes: list[tuple[D
             granted.append((key, account, charge))
 
 
+@settings(deadline=None)
 @given(st.lists(losses, min_size=1, max_size=20))
 def test_one_family_never_passes_its_cap(wishes: list[Loss]) -> None:
     book = Book.replay(opened())
@@ -149,6 +151,7 @@ def test_deltas_of_joined_families_that_reach_one_end_all_spending() -> None:
     assert total.left_of(cap) == Loss("0.8")
 
 
+@settings(deadline=None)
 @given(relations, any_loss, st.sampled_from(["always", "asymptotically", "never"]), st.lists(st.text()).map(tuple))
 def test_promises_survive_json_exactly(
     neighbours: Neighbours, loss: Loss, holds: Any, assumes: tuple[str, ...]
@@ -186,6 +189,7 @@ json_values = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(json_values)
 def test_the_canonical_text_is_its_own_canonical_text(value: Any) -> None:
     import json

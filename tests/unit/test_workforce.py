@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -289,3 +290,43 @@ def test_spark_counts_what_duckdb_counts() -> None:
         here = workforce(Confidential.from_frame(source, schema_of(form)), ["place", "sector"], **question)
         data = Confidential.from_frame(source, schema_of(form), engine=spark)
         assert plain(workforce(data, ["place", "sector"], **question)) == plain(here)
+
+
+@pytest.mark.realdata
+def test_a_public_file_of_employers_counts_as_pandas_counts_it() -> None:
+    """Real codes with their dirt: empty cells, states outside the list, missing employment."""
+    folder = Path(os.environ.get("TACITA_DATA", Path(__file__).parents[3] / "shared" / "data"))
+    path = folder / "ppp_small_states" / "ppp_under150k_12states.csv.gz"
+    if not path.exists():
+        pytest.skip("needs ppp_small_states in ../shared/data or in the folder that TACITA_DATA names")
+    states = ["ID", "ME", "NH", "HI", "MT", "SD", "NM", "WY", "DE", "other"]
+    sexes = ["Male Owned", "Female Owned", "Unanswered"]
+    schema = Schema.from_dict(
+        {
+            "dataset": {"identity": "ppp", "unit": "establishment"},
+            "variables": {
+                "State": {
+                    "role": "workplace",
+                    "type": "categorical",
+                    "levels": states,
+                    "outside": "other",
+                    "missing": "other",
+                },
+                "Gender": {"role": "workplace", "type": "categorical", "levels": sexes, "missing": "Unanswered"},
+                "JobsRetained": {"role": "size", "type": "integer", "lower": 0, "upper": 50, "missing": 0},
+            },
+        }
+    )
+    data = Confidential.open(path, schema)
+    data.check(schema.names)
+    found = workforce(data, ["State", "Gender"])
+    frame = pd.read_csv(path, usecols=list(schema.names), dtype={"State": str, "Gender": str})
+    frame["State"] = frame["State"].where(frame["State"].isin(states), "other")
+    frame["size"] = frame["JobsRetained"].fillna(0).clip(0, 50).astype(int)
+    expected = frame.groupby(["State", "Gender"])["size"].agg(["sum", "max", "size"])
+    labels = [(states[s], sexes[g]) for s, g in zip(found.keys["State"], found.keys["Gender"], strict=True)]
+    assert sorted(labels) == sorted(expected.index)
+    wanted = expected.loc[labels]
+    assert found.counts[:, 0].tolist() == wanted["sum"].tolist()
+    assert found.largest[:, 0].tolist() == wanted["max"].tolist()
+    assert found.establishments.tolist() == wanted["size"].tolist()

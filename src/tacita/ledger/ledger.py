@@ -76,25 +76,25 @@ class Ledger:
             raise UsageError("cap: must be above 0; nothing could ever be released under it")
         if read_only and cap is not None:
             raise UsageError("read_only: a ledger opened for reading cannot declare a cap; leave cap out")
-        store = Store(Path(path), read_only=read_only)
-        ledger = cls(store)
-        if not store.exists:
-            if cap is None or neighbours is None:
-                raise UsageError(
-                    f"ledger {store.path.name}: no such file; correct the path, or create it with "
-                    "Ledger.open(path, cap=Loss(…), neighbours=…)"
-                )
-            store.create()
+        ledger = cls(Store(Path(path), read_only=read_only))
         if cap is not None and neighbours is not None:
             ledger._declare(cap, neighbours)
-        else:
+        elif ledger._store.path.is_file():
             ledger._read()
+        else:
+            raise UsageError(
+                f"ledger {ledger._store.path.name}: no such file; correct the path, or create it with "
+                "Ledger.open(path, cap=Loss(…), neighbours=…)"
+            )
         return ledger
 
     def _declare(self, cap: Loss, neighbours: Neighbours) -> None:
-        known = self._read(may_be_new=True)[1].caps.get(neighbours)
+        known = None
+        if self._store.path.is_file():
+            with self._store.reading() as reader:  # a ledger that may only be read can still be opened with its cap
+                known = Book.replay(reader.records()).caps.get(neighbours)
         if known is None:
-            with self._store.writing() as writer:
+            with self._store.writing(create=True) as writer:
                 records = writer.records()
                 if not records:
                     writer.append("open", _now(), {"format": _FORMAT, "ledger": secrets.token_hex(16)})
@@ -254,8 +254,10 @@ class Ledger:
         defence against a whole file put back to an older state, which is consistent in itself.
         """
         with self._store.reading() as reader:
-            reader.check_layout()
             records = reader.records()
+            if not records:
+                raise VerificationError("ledger: it has no entries; its creation was interrupted")
+            reader.check_layout()
             book = Book.replay(records)
             commits = [record for record in records if record.body["kind"] == "commit"]
             if reader.result_numbers() != [record.number for record in commits]:
@@ -263,16 +265,14 @@ class Ledger:
             for made in book.reservations.values():
                 if made.stored is not None:
                     _checked_result(reader, made)
-        if not records:
-            raise VerificationError("ledger: it has no entries; its creation was interrupted")
         if published is not None:
             _compare(records, published)
         return records[-1].hash
 
-    def _read(self, *, may_be_new: bool = False) -> tuple[list[Record], Book]:
+    def _read(self) -> tuple[list[Record], Book]:
         with self._store.reading() as reader:
             records = reader.records()
-        if not records and not may_be_new:
+        if not records:
             raise UsageError(
                 f"ledger {self._store.path.name}: its creation was interrupted and nothing was spent in it; "
                 "open it again with a cap and neighbours"

@@ -68,26 +68,6 @@ class Store:
         self.path = path
         self.read_only = read_only
 
-    def create(self) -> None:
-        """Lay out an empty file; harmless when another process was first."""
-        if not self.path.parent.is_dir():
-            raise UsageError(f"ledger {self.path.name}: its folder does not exist; create the folder first")
-        with self._translating(), closing(self._connect("rwc")) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-                for statement in _OBJECTS.values():
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-                connection.execute("COMMIT")
-            else:
-                connection.execute("ROLLBACK")
-        _sync_folder(self.path.parent)
-
-    @property
-    def exists(self) -> bool:
-        """An empty file is a creation that was interrupted before its first line: nothing was ever spent in it."""
-        return self.path.is_file() and self.path.stat().st_size > 0
-
     @contextmanager
     def reading(self) -> Iterator[Reader]:
         """One consistent look at the file."""
@@ -97,16 +77,27 @@ class Store:
             yield Reader(connection)
 
     @contextmanager
-    def writing(self) -> Iterator[Writer]:
-        """One transaction that holds the write lock from its start; durable once the block has ended."""
-        if self.read_only or not self._writable():
+    def writing(self, *, create: bool = False) -> Iterator[Writer]:
+        """One transaction that holds the write lock from its start; durable once the block has ended.
+
+        With `create`, a file that is missing or blank is laid out in the same transaction as its first lines.
+        """
+        new = create and not self.path.exists()
+        if new and not self.path.parent.is_dir():
+            raise UsageError(f"ledger {self.path.name}: its folder does not exist; create the folder first")
+        if self.read_only or not (new or self._writable()):
             raise RefusedError(f"ledger {self.path.name}: opened for reading only; nothing can be spent from it")
-        with self._translating(), closing(self._connect("rw")) as connection:
+        with self._translating(), closing(self._connect("rwc" if create else "rw")) as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                yield Writer(connection)
+                writer = Writer(connection)
+                if create and writer.blank:
+                    writer.lay_out()
+                yield writer
                 # Without a new line there is nothing to make durable, and a reader need not be waited for.
                 connection.execute("COMMIT" if connection.total_changes else "ROLLBACK")
+                if create:
+                    _sync_folder(self.path.parent)
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
@@ -158,11 +149,16 @@ class Reader:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
+        mark = connection.execute("PRAGMA application_id").fetchone()[0]
+        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        self.blank = mark == 0 and tables == 0
+        if mark != _APPLICATION and not self.blank:
             raise VerificationError("this file is not a Tacita ledger; give the path of one, or of a new file")
 
     def records(self) -> list[Record]:
         """Every line, oldest first; raises VerificationError where the chain is broken."""
+        if self.blank:
+            return []  # a creation that was cut short: nothing was ever spent in it
         records: list[Record] = []
         previous = GENESIS
         # All at once: a half-read cursor that an error keeps alive would keep the file locked.
@@ -193,6 +189,13 @@ class Reader:
 
 class Writer(Reader):
     """A reader that may add lines."""
+
+    def lay_out(self) -> None:
+        """The tables and triggers of a new ledger."""
+        for statement in _OBJECTS.values():
+            self._connection.execute(statement)
+        self._connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        self.blank = False
 
     def append(
         self, kind: str, time: str, facts: Mapping[str, Any], private: Mapping[str, Any] | None = None

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+_PAID_DOUBT = 0.8  # share of the doubt that the paid-for interval gets when both are used
+
 
 class UnitLaw(Protocol):
     """What an error law needs to know of the noise, in units of its scale."""
@@ -100,10 +102,18 @@ class HiddenScaleError:
     blur: Fraction | None = None
 
     def interval(self, values: Floats, confidence: float, largest: Floats | None = None) -> tuple[Floats, Floats]:
+        if largest is None or self.blur is None:
+            return self._free(values, confidence)
+        # Both intervals are used, each at its share of the doubt: the free one is shorter in small cells.
+        doubt = 1 - confidence
+        per_worker = float(self.k * self.alpha) * margin_of(self.law, 1 - _PAID_DOUBT * doubt, self.blur)
+        margin = per_worker * (largest + 0.5) + 0.5
+        lower, upper = self._free(values, 1 - (1 - _PAID_DOUBT) * doubt)
+        return np.maximum(lower, values - margin), np.minimum(upper, values + margin)
+
+    def _free(self, values: Floats, confidence: float) -> tuple[Floats, Floats]:
+        """What follows from the published values alone."""
         k, alpha, floor = float(self.k), float(self.alpha), float(self.floor)
-        if largest is not None and self.blur is not None:
-            margin = k * margin_of(self.law, confidence, self.blur) * alpha * (largest + 0.5) + 0.5
-            return values - margin, values + margin
         if self.bounded_by == "value":
             q = k * margin_of(self.law, confidence)
             return _invert(values, q * alpha, q * floor, 0.5)

@@ -26,6 +26,7 @@ from tacita.release.facts import TableFacts, table_facts
 from tacita.release.folder import written_whole
 from tacita.release.page import render_page
 from tacita.release.registry import registry_record
+from tacita.release.verify import verify as verify_bundle
 from tacita.release.words import guarantee_record
 from tacita.schema import Categorical, Schema
 from tacita.tables.publish import TOTAL
@@ -121,6 +122,11 @@ class Release:
             (folder / "report.html").write_text(render_page(folder, made), encoding="utf-8")
             write_manifest(folder, _manifest_head(self, made))
         return target
+
+    @staticmethod
+    def verify(folder: str | Path) -> list[str]:
+        """Check a bundle; returns what was checked, in words, or raises VerificationError."""
+        return verify_bundle(folder)
 
 
 # ---------------------------------------------------------------- files

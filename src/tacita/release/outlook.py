@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from tacita.ledger import Ledger
 from tacita.release.words import kind_of_privacy, not_protected, odds_example
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from tacita.ledger import Ledger
     from tacita.release.plans import PlannedRelease
     from tacita.release.run import Finished
 
@@ -39,11 +39,7 @@ def show_plan(console: Console, planned: PlannedRelease) -> None:
     cost.add_row("all tables", "", str(guarantee.loss), style="bold")
     cost.add_row("cap for this file", "", str(spec.cap.loss))
     console.print(Padding(cost, (0, 0, 0, 2), expand=False))
-    if planned.fits:
-        left = spec.cap.loss.minus(guarantee.loss)
-        _say(console, f"It fits. Of an untouched cap, {left} would be left; `tacita ledger show` says what is spent.")
-    else:
-        _say(console, "[bold red]It does not fit:[/] `tacita run` would refuse. Lower epsilon, or drop a table.")
+    _say(console, _standing(planned))
     console.print("\n[bold]The error to expect[/]")
     for table in planned.tables:
         forecast = table.plan.forecast(planned.schema)
@@ -51,6 +47,30 @@ def show_plan(console: Console, planned: PlannedRelease) -> None:
         for sentence in forecast.sentences:
             _say(console, escape(sentence), indent=4)
     console.print()
+
+
+def _standing(planned: PlannedRelease) -> str:
+    """Whether the release fits: the cap, and what the ledger knows of this file by its declared name."""
+    spec, cost = planned.spec, planned.guarantee.loss
+    cap, relation = spec.cap.loss, spec.cap.relation
+    if not planned.fits:
+        return "[bold red]It does not fit the cap:[/] `tacita run` would refuse. Lower epsilon, or drop a table."
+    path = spec.resolve(spec.ledger)
+    if not path.exists():
+        return f"It fits. The ledger is new; {cap.minus(cost)} would be left for later releases."
+    ledger = Ledger.open(path, read_only=True)
+    declared = ledger.caps().get(relation)
+    if declared is None:
+        return f"It fits. The ledger has no cap for {relation} yet; `tacita run` would declare this one."
+    if declared != cap:
+        return f"[bold red]The ledger's cap is {declared}, not {cap}:[/] `tacita run` would refuse. Correct \\[cap]."
+    left = ledger.remaining(relation, planned.schema.identity)
+    if cost <= left:
+        return f"It fits. {left} is left of the cap, and {left.minus(cost)} would be left after this release."
+    return (
+        f"[bold red]It does not fit what is left ({left}):[/] `tacita run` would refuse, except for tables that "
+        "were released before, which are returned from the ledger at no cost."
+    )
 
 
 def show_finished(console: Console, finished: Finished, bundle: Path) -> None:

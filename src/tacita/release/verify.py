@@ -32,16 +32,12 @@ def checks(folder: Path) -> Iterator[str]:
     """The same one check at a time, so that a person can watch."""
     manifest = read_manifest(folder)
     yield "the manifest is whole"
-    count = _check_files(folder, manifest)
-    yield f"all {count} files are as they were written, and there is no other"
-    if manifest.get("rehearsal") is not False or any(folder.glob("REHEARSAL*")):
-        raise VerificationError(
-            "this is a rehearsal, not a release: its noise came from a seed and can be drawn again. "
-            "Make the release with `tacita run`"
-        )
-    yield "it is a release, not a rehearsal"
     try:
+        count = _check_files(folder, manifest)
+        yield f"all {count} files are as they were written, and there is no other"
         plan, ledger = (json.loads((folder / name).read_bytes()) for name in ("plan.json", "ledger.json"))
+        _refuse_rehearsal(folder, manifest, plan, ledger)
+        yield "it is a release, not a rehearsal"
         guarantee = _check_promise(plan)
         yield f"the promise adds up over the tables: {guarantee}"
         _check_payment(plan, ledger, guarantee)
@@ -49,13 +45,21 @@ def checks(folder: Path) -> Iterator[str]:
         _check_tables(folder, plan)
         yield "each table is the same in both formats"
         yield from _recomputed(folder, manifest, plan, ledger)
-    except (LookupError, TypeError, ValueError, AttributeError, OSError):
-        # The bytes are as written, so the bundle was made wrong; say so without a traceback into its parts.
-        raise VerificationError("a file of this bundle lacks a part that every release has") from None
     except VerificationError:
         raise
     except TacitaError as error:
         raise VerificationError(f"the bundle contradicts itself: {error}") from None
+    except (LookupError, TypeError, ValueError, AttributeError, OSError):
+        # The bytes are as written, so the bundle was made wrong; say so without a traceback into its parts.
+        raise VerificationError("a file of this bundle lacks a part that every release has") from None
+
+
+def _refuse_rehearsal(folder: Path, *documents: dict[str, Any]) -> None:
+    if any(document["rehearsal"] is not False for document in documents) or any(folder.glob("REHEARSAL*")):
+        raise VerificationError(
+            "this is a rehearsal, not a release: its noise came from a seed and can be drawn again. "
+            "Make the release with `tacita run`"
+        )
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

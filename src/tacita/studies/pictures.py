@@ -43,9 +43,11 @@ class Curves:
         data = alt.Data(values=[dict(record) for record in records])
         tick = {"values": list(self.x_values)} if self.x_values else {}
         span = {"domain": [min(self.x_values) / 1.2, max(self.x_values) * 1.2], "nice": False} if self.x_values else {}
+        seen = {record[self.colour] for record in records}
+        drawn = {name: shade for name, shade in self.colours.items() if name in seen}
         colour = alt.Color(
             f"{self.colour}:N",
-            scale=alt.Scale(domain=list(self.colours), range=list(self.colours.values())),
+            scale=alt.Scale(domain=list(drawn), range=list(drawn.values())),
             legend=alt.Legend(title=None, orient="bottom", columns=8, labelLimit=320, symbolType="stroke"),
         )
         encoding: dict[str, Any] = {

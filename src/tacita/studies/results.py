@@ -175,8 +175,13 @@ def cell(content: object) -> str:
     if content is None:
         return "–"
     if isinstance(content, float):
-        return html.escape(shown(content))
-    return html.escape(str(content))
+        return escaped(shown(content))
+    return escaped(str(content))
+
+
+def escaped(words: str) -> str:
+    """Text for a page; "ε = 2" stays on one line."""
+    return html.escape(words).replace(" = ", "&nbsp;=&nbsp;")
 
 
 def shown(value: float) -> str:
@@ -197,18 +202,18 @@ def table(head: Sequence[str], body: Iterable[Sequence[object]]) -> str:
     rows = [list(row) for row in body]
     numeric = [bool(rows) and all(isinstance(row[i], float | int | None) for row in rows) for i in range(len(head))]
     kind = [' class="number"' if flag else "" for flag in numeric]
-    top = "".join(f"<th{kind[i]}>{html.escape(text)}</th>" for i, text in enumerate(head))
+    top = "".join(f"<th{kind[i]}>{escaped(text)}</th>" for i, text in enumerate(head))
     lines = ("".join(f"<td{kind[i]}>{cell(value)}</td>" for i, value in enumerate(row)) for row in rows)
     inner = "\n".join(f"<tr>{line}</tr>" for line in lines)
     return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>\n{inner}\n</tbody></table></div>'
 
 
 def figure(svg: str, caption: str) -> str:
-    return f"<figure>{svg}<figcaption>{html.escape(caption)}</figcaption></figure>"
+    return f"<figure>{svg}<figcaption>{escaped(caption)}</figcaption></figure>"
 
 
 def paragraph(words: str, kind: str = "") -> str:
-    return f'<p class="{kind}">{html.escape(words)}</p>' if kind else f"<p>{html.escape(words)}</p>"
+    return f'<p class="{kind}">{escaped(words)}</p>' if kind else f"<p>{escaped(words)}</p>"
 
 
 def holds(yes: bool | None) -> Markup:

@@ -18,7 +18,7 @@ from tacita.studies.haney2017.rows import rows_of
 from tacita.studies.results import as_document, output_folder, write_json
 
 PAPER_TRIALS = 20
-DEFAULT_TRIALS = 8
+DEFAULT_TRIALS = 5
 
 
 def run(
@@ -36,7 +36,7 @@ def run(
     """Run the study and write its folder; returns the content of results.json.
 
     `jobs` scales the frame (establishments and places along with it). `trials` is the number of independent
-    draws of each mechanism: 8 unless said otherwise, and 20, as in the paper, with `full`. `grid` may leave out
+    draws of each mechanism: 5 unless said otherwise, and 20, as in the paper, with `full`. `grid` may leave out
     settings for a quick look. The same arguments give the same files.
     """
     repeats = trials if trials is not None else PAPER_TRIALS if full else DEFAULT_TRIALS

@@ -78,7 +78,13 @@ def _frame(rows: Sequence[Row]) -> list[str]:
 
 
 def _numbers(at: Lookup, rows: Sequence[Row]) -> list[str]:
-    labels = list(dict.fromkeys(row.method for row in rows if row.metric == RATIO and row.where.get("alpha") == "0.1"))
+    labels = list(
+        dict.fromkeys(
+            row.method
+            for row in rows
+            if (row.table, row.metric, row.where.get("alpha")) == ("Workload 1", RATIO, "0.1")
+        )
+    )
     body: list[list[object]] = []
     for label in labels:
         numbers: list[object] = [_number(at, "Workload 1", label, e) for e in arms.EPSILONS]
@@ -218,6 +224,11 @@ def _method(settings: Mapping[str, Any]) -> list[str]:
             "Tables hold the cells in which at least one establishment is registered, since which cells those are is "
             "public. Over the full cross of codes every ratio would be higher, most of all in small places: noise "
             "infusion publishes an empty cell as zero, and a mechanism with a guarantee adds noise to it."
+        ),
+        paragraph(
+            "Log-Laplace draws noise in proportion to the whole cell. The errors of noise infusion partly cancel over "
+            "the establishments of a cell, and smooth mechanisms look at its largest establishment only, so "
+            "Log-Laplace compares worse where places are large."
         ),
         paragraph(
             "“As printed” means the noise scales of algorithms 1 to 3; each row of results.json says which guarantee "

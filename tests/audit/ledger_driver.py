@@ -1,0 +1,303 @@
+"""Processes that spend from one ledger and are killed, or race one another. Run as a script by the tests beside it.
+
+It forks, so it has to be a small process with one thread of its own rather than part of the test runner.
+Prints one JSON object of counts; an assertion that fails ends it with a traceback.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacita.errors import RefusedError
+from tacita.ledger import Ledger
+from tacita.privacy import AddRemoveOne, Guarantee, Loss
+
+UNIT = AddRemoveOne("worker")
+SHARE = Loss("1/7")
+SHARES_PER_FAMILY = 40
+KILLS_PER_FAMILY = 8
+
+
+@dataclass(frozen=True)
+class Data:
+    identity: str
+    lineage: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> Data:
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"variables": {}}
+
+    def fingerprint(self) -> str:
+        return f"rows of {self.identity}"
+
+    def check(self, columns: tuple[str, ...]) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Result:
+    content: bytes
+    rehearsal: bool = False
+
+    def to_bytes(self) -> bytes:
+        return self.content
+
+
+@dataclass(frozen=True)
+class Plan:
+    name: str
+    loss: Loss
+    seconds: float = 0.0
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(UNIT, self.loss)
+
+    def describe(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+    def columns(self, schema: object) -> tuple[str, ...]:
+        return ()
+
+    def run(self, data: object, entropy: object) -> Result:
+        time.sleep(self.seconds)
+        return Result(secrets.token_bytes(64))
+
+    def restore(self, stored: bytes) -> Result:
+        return Result(stored)
+
+
+@dataclass(frozen=True)
+class Entropy:
+    rehearsal: bool = False
+
+
+def spend(ledger: Ledger, plan: Plan, data: Data) -> str:
+    """The SHA-256 of what was released."""
+    result = ledger.release(plan, data, label=plan.name, entropy=Entropy())  # type: ignore[arg-type]
+    return hashlib.sha256(result.to_bytes()).hexdigest()
+
+
+def fork(work: Callable[[int], None]) -> tuple[int, int]:
+    """A child that runs `work(pipe)`; returns its id and the reading end of the pipe."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(writing)
+        return child, reading
+    os.close(reading)
+    status = 1
+    try:
+        work(writing)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def end(child: int, pipe: int, lines: int, moment: float) -> list[str]:
+    """Kill a child some time after it has said some lines, and return everything it managed to say."""
+    said = b""
+    while said.count(b"\n") < lines:
+        said += os.read(pipe, 1 << 16)
+    time.sleep(moment)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    while more := os.read(pipe, 1 << 16):
+        said += more
+    os.close(pipe)
+    return said.decode().splitlines()
+
+
+def seconds_for(work: Callable[[], object]) -> float:
+    """How long something takes on this disk, so that the kills fall all over it."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+# ---------------------------------------------------------------- killed
+
+
+def crash(path: Path, kills: int, seed: int) -> dict[str, int]:
+    """Kill a spending child `kills` times, and check the whole ledger after each."""
+    moments = random.Random(seed)
+    cap = SHARE * SHARES_PER_FAMILY
+    Ledger.open(path, cap=cap, neighbours=UNIT)
+    counts = {"kills": 0, "confirmed": 0, "inside_a_write": 0, "refused": 0}
+    before: list[str] = []
+    spare = Data("for timing")
+    for turn in range(kills):
+        if turn % KILLS_PER_FAMILY == 0:
+            typical = seconds_for(lambda turn=turn: spend(Ledger.open(path), Plan(f"timing {turn}", SHARE), spare))
+        data = Data(f"file {turn // KILLS_PER_FAMILY}")
+
+        def keep_spending(pipe: int, turn: int = turn, data: Data = data) -> None:
+            ledger = Ledger.open(path, cap=cap, neighbours=UNIT)
+            os.write(pipe, b"\n")
+            for step in range(10_000):
+                try:
+                    seal = spend(ledger, Plan(f"{turn}/{step}", SHARE, 0.002 * (step % 2)), data)
+                    os.write(pipe, f"{turn}/{step} {seal}\n".encode())
+                except RefusedError:
+                    os.write(pipe, b"refused\n")
+
+        child, pipe = fork(keep_spending)
+        said = [line for line in end(child, pipe, moments.randint(1, 4), moments.uniform(0, 2 * typical)) if line]
+        counts["kills"] += 1
+        counts["inside_a_write"] += path.with_name(f"{path.name}-journal").exists()
+        counts["refused"] += "refused" in said
+        confirmed = dict(line.split() for line in said if line != "refused" and len(line.split()) == 2)
+        counts["confirmed"] += len(confirmed)
+        before = inspect(path, data, confirmed, before, cap)
+    ledger = Ledger.open(path)
+    counts["interrupted"] = len(ledger.interrupted())
+    counts["reservations"] = sum(entry.kind == "reserve" for entry in ledger.entries())
+    return counts
+
+
+def inspect(path: Path, data: Data, confirmed: dict[str, str], before: list[str], cap: Loss) -> list[str]:
+    ledger = Ledger.open(path)
+    ledger.verify()
+    entries = ledger.entries()
+    hashes = [entry.hash for entry in entries]
+    assert hashes[: len(before)] == before, "an entry that was there is gone"
+    reserved = [entry for entry in entries if entry.kind == "reserve"]
+    labels = [entry.label for entry in reserved]
+    assert len(set(labels)) == len(labels), "a release was charged twice"
+    released = {entry.label for entry in reserved if entry.state == "released"}
+    assert confirmed.keys() <= released, "a confirmed spend is lost"
+    for label, seal in confirmed.items():
+        assert spend(ledger, Plan(label, SHARE), data) == seal, "a stored result is not the one that was returned"
+    mine = [entry for entry in reserved if entry.identity == data.identity]
+    assert ledger.spent(UNIT, data.identity) == SHARE * len(mine)
+    assert ledger.spent(UNIT, data.identity) <= cap
+    unfinished = [entry for entry in reserved if entry.state.startswith("reserved, never finished")]
+    assert unfinished == ledger.interrupted()
+    assert [entry.hash for entry in ledger.entries()] == hashes, "looking changed the ledger"
+    return hashes
+
+
+def crash_creating(folder: Path, kills: int, seed: int) -> dict[str, int]:
+    """Kill a child that creates ledgers; whatever it leaves behind can be opened."""
+    moments = random.Random(seed)
+    cap = Loss("1")
+    counts = {"kills": 0, "files": 0}
+    typical = seconds_for(lambda: Ledger.open(folder / "timing", cap=cap, neighbours=UNIT))
+    for turn in range(kills):
+
+        def keep_creating(pipe: int, turn: int = turn) -> None:
+            os.write(pipe, b"\n")
+            for step in range(10_000):
+                Ledger.open(folder / f"{turn}-{step}.ledger", cap=cap, neighbours=UNIT)
+
+        child, pipe = fork(keep_creating)
+        end(child, pipe, 1, moments.uniform(0, 3 * typical))
+        counts["kills"] += 1
+        for path in folder.glob(f"{turn}-*.ledger"):
+            counts["files"] += 1
+            ledger = Ledger.open(path, cap=cap, neighbours=UNIT)
+            ledger.verify()
+            assert [entry.kind for entry in ledger.entries()] == ["open", "cap"]
+    return counts
+
+
+# ---------------------------------------------------------------- racing
+
+
+def together(runners: int, work: Callable[[int], str]) -> list[str]:
+    """Run `work(0)` … `work(runners - 1)` in processes that start at the same moment; what each returned."""
+    gate, opener = os.pipe()
+    children = []
+    for runner in range(runners):
+
+        def wait_and_run(pipe: int, runner: int = runner) -> None:
+            os.close(opener)
+            os.read(gate, 1)  # returns when the parent closes the other end
+            os.write(pipe, work(runner).encode())
+
+        children.append(fork(wait_and_run))
+    os.close(gate)
+    os.close(opener)
+    said = []
+    for child, pipe in children:
+        answer = b""
+        while more := os.read(pipe, 1 << 16):
+            answer += more
+        os.close(pipe)
+        assert os.waitpid(child, 0)[1] == 0, "a racing process failed"
+        said.append(answer.decode())
+    return said
+
+
+def race(path: Path, rounds: int, runners: int) -> dict[str, Any]:
+    """Every round is one data set with one share left and `runners` processes that want it."""
+    cap = Loss("1")
+    winners = []
+    for turn in range(rounds):
+        data = Data(f"file {turn}")
+        spend(Ledger.open(path, cap=cap, neighbours=UNIT), Plan("before", Loss("0.9")), data)
+
+        def want_the_rest(runner: int, data: Data = data) -> str:
+            try:
+                spend(Ledger.open(path), Plan(f"runner {runner}", Loss("0.1"), 0.001), data)
+            except RefusedError as refusal:
+                return "refused" if "left is ε = 0." in str(refusal) else str(refusal)
+            return "got it"
+
+        said = together(runners, want_the_rest)
+        assert set(said) <= {"got it", "refused"}, said
+        winners.append(said.count("got it"))
+        assert Ledger.open(path).spent(UNIT, data.identity) == cap
+    ledger = Ledger.open(path)
+    ledger.verify()
+    return {"winners": winners, "interrupted": len(ledger.interrupted())}
+
+
+def race_to_fill(path: Path, runners: int, each: int) -> dict[str, Any]:
+    """All shares fit exactly: nobody is refused, nothing is left. The ledger itself is created in the race."""
+    share = Loss(f"1/{runners * each}")
+
+    def take(runner: int) -> str:
+        ledger = Ledger.open(path, cap=Loss("1"), neighbours=UNIT)
+        for step in range(each):
+            spend(ledger, Plan(f"{runner}/{step}", share), Data("file"))
+        return "done"
+
+    said = together(runners, take)
+    ledger = Ledger.open(path)
+    ledger.verify()
+    kinds = [entry.kind for entry in ledger.entries()]
+    return {
+        "done": said.count("done"),
+        "left": str(ledger.remaining(UNIT, "file")),
+        "kinds": {kind: kinds.count(kind) for kind in sorted(set(kinds))},
+    }
+
+
+def main(task: str, path: str, *numbers: str) -> None:
+    tasks: dict[str, Callable[..., dict[str, Any]]] = {
+        "crash": crash,
+        "crash-creating": crash_creating,
+        "race": race,
+        "race-to-fill": race_to_fill,
+    }
+    counts = tasks[task](Path(path), *(int(number) for number in numbers))
+    sys.stdout.write(json.dumps(counts))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

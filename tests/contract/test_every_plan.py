@@ -1,0 +1,113 @@
+"""One suite for every plan of employer-employee tables: a plan is tested by being listed in eree.__all__."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from checks import check_claims, check_identity, check_neighbours, check_stored
+from example_files import schema
+
+from tacita.errors import UsageError
+from tacita.mechanisms import eree
+
+PLANS = [
+    thing for name in eree.__all__ if inspect.isclass(thing := getattr(eree, name)) and hasattr(thing, "guarantee")
+]
+FEWEST_PLANS = 8
+
+BASE = {"alpha": "0.1", "epsilon": "6", "theta": 25}
+WORKPLACE = {"by": ["place", "sector"]}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "workplace": WORKPLACE,
+    "all jobs": {},
+    "worker": {"by": ["place"], "worker": ["sex"]},
+    "two worker attributes": {**WORKPLACE, "worker": ["sex", "age"]},
+    "where": {"by": ["place"], "where": {"sex": ["F", "U"]}},
+    "worker and where": {"by": ["place"], "worker": ["age"], "where": {"sex": ["M"]}},
+    "weak": {**WORKPLACE, "definition": "weak"},
+    "weak, worker": {"by": ["place"], "worker": ["sex"], "definition": "weak"},
+    "weak, two worker attributes": {**WORKPLACE, "worker": ["sex", "age"], "definition": "weak"},
+    "weak, where": {"by": ["place"], "where": {"sex": ["F", "U"]}, "definition": "weak"},
+    "margin paid": {**WORKPLACE, "margin_share": "1/5"},
+    "margin paid, worker": {"by": ["place"], "worker": ["sex"], "margin_share": "1/5"},
+    "margin paid, weak, worker": {"by": ["place"], "worker": ["sex"], "margin_share": "1/5", "definition": "weak"},
+    "paper": {**WORKPLACE, "calibration": "paper"},
+    "paper, margin paid": {**WORKPLACE, "calibration": "paper", "margin_share": "1/5"},
+    "paper, worker": {"by": ["place"], "worker": ["age"], "calibration": "paper"},
+    "paper, weak, worker": {"by": ["place"], "worker": ["age"], "calibration": "paper", "definition": "weak"},
+    "alpha 1/4": {**WORKPLACE, "alpha": "1/4"},
+    "alpha 1/4, worker": {"by": ["place"], "worker": ["sex"], "alpha": "1/4"},
+}
+# What a plan says no to, and must say no to.
+_PAPER = {name for name in SETTINGS if name.startswith("paper")}
+_WEAK = {name for name in SETTINGS if "weak" in name}
+_PAID = {name for name in SETTINGS if "margin" in name}
+_STRONG_WORKER = {
+    name for name, given in SETTINGS.items() if ("worker" in given or "where" in given) and name not in _WEAK
+}
+REFUSED: dict[str, set[str]] = {
+    "LogLaplace": _STRONG_WORKER | _PAID,
+    "SmoothStaircase": _PAPER,
+    "SmoothStudent": _PAPER,
+    "SmoothVector": _PAPER | _WEAK,
+    "SmoothGamma": {"paper, worker"},
+    "SmoothLaplace": {"paper, worker"},
+}
+
+
+def _given(plan: type, name: str) -> dict[str, Any] | None:
+    """Arguments for one setting; None where the plan has no such argument at all."""
+    accepted = inspect.signature(plan).parameters
+    if not set(SETTINGS[name]) <= set(accepted):
+        return None
+    return {key: value for key, value in (BASE | SETTINGS[name]).items() if key in accepted}
+
+
+def _cases(*, refused: bool) -> Iterator[Any]:
+    for plan in PLANS:
+        for name in SETTINGS:
+            given = _given(plan, name)
+            if given is not None and (name in REFUSED.get(plan.__name__, ())) is refused:
+                yield pytest.param(plan, given, id=f"{plan.__name__}: {name}")
+
+
+every_case = pytest.mark.parametrize(("plan", "given"), list(_cases(refused=False)))
+
+
+def test_the_list_is_not_shorter_than_it_was() -> None:
+    assert len(PLANS) >= FEWEST_PLANS
+    assert len(list(_cases(refused=False))) >= 80
+
+
+@every_case
+def test_claims_come_before_data(plan: Any, given: dict[str, Any]) -> None:
+    check_claims(plan(**given), schema("flat"))
+
+
+@every_case
+def test_a_plan_is_what_it_describes(plan: Any, given: dict[str, Any]) -> None:
+    check_identity(plan(**given))
+
+
+@every_case
+def test_neighbours_linked_tables(plan: Any, given: dict[str, Any]) -> None:
+    check_neighbours(plan(**given), "linked")
+
+
+@every_case
+def test_neighbours_flat_file(plan: Any, given: dict[str, Any]) -> None:
+    check_neighbours(plan(**given), "flat")
+
+
+@every_case
+def test_what_is_stored_comes_back(plan: Any, given: dict[str, Any]) -> None:
+    check_stored(plan(**given), "linked")
+
+
+@pytest.mark.parametrize(("plan", "given"), list(_cases(refused=True)))
+def test_what_has_no_proof_is_refused(plan: Any, given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"definition|calibration|margin_share|SmoothVector"):
+        plan(**given)

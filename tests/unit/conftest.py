@@ -1,0 +1,31 @@
+"""Fixtures of the command-line tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_sample import SCHEMA, SPEC, Call, Said, write_jobs
+
+from tacita import cli
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "jobs.schema.toml").write_text(SCHEMA)
+    (tmp_path / "release.toml").write_text(SPEC)
+    write_jobs(tmp_path / "jobs.parquet")
+    return tmp_path
+
+
+@pytest.fixture
+def tacita(capfd: pytest.CaptureFixture[str]) -> Call:
+    def call(*arguments: object) -> Said:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            cli.main([str(one) for one in arguments])
+        code = stop.value.code
+        out, err = capfd.readouterr()
+        return Said(code if isinstance(code, int) else 0, out, err)
+
+    return call
