@@ -25,7 +25,7 @@ from tacita.privacy import AddRemoveOne, Guarantee, Loss
 
 UNIT = AddRemoveOne("worker")
 SHARE = Loss("1/7")
-SHARES_PER_FAMILY = 40
+SHARES_PER_FAMILY = 20
 KILLS_PER_FAMILY = 8
 
 

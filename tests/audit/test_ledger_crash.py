@@ -27,9 +27,10 @@ def drive(task: str, path: Path, *numbers: int) -> dict[str, Any]:
 def check_crashes(path: Path, kills: int, seed: int) -> None:
     counts = drive("crash", path, kills, seed)
     assert counts["kills"] == kills
-    # The kills hit something: confirmed spends to lose, and runs or writes to interrupt.
+    # The kills hit something: confirmed spends to lose, runs and writes to interrupt, a cap to pass.
     assert counts["confirmed"] >= kills // 2
     assert counts["interrupted"] + counts["inside_a_write"] >= kills // 10
+    assert counts["refused"] > 0
     assert counts["reservations"] >= counts["confirmed"] + counts["interrupted"]
 
 

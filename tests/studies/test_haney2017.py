@@ -19,6 +19,7 @@ from tacita.noise.entropy import SeededEntropy
 from tacita.studies import haney2017
 from tacita.studies.frame import STRATA, WORKER_CELLS, simulate
 from tacita.studies.haney2017.arms import (
+    PAPER_ARMS,
     WORKLOAD_1,
     WORKLOAD_3,
     WORKLOAD_3_STRONG,
@@ -273,5 +274,5 @@ def test_pure_strong_privacy_meets_the_bar_on_the_full_frame(full: StudyTables, 
 
 def test_worker_tables_under_the_strong_definition_halve_the_papers_weak_route(full: StudyTables) -> None:
     strong = _ratio(full, Arm("SmoothVector"), WORKLOAD_3_STRONG, "0.05", "4")
-    printed = _ratio(full, Arm("LogLaplace", "paper"), WORKLOAD_3, "0.05", "4")
-    assert strong <= printed / 2
+    for arm in PAPER_ARMS:  # the best of them is Smooth Laplace, which also has δ = 0.05
+        assert strong <= _ratio(full, arm, WORKLOAD_3, "0.05", "4") / 2

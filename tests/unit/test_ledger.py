@@ -400,6 +400,40 @@ def test_the_refusal_after_a_failure_says_where_the_budget_went(ledger: Ledger) 
         release(ledger, FakePlan(loss=Loss("0.8")))
 
 
+def test_a_reservation_whose_end_was_never_written_stays_spent_and_is_listed(ledger: Ledger, path: Path) -> None:
+    """As after a kill: the run has begun, and then nothing more reaches the file."""
+
+    @dataclass(frozen=True)
+    class Cut(FakePlan):
+        def run(self, data: object, entropy: Any) -> FakeResult:
+            ledger._store.read_only = True
+            return super().run(data, entropy)
+
+    with pytest.raises(RefusedError):  # and the result that could not be stored is not handed out
+        release(ledger, Cut(loss=Loss("0.4")))
+    ledger = Ledger.open(path)
+    assert [entry.number for entry in ledger.interrupted()] == [3]
+    assert ledger.interrupted()[0].state == "reserved, never finished, counts as spent"
+    assert ledger.remaining(WORKER, "jobs-2026") == Loss("0.6")
+    release(ledger, FakePlan(loss=Loss("0.4")))
+    assert ledger.remaining(WORKER, "jobs-2026") == Loss("0.2")
+    assert [entry.number for entry in ledger.interrupted()] == [3]
+    assert ledger.extract(4)["entries"][2]["entry"]["after_unfinished"] == [3]
+    ledger.verify()
+
+
+def test_a_run_that_fails_when_its_failure_cannot_be_written_still_says_why(ledger: Ledger, path: Path) -> None:
+    @dataclass(frozen=True)
+    class Cut(FakePlan):
+        def run(self, data: object, entropy: Any) -> FakeResult:
+            ledger._store.read_only = True
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        release(ledger, Cut())
+    assert len(Ledger.open(path).interrupted()) == 1
+
+
 # ---------------------------------------------------------------- several at once
 
 

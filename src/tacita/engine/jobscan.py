@@ -103,7 +103,7 @@ def _scan(
         if any(column.num_chunks > 1 for column in table.columns):
             table = table.unify_dictionaries().combine_chunks()
         ids = table[key].chunk(0).to_numpy().astype(np.int64, copy=False)
-        cell = np.zeros(len(ids), dtype=np.int64)
+        cell = np.zeros(len(ids), dtype=np.int32)  # the caller allows fewer than 2^31 cells
         for name, size in zip(by, sizes, strict=True):
             stored = table[name].chunk(0)
             codes = [code_of(name, value) for value in stored.dictionary.to_pylist()]
@@ -135,7 +135,7 @@ def _count(counters, ids, first, cell):  # type: ignore[no-untyped-def]
         if at < 0 or at >= counters.size:
             return False
         before = counters[at]
-        mine = (cell[row] + 1) << 32
+        mine = (np.int64(cell[row]) + 1) << 32
         agree &= (before == 0) | ((before >> 32) << 32 == mine)
         counters[at] = mine | ((before & 0xFFFFFFFF) + 1)
     return agree

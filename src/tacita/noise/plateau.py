@@ -52,6 +52,10 @@ class PlateauLaw:
             raise UsageError(f"the weights of a plateau law must sum to 2^{WEIGHT_BITS} exactly")
         if not 0 < self.ratio < 1 or (self.ratio * 2**RATIO_BITS).denominator != 1:
             raise UsageError(f"the ratio of a plateau law must be a multiple of 2^-{RATIO_BITS} between 0 and 1")
+        inner = (self.edges[-1 - self.tail], -self.edges[self.tail])
+        outer = (self.edges[-1], -self.edges[0])
+        if any(far + self.pivot != self.growth * (near + self.pivot) for near, far in zip(inner, outer, strict=True)):
+            raise UsageError("each tail period of a plateau law must begin where the one before it ends")
 
     def height(self, index: int) -> Fraction:
         """The density on a plateau (first period for tails), in exact arithmetic."""
@@ -184,7 +188,7 @@ class PlateauLaw:
 
         >>> from tacita.noise.entropy import SeededEntropy
         >>> law = PlateauLaw((Fraction(-2), Fraction(-1), Fraction(1), Fraction(2)), (2**60, 2**61, 2**60), 1,
-        ...                  Fraction(11, 10), Fraction(10), Fraction(1, 4))
+        ...                  Fraction(11, 10), Fraction(9), Fraction(1, 4))
         >>> law.on_grid(np.array([100, 0]), np.array([0, 0]), 1, SeededEntropy(1), "example")
         array([100,   0])
         """

@@ -137,7 +137,10 @@ class SmoothPlan(AlphaPlan):
 
 @dataclass(frozen=True, init=False)
 class SmoothStaircase(SmoothPlan):
-    """The least noise found for smooth sensitivity: a certified law with plateaus. Pure ε, unbiased, the default.
+    """The least noise found for smooth sensitivity: a certified law with plateaus. Pure ε, the default.
+
+    The law has mean zero. It is not symmetric, so rounding to whole jobs moves the mean of a cell a little: by less
+    than 0.03 jobs.
 
     >>> plan = SmoothStaircase("0.1", "2", by=["place"])
     >>> plan.expected_error(1) < 0.44, str(plan.guarantee)

@@ -156,7 +156,8 @@ def _first(at: Lookup) -> Iterator[Claim]:
     yield Claim(
         1,
         "Share of counts whose relative error is within 10 percentage points of noise infusion's: Log-Laplace 65%, "
-        "Smooth Laplace 75%, Smooth Gamma 29% (holds: within 10 points of each share).",
+        "Smooth Laplace 75%, Smooth Gamma 29% (errors averaged over trials, cell by cell; holds: within 10 points of "
+        "each share).",
         _named(shares),
         _verdict((abs(shares[name] - printed) for name, printed in zip(shares, (0.65, 0.75, 0.29), strict=True)), 0.10),
         _named(proved),

@@ -57,8 +57,7 @@ def _opening(at: Lookup, settings: Mapping[str, Any]) -> str:
         "a proved guarantee and compared with noise infusion, the practice they would replace, which has none. At "
         f"ε = 2 and α = 0.1 the best mechanism with δ = 0 ({two_name}) has {shown(two)} times the error of noise "
         f"infusion, and {shown(one)} times at ε = 1 ({one_name}); the paper's Smooth Gamma, as printed, has "
-        f"{shown(printed)} times at ε = 2. A number below 1 means that provable privacy costs no accuracy at all "
-        "against that practice."
+        f"{shown(printed)} times at ε = 2. A number below 1 means less total error than that practice."
     )
 
 
