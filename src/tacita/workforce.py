@@ -162,16 +162,11 @@ def _from_parquet(data: Confidential, by: Sequence[str], drop_above: int | None)
         return None
     kinds = {name: schema.categorical(name) for name in by}
     shape = tuple(len(kind.levels) for kind in kinds.values())
-    scanned = scan_jobs(path, _workplace_key(data), by, shape, lambda name, raw: kinds[name].code_of(raw))
-    if scanned is None:
+    found = scan_jobs(path, _workplace_key(data), by, shape, lambda name, raw: kinds[name].code_of(raw), drop_above)
+    if found is None:
         return None
-    cell, size = scanned
-    if drop_above is not None:
-        cell, size = cell[size <= drop_above], size[size <= drop_above]
-    cells = schema.domain_size(by)
-    counts, largest = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int64)
-    np.add.at(counts, cell, size)
-    np.maximum.at(largest, cell, size)
+    counts, largest = found
+    cells = len(counts)
     codes = np.unravel_index(np.arange(cells), shape) if by else ()
     keys = {name: code.astype(np.int32) for name, code in zip(by, codes, strict=True)}
     return Workforce(keys, counts[:, None], largest[:, None], largest, np.full(cells, -1, dtype=np.int64))

@@ -9,6 +9,7 @@ establishment whose rows disagree about where it is.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,18 +30,33 @@ CodeOf = Callable[[str, str | None], int | None]
 Found = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-def scan_jobs(path: Path, key: str, by: Sequence[str], sizes: Sequence[int], code_of: CodeOf) -> Found | None:
-    """Cell and number of jobs of every establishment that has any, or None where the engine must do it.
+def scan_jobs(
+    path: Path,
+    key: str,
+    by: Sequence[str],
+    sizes: Sequence[int],
+    code_of: CodeOf,
+    drop_above: int | None = None,
+) -> Found | None:
+    """Jobs per cell of `by` and jobs of the cell's largest establishment, or None where the engine must do it.
 
-    `sizes` are the numbers of levels of `by`; `code_of(column, stored text)` is the schema's rule.
+    `sizes` are the numbers of levels of `by`; `code_of(column, stored text)` is the schema's rule. Establishments
+    with more than `drop_above` jobs are left out.
     """
     try:
-        return _scan_all(path, key, by, sizes, code_of)
+        counters = _scan_all(path, key, by, sizes, code_of)
     except (OSError, pa.ArrowException):  # the engine will say what is wrong with the file
         return None
+    if counters is None:
+        return None
+    counts, largest = (np.zeros(math.prod(sizes), dtype=np.int64) for _ in range(2))
+    _to_cells(counters, counts, largest, _COUNT if drop_above is None else drop_above)
+    return counts, largest
 
 
-def _scan_all(path: Path, key: str, by: Sequence[str], sizes: Sequence[int], code_of: CodeOf) -> Found | None:
+def _scan_all(
+    path: Path, key: str, by: Sequence[str], sizes: Sequence[int], code_of: CodeOf
+) -> NDArray[np.int64] | None:
     about = pq.ParquetFile(path, memory_map=True)
     if about.metadata.num_rows < WORTH_IT or not _suits(about.schema_arrow, key, by):
         return None
@@ -58,8 +74,7 @@ def _scan_all(path: Path, key: str, by: Sequence[str], sizes: Sequence[int], cod
     for part in rest:
         if part is None or not _merge(total, part):
             return None
-    present = total[total > 0]
-    return (present >> 32) - 1, present & (_COUNT - 1)
+    return total
 
 
 def _suits(stored: Any, key: str, by: Sequence[str]) -> bool:
@@ -149,3 +164,13 @@ def _merge(total, part):  # type: ignore[no-untyped-def]
             agree &= (total[at] == 0) | (total[at] >> 32 == part[at] >> 32)
             total[at] = part[at] if total[at] == 0 else total[at] + (part[at] & 0xFFFFFFFF)
     return agree
+
+
+@numba.njit(nogil=True, cache=True)
+def _to_cells(counters, counts, largest, most):  # type: ignore[no-untyped-def]
+    for at in range(counters.size):
+        jobs = counters[at] & 0xFFFFFFFF
+        if 0 < jobs <= most:
+            cell = (counters[at] >> 32) - 1
+            counts[cell] += jobs
+            largest[cell] = max(largest[cell], jobs)

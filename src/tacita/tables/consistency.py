@@ -24,7 +24,7 @@ def onto_simplex(values: Floats, total: float) -> Floats:
         return np.zeros_like(values)
     ordered = np.sort(values)[::-1]
     shift = (np.cumsum(ordered) - total) / np.arange(1, values.size + 1)
-    kept = int(np.flatnonzero(ordered > shift)[-1])
+    kept = int(np.flatnonzero(ordered >= shift)[-1])
     moved: Floats = np.maximum(values - shift[kept], 0)
     return moved
 
