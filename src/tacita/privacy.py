@@ -328,9 +328,11 @@ class Guarantee:
 
 def in_sequence(guarantees: Iterable[Guarantee]) -> Guarantee:
     """Several releases from the same rows: losses add."""
-    first, *rest = guarantees
-    total = first
-    for one in rest:
+    parts = list(guarantees)
+    if not parts:
+        raise UsageError("no guarantee was given; a release has at least one part")
+    total = parts[0]
+    for one in parts[1:]:
         total = total + one
     return total
 

@@ -1,101 +1,18 @@
-"""The ledger as a person meets it: what it pays for, what it refuses, what it remembers."""
+"""The ledger as a person meets it: what it pays for and what it refuses."""
 
 from __future__ import annotations
 
-import json
 import logging
-import random
-import secrets
-import sqlite3
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ledger_fakes import WORKER, FakeData, FakeEntropy, FakePlan, FakeResult, FakeSchema, release
 
-from tacita.errors import RefusedError, SchemaError, TacitaError, UsageError, VerificationError
-from tacita.ledger import Ledger, verify_extract
-from tacita.privacy import AddRemoveOne, Guarantee, Loss, Neighbours, ReplaceOne, StrongAlpha, WeakAlpha
-
-WORKER = AddRemoveOne("worker")
-TENTH = Loss("0.1")
-
-
-@dataclass(frozen=True)
-class FakeSchema:
-    variables: dict[str, Any] = field(default_factory=lambda: {"place": {"levels": ["01", "02"], "label": "Place"}})
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"dataset": {}, "variables": self.variables}
-
-
-@dataclass(frozen=True)
-class FakeData:
-    identity: str = "jobs-2026"
-    content: str = "rows-a"
-    lineage: tuple[str, ...] = ()
-    schema: FakeSchema = FakeSchema()
-
-    def fingerprint(self) -> str:
-        return self.content
-
-    def check(self, columns: tuple[str, ...]) -> None:
-        if "missing" in columns:
-            raise SchemaError("missing: the file lacks this declared column")
-
-
-@dataclass(frozen=True)
-class FakeResult:
-    content: bytes
-    rehearsal: bool = False
-
-    def to_bytes(self) -> bytes:
-        return self.content
-
-
-@dataclass(frozen=True)
-class FakePlan:
-    """Returns 32 fresh random bytes, so that a second draw could never be mistaken for the first."""
-
-    name: str = "table"
-    loss: Loss = TENTH
-    neighbours: Neighbours = WORKER
-    holds: Any = "always"
-    reads: str = "place"
-    error: BaseException | None = None
-    rehearsal: bool = False
-    proof: str = "none.md"
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee(self.neighbours, self.loss, self.holds)
-
-    def describe(self) -> dict[str, Any]:
-        return {"plan": "fake", "name": self.name, "loss": repr(self.loss)}
-
-    def columns(self, schema: object) -> tuple[str, ...]:
-        return (self.reads,)
-
-    def forecast(self, schema: object) -> Any:
-        raise NotImplementedError
-
-    def run(self, data: object, entropy: Any) -> FakeResult:
-        if self.error is not None:
-            raise self.error
-        return FakeResult(secrets.token_bytes(32), self.rehearsal)
-
-    def restore(self, stored: bytes) -> FakeResult:
-        return FakeResult(stored)
-
-
-@dataclass(frozen=True)
-class FakeEntropy:
-    rehearsal: bool = False
-
-
-def release(ledger: Ledger, plan: FakePlan, data: FakeData | None = None, label: str = "tables") -> FakeResult:
-    found: FakeResult = ledger.release(plan, data or FakeData(), label=label, entropy=FakeEntropy())  # type: ignore[arg-type]
-    return found
+from tacita.errors import RefusedError, SchemaError, TacitaError, UsageError
+from tacita.ledger import Ledger
+from tacita.privacy import Loss, ReplaceOne, StrongAlpha, WeakAlpha
 
 
 @pytest.fixture
@@ -158,6 +75,19 @@ def test_the_same_description_with_another_promise_is_another_request(ledger: Le
     first = release(ledger, Vague(loss=Loss("0.1")))
     assert release(ledger, Vague(loss=Loss("0.2"))).content != first.content
     assert ledger.spent(WORKER, "jobs-2026") == Loss("0.3")
+
+
+def test_of_two_equal_runs_side_by_side_the_first_to_finish_is_the_answer_ever_after(ledger: Ledger) -> None:
+    @dataclass(frozen=True)
+    class Overtaken(FakePlan):
+        def run(self, data: object, entropy: Any) -> FakeResult:
+            overtaking.append(release(ledger, FakePlan()).content)
+            return super().run(data, entropy)
+
+    overtaking: list[bytes] = []
+    release(ledger, Overtaken())
+    assert release(ledger, FakePlan()).content == overtaking[0]
+    assert ledger.spent(WORKER, "jobs-2026") == Loss("0.2")
 
 
 # ---------------------------------------------------------------- families
@@ -447,189 +377,3 @@ def test_admit_refuses_a_set_of_releases_that_does_not_fit_as_a_whole(ledger: Le
     with pytest.raises(RefusedError, match=r"spent is ε = 0.4, asked is ε = 0.7, left is ε = 0.6"):
         ledger.admit([*fits, FakePlan("c")], data)
     assert path.read_bytes() == before
-
-
-# ---------------------------------------------------------------- the record
-
-
-def test_entries_say_what_happened_in_order(ledger: Ledger) -> None:
-    release(ledger, FakePlan(), label="2026 tables")
-    entries = ledger.entries()
-    assert [(entry.number, entry.kind) for entry in entries] == [(1, "open"), (2, "cap"), (3, "reserve"), (4, "commit")]
-    assert (entries[2].label, entries[2].identity, entries[2].loss) == ("2026 tables", "jobs-2026", Loss("0.1"))
-    assert entries[2].state == "released"
-    assert "ε = 0.1 under one worker added or removed" in str(entries[2])
-
-
-def test_the_extract_is_public_checkable_alone_and_silent_about_the_rows(ledger: Ledger) -> None:
-    content = "fingerprint-of-rows"
-    release(ledger, FakePlan("mine"), FakeData(content=content), label="mine")
-    release(ledger, FakePlan("other"), FakeData(content=content), label="other")
-    extract = json.loads(json.dumps(ledger.extract("mine")))
-    verify_extract(extract)
-    assert content not in json.dumps(extract)
-    assert "salt" not in json.dumps(extract)
-    assert [line["entry"]["kind"] for line in extract["entries"]] == ["open", "cap", "reserve", "commit"]
-    assert extract["head"] == {"number": 6, "sha256": ledger.verify(extract)}
-    assert extract["accounts"][0]["left"] == {"epsilon": "0.8", "delta": "0"}
-    extract["entries"][2]["entry"]["charge"]["epsilon"] = "0.01"
-    with pytest.raises(VerificationError, match="entry 3 is not what was sealed"):
-        verify_extract(extract)
-
-
-def test_two_ledgers_seal_the_same_rows_under_different_hashes(tmp_path: Path) -> None:
-    """Otherwise a published hash would let anyone test a guess at the whole confidential file."""
-    seals = set()
-    for name in ("a", "b"):
-        ledger = Ledger.open(tmp_path / name, cap=Loss("1"), neighbours=WORKER)
-        release(ledger, FakePlan())
-        seals.add(ledger.extract("tables")["entries"][2]["entry"]["private"])
-    assert len(seals) == 2
-
-
-def test_extract_by_number_and_its_errors(ledger: Ledger) -> None:
-    release(ledger, FakePlan(), label="first")
-    assert ledger.extract(3) == ledger.extract([3]) == ledger.extract("first")
-    for wrong in ("second", 4, [99], []):
-        with pytest.raises(UsageError):
-            ledger.extract(wrong)  # type: ignore[arg-type]
-
-
-def test_verify_notices_a_file_put_back_to_an_older_state(ledger: Ledger, path: Path) -> None:
-    older = path.read_bytes()
-    release(ledger, FakePlan())
-    published = ledger.extract("tables")
-    path.write_bytes(older)
-    ledger.verify()  # consistent in itself …
-    with pytest.raises(VerificationError, match="older state"):
-        ledger.verify(published)  # … but not with what was published
-
-
-def test_verify_notices_another_ledger(ledger: Ledger, tmp_path: Path) -> None:
-    release(ledger, FakePlan())
-    other = Ledger.open(tmp_path / "other.ledger", cap=Loss("1"), neighbours=WORKER)
-    with pytest.raises(VerificationError, match="another ledger"):
-        other.verify(ledger.extract("tables"))
-
-
-# ---------------------------------------------------------------- the file
-
-
-def test_a_changed_byte_is_noticed_or_changes_nothing(ledger: Ledger, path: Path) -> None:
-    """Flip bytes all over the file: either `verify` fails, or every entry and every result is what it was."""
-    results = [release(ledger, FakePlan(name)).content for name in ("a", "b")]
-    with pytest.raises(OSError, match="x"):
-        release(ledger, FakePlan("c", error=OSError("x")))
-    entries, original = ledger.entries(), path.read_bytes()
-    carried = [b'"kind":"reserve"', b'"fingerprint":"rows-a"', b'"epsilon":"0.1"', b"append-only", *results]
-    inside = [original.index(text) + 3 for text in carried]
-    chosen = random.Random(20260301).sample(range(len(original)), 300)
-    caught = 0
-    for position in inside + chosen:
-        altered = bytearray(original)
-        altered[position] ^= 0x01
-        path.write_bytes(altered)
-        try:
-            Ledger.open(path).verify()
-            assert position not in inside
-            assert ledger.entries() == entries
-            assert [release(ledger, FakePlan(name)).content for name in ("a", "b")] == results
-        except TacitaError:
-            caught += 1
-    assert caught >= len(inside)
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE entries SET body = '{}' WHERE number = 3",
-        "DELETE FROM entries WHERE number = 4",
-        "INSERT OR REPLACE INTO entries VALUES (3, '{}', NULL, '')",
-        "INSERT INTO entries VALUES (9, '{}', NULL, '')",
-        "UPDATE results SET content = x'00'",
-        "DELETE FROM results",
-        "INSERT OR REPLACE INTO results VALUES (4, x'00')",
-    ],
-)
-def test_the_file_itself_refuses_to_forget(ledger: Ledger, path: Path, statement: str) -> None:
-    release(ledger, FakePlan())
-    connection = sqlite3.connect(path)
-    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-        connection.execute(statement)
-    connection.close()
-    ledger.verify()
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "DROP TRIGGER entries_no_update",
-        "DROP TRIGGER entries_no_delete; DELETE FROM entries WHERE number = 2",
-        "DROP TRIGGER results_no_delete; DELETE FROM results",
-        "DROP TRIGGER entries_no_update; UPDATE entries SET private = NULL",
-        "INSERT INTO results VALUES (3, x'00')",
-    ],
-)
-def test_verify_notices_what_a_determined_hand_changes(ledger: Ledger, path: Path, statement: str) -> None:
-    release(ledger, FakePlan())
-    connection = sqlite3.connect(path)
-    connection.executescript(statement)
-    connection.close()
-    with pytest.raises(VerificationError):
-        ledger.verify()
-
-
-def test_a_spend_sealed_by_hand_beyond_the_cap_is_noticed(ledger: Ledger, path: Path) -> None:
-    release(ledger, FakePlan())
-    with ledger._store.writing() as writer:
-        facts = dict(writer.records()[2].body)
-        facts["charge"] = {"epsilon": "5", "delta": "0"}
-        for key in ("number", "previous", "kind", "time", "private"):
-            del facts[key]
-        writer.append("reserve", "2026-01-01T00:00:00+00:00", facts, {"fingerprint": "rows-a"})
-    with pytest.raises(VerificationError, match="entry 5: this spend does not fit under the cap"):
-        ledger.verify()
-
-
-def test_a_file_that_is_no_ledger_is_said_to_be_none(tmp_path: Path) -> None:
-    text = tmp_path / "notes.txt"
-    text.write_text("not a database " * 100)
-    database = tmp_path / "other.db"
-    connection = sqlite3.connect(database)
-    connection.execute("CREATE TABLE t (x)")
-    connection.close()
-    for path in (text, database):
-        before = path.read_bytes()
-        with pytest.raises(VerificationError):
-            Ledger.open(path)
-        with pytest.raises(VerificationError):
-            Ledger.open(path, cap=Loss("1"), neighbours=WORKER)
-        assert path.read_bytes() == before
-
-
-def test_reading_needs_no_permission_to_write(ledger: Ledger, path: Path) -> None:
-    release(ledger, FakePlan(loss=Loss("0.4")))
-    before = path.read_bytes()
-    path.chmod(0o444)
-    path.parent.chmod(0o555)
-    try:
-        reader = Ledger.open(path, read_only=True)
-        reader.verify()
-        assert reader.remaining(WORKER, "jobs-2026") == Loss("0.6")
-        assert len(reader.entries()) == 4
-        with pytest.raises(RefusedError, match="reading only"):
-            release(reader, FakePlan("another"))
-    finally:
-        path.parent.chmod(0o755)
-    assert path.read_bytes() == before
-
-
-def test_an_interrupted_creation_is_taken_up_again(path: Path) -> None:
-    path.touch()
-    with pytest.raises(UsageError, match="creation was interrupted and nothing was spent"):
-        Ledger.open(path)
-    Ledger.open(path, cap=Loss("1"), neighbours=WORKER).verify()
-
-
-def test_the_ledger_shows_its_name_and_nothing_of_its_folder(ledger: Ledger) -> None:
-    assert repr(ledger) == "Ledger('panel.ledger')"

@@ -104,7 +104,9 @@ class Store:
                 raise
 
     def _writable(self) -> bool:
-        return os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
+        # The folder too: SQLite keeps its rollback journal there.
+        file = self.path.resolve()
+        return os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         # The resolved path: through a symbolic link the rollback journal would lie in the wrong folder.

@@ -109,7 +109,10 @@ class HiddenScaleError:
         per_worker = float(self.k * self.alpha) * margin_of(self.law, 1 - _PAID_DOUBT * doubt, self.blur)
         margin = per_worker * (largest + 0.5) + 0.5
         lower, upper = self._free(values, 1 - (1 - _PAID_DOUBT) * doubt)
-        return np.maximum(lower, values - margin), np.minimum(upper, values + margin)
+        # A value so far below zero that the two have nothing in common keeps the free one: no margin of nothing.
+        apart = values + margin < lower
+        shorter = np.where(apart, lower, np.maximum(lower, values - margin))
+        return shorter, np.where(apart, upper, np.minimum(upper, values + margin))
 
     def _free(self, values: Floats, confidence: float) -> tuple[Floats, Floats]:
         """What follows from the published values alone."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tacita.errors import UsageError
 from tacita.measured import Measured
+from tacita.privacy import exact
 from tacita.schema import Schema
 from tacita.tables.consistency import consistent
 
@@ -40,7 +41,9 @@ def publish(
     With `totals`, cells are moved together so that they are not negative and add up to their totals. Without,
     a negative cell is set to zero on its own, which leaves sums of many small cells slightly too high.
     """
-    level = float(confidence)
+    level = float(exact(str(confidence), "confidence"))
+    if not 0 < level < 1:
+        raise UsageError('confidence: must lie strictly between 0 and 1, such as "0.95"')
     codes = _codes(result, schema)
     if stranger := [name for name in totals if name not in codes]:
         raise UsageError(f"totals: {stranger[0]} is no attribute of this table; name some of {', '.join(codes)}")

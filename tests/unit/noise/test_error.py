@@ -55,7 +55,7 @@ def test_the_inverted_interval_holds_every_count_that_could_be_true(
         assert upper >= possible[-1] - 1e-9
         # And no longer than it must be: one count further is impossible.
         assert lower > possible[0] - 1 - 1e-9
-        if possible[-1] < n[-1]:
+        if possible[-1] < n[-1] and value >= 0:
             assert upper < possible[-1] + 1 + 1e-9
 
 
@@ -102,3 +102,12 @@ def test_fixed_noise_has_one_margin() -> None:
     lower, upper = FixedError(law).interval(np.array([[0.0, 7.0]]), 0.95)
     assert (upper - lower == 2 * law.margin(0.95)).all()
     assert FixedError(law).describe() == law.describe()
+
+
+def test_a_paid_size_never_leaves_an_empty_interval() -> None:
+    """A value far below zero with a small paid size: the two intervals have nothing in common."""
+    error = HiddenScaleError(Student(F(3)), F(1, 2), F(1, 10), F(1), "value", F(1, 50))
+    values = np.array([[-500.0], [-20.0], [-1.0], [0.0], [40.0]])
+    lower, upper = error.interval(values, 0.9, np.full((5, 1), 12.0))
+    assert (lower <= upper).all()
+    assert upper[0, 0] > 0

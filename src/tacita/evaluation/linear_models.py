@@ -1,0 +1,303 @@
+"""Linear and logistic regression on blocks of rows: the arithmetic under the regression metrics.
+
+The design matrix is never held whole. Each block of rows is turned into numbers, reduced with a QR step and
+dropped, so memory follows the number of terms, not of rows. A column that is a combination of earlier ones (a level
+nobody has) is left out and named, as R does, instead of making the fit fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.linalg import solve_triangular
+from scipy.special import expit
+
+from tacita.errors import UsageError
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+
+_BLOCK_ELEMENTS = 4_000_000  # 32 MB of design matrix at a time
+_DEPENDENT = 1e-9  # a column whose part not explained by earlier ones is below this share of it is left out
+_MOST_PATTERNS = 2**62  # keys of row patterns stay within 64-bit integers
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """One column of a file as a model sees it: numbers, or level codes with their labels.
+
+    `reference` is the level without a dummy variable; `levels` is None for a numeric column.
+    """
+
+    name: str
+    values: NDArray[np.float64] | Codes
+    levels: tuple[str, ...] | None = None
+    reference: int = 0
+
+    @cached_property
+    def terms(self) -> tuple[str, ...]:
+        if self.levels is None:
+            return (self.name,)
+        return tuple(f"{self.name}={level}" for code, level in enumerate(self.levels) if code != self.reference)
+
+    def block(self, rows: slice) -> Floats:
+        values = self.values[rows]
+        if self.levels is None:
+            return np.asarray(values, dtype=np.float64)[:, None]
+        codes = np.asarray(values, dtype=np.intp)
+        columns = codes - (codes > self.reference)
+        wanted = np.flatnonzero(codes != self.reference)
+        dummies = np.zeros((len(codes), len(self.levels) - 1))
+        dummies[wanted, columns[wanted]] = 1.0
+        return dummies
+
+
+@dataclass(frozen=True)
+class Design:
+    """Intercept, predictors and products of predictors, in the order they are written.
+
+    >>> sex = Predictor("sex", np.array([0, 1, 1], dtype=np.int32), ("F", "M"))
+    >>> age = Predictor("age", np.array([30.0, 40.0, 50.0]))
+    >>> design = Design(3, ((sex,), (age,), (sex, age)))
+    >>> design.terms
+    ('(intercept)', 'sex=M', 'age', 'sex=M:age')
+    >>> design.block(slice(1, 2)).tolist()
+    [[1.0, 1.0, 40.0, 40.0]]
+    """
+
+    rows: int
+    products: tuple[tuple[Predictor, ...], ...]
+
+    @cached_property
+    def terms(self) -> tuple[str, ...]:
+        names = ["(intercept)"]
+        for product in self.products:
+            labels = list(product[0].terms)
+            for factor in product[1:]:
+                labels = [f"{left}:{right}" for left in labels for right in factor.terms]
+            names += labels
+        return tuple(names)
+
+    def block(self, rows: slice) -> Floats:
+        height = len(range(*rows.indices(self.rows)))
+        parts = [np.ones((height, 1))]
+        for product in self.products:
+            part = product[0].block(rows)
+            for factor in product[1:]:
+                part = (part[:, :, None] * factor.block(rows)[:, None, :]).reshape(height, -1)
+            parts.append(part)
+        return np.hstack(parts)
+
+    def blocks(self) -> Iterator[tuple[slice, Floats]]:
+        step = max(256, _BLOCK_ELEMENTS // max(1, len(self.terms)))
+        for start in range(0, self.rows, step):
+            rows = slice(start, min(start + step, self.rows))
+            yield rows, self.block(rows)
+
+    @cached_property
+    def columns(self) -> tuple[Predictor, ...]:
+        """Every predictor once, however many products it is in."""
+        return tuple({factor.name: factor for product in self.products for factor in product}.values())
+
+    def take(self, index: NDArray[np.intp]) -> Design:
+        """The design of some of the rows."""
+        kept = {c.name: Predictor(c.name, c.values[index], c.levels, c.reference) for c in self.columns}
+        return Design(len(index), tuple(tuple(kept[factor.name] for factor in product) for product in self.products))
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Coefficients with their covariance; a term that could not be estimated has estimable = False and value 0.
+
+    `df` is the residual degrees of freedom of a linear model and infinite for a logistic one.
+    """
+
+    terms: tuple[str, ...]
+    estimable: NDArray[np.bool_]
+    coefficients: Floats
+    standard_errors: Floats
+    df: float
+    logistic: bool
+    rows: int
+
+    def interval(self, confidence: float) -> tuple[Floats, Floats]:
+        """Wald intervals: Student's t for a linear model, normal for a logistic one."""
+        half = float(stats.t.ppf(0.5 + confidence / 2, self.df)) * self.standard_errors
+        return self.coefficients - half, self.coefficients + half
+
+    def predict(self, design: Design) -> Floats:
+        """Fitted means (probabilities for a logistic model) of the rows of a design with the same terms."""
+        means = np.empty(design.rows)
+        for rows, block in design.blocks():
+            means[rows] = block @ self.coefficients
+        return expit(means) if self.logistic else means
+
+
+def fit_linear(design: Design, response: Floats) -> Fit:
+    """Least squares with the usual covariance: residual variance times the inverse of X'X.
+
+    >>> line = Design(4, ((Predictor("x", np.array([0.0, 1.0, 2.0, 3.0])),),))
+    >>> fit = fit_linear(line, np.array([1.0, 3.0, 5.0, 7.2]))
+    >>> [round(float(b), 10) for b in fit.coefficients]
+    [0.96, 2.06]
+    """
+    width = len(design.terms)
+    triangle = np.zeros((0, width + 1))
+    for rows, block in design.blocks():
+        triangle = np.linalg.qr(np.vstack([triangle, np.column_stack([block, response[rows]])]), mode="r")
+    kept = _independent(triangle[:, :width])
+    basis, upper = np.linalg.qr(triangle[:, :width][:, kept])
+    projected = basis.T @ triangle[:, width]
+    solution = solve_triangular(upper, projected)
+    residual = triangle[:, width] - basis @ projected
+    df = design.rows - len(kept)
+    if df < 1:
+        raise UsageError(
+            f"regression: {len(kept)} terms need more than {len(kept)} complete rows; drop predictors or use more rows"
+        )
+    variance = float(residual @ residual) / df
+    return _fit(design, kept, solution, upper, np.sqrt(variance), float(df), logistic=False)
+
+
+def fit_logistic(design: Design, successes: Floats, trials: Floats, *, firth: bool = False) -> Fit:
+    """Maximum likelihood by Newton steps; with `firth`, Firth's penalised likelihood (Jeffreys prior).
+
+    Firth (1993) adds half the log determinant of the information to the likelihood, so every coefficient is finite
+    even where a predictor separates the outcomes. Standard errors come from the inverse of the information at the
+    solution (Wald), as combining over implicates needs.
+    """
+    kept = _independent(_information(design, trials / 4, np.arange(len(design.terms))))
+    if design.rows == 0 or len(kept) == 0:
+        raise UsageError("regression: no complete rows to fit; check the response and predictors for missing values")
+    state = _Logistic(design, successes, trials, kept, firth)
+    beta = np.zeros(len(kept))
+    value, upper, score = state.evaluate(beta)
+    for _ in range(30 if not firth else 200):
+        half_step = solve_triangular(upper, score, trans="T")
+        decrement = float(half_step @ half_step)  # squared length of the step in standard errors
+        if decrement < 1e-16:
+            break
+        step = solve_triangular(upper, half_step)
+        for _ in range(30):
+            candidate = state.evaluate(beta + step)
+            if candidate[0] >= value - 1e-12 * max(1.0, abs(value)):
+                break
+            step = step / 2
+        beta = beta + step
+        value, upper, score = candidate
+    else:
+        if decrement > 1e-10:
+            raise UsageError(
+                "regression: the logistic fit does not converge, a predictor separates the outcomes; "
+                "use firth=True or drop the predictor"
+            )
+    return _fit(design, kept, beta, upper, 1.0, np.inf, logistic=True)
+
+
+class _Logistic:
+    """The (penalised) likelihood, information and score at any coefficients."""
+
+    def __init__(self, design: Design, successes: Floats, trials: Floats, kept: NDArray[np.intp], firth: bool) -> None:
+        self.design, self.successes, self.trials, self.kept, self.firth = design, successes, trials, kept, firth
+
+    def evaluate(self, beta: Floats) -> tuple[float, Floats, Floats]:
+        value, triangle, score = 0.0, np.zeros((0, len(beta))), np.zeros(len(beta))
+        for rows, full in self.design.blocks():
+            block = full[:, self.kept]
+            eta = np.clip(block @ beta, -500, 500)
+            mean = expit(eta)
+            weight = self.trials[rows] * mean * (1 - mean)
+            value += float(np.sum(self.successes[rows] * eta - self.trials[rows] * np.logaddexp(0, eta)))
+            score += block.T @ (self.successes[rows] - self.trials[rows] * mean)
+            triangle = np.linalg.qr(np.vstack([triangle, np.sqrt(weight)[:, None] * block]), mode="r")
+        diagonal = np.abs(np.diag(triangle))
+        if triangle.shape[0] < len(beta) or diagonal.min() < 1e-150:
+            return -np.inf, np.eye(len(beta)), score
+        if self.firth:
+            value += float(np.sum(np.log(diagonal)))  # half the log determinant of R'R
+            for rows, full in self.design.blocks():
+                block = full[:, self.kept]
+                mean = expit(np.clip(block @ beta, -500, 500))
+                leverage = np.sum(solve_triangular(triangle, block.T, trans="T") ** 2, axis=0)
+                leverage *= self.trials[rows] * mean * (1 - mean)
+                score += block.T @ (leverage * (0.5 - mean))
+        return value, triangle, score
+
+
+def aggregate(
+    design: Design, successes: NDArray[np.bool_] | Floats, dense: float = 0.5
+) -> tuple[Design, Floats, Floats]:
+    """Rows with equal predictors made one: the cost of a logistic fit then follows distinct patterns, not rows.
+
+    Returns the design of the patterns, successes and trials. Where there are nearly as many patterns as rows the
+    design comes back as it is.
+    """
+    weights = np.asarray(successes, dtype=np.float64)
+    key = np.zeros(design.rows, dtype=np.int64)
+    size = 1
+    for column in design.columns:
+        values, codes = (
+            (np.arange(len(column.levels)), column.values.astype(np.int64))
+            if column.levels is not None
+            else np.unique(column.values, return_inverse=True)
+        )
+        if len(values) > dense * design.rows and column.levels is None:
+            return design, weights, np.ones(design.rows)
+        if size * len(values) >= _MOST_PATTERNS:
+            seen, key = np.unique(key, return_inverse=True)
+            size = len(seen)
+        key = key * len(values) + codes
+        size *= len(values)
+    _, first, pattern = np.unique(key, return_index=True, return_inverse=True)
+    if len(first) > dense * design.rows:
+        return design, weights, np.ones(design.rows)
+    trials = np.bincount(pattern, minlength=len(first)).astype(np.float64)
+    return design.take(first), np.bincount(pattern, weights=weights, minlength=len(first)), trials
+
+
+def _information(design: Design, weights: Floats, columns: NDArray[np.intp]) -> Floats:
+    triangle = np.zeros((0, len(columns)))
+    for rows, block in design.blocks():
+        triangle = np.linalg.qr(np.vstack([triangle, np.sqrt(weights[rows])[:, None] * block[:, columns]]), mode="r")
+    return triangle
+
+
+def _independent(triangle: Floats) -> NDArray[np.intp]:
+    """Columns that earlier ones do not explain, by Gram-Schmidt (twice, for accuracy) on the triangular factor."""
+    basis: list[Floats] = []
+    kept: list[int] = []
+    for j in range(triangle.shape[1]):
+        column = triangle[:, j]
+        length = float(np.linalg.norm(column))
+        rest = column.copy()
+        for _ in range(2):
+            if basis:
+                span = np.column_stack(basis)
+                rest = rest - span @ (span.T @ rest)
+        if length > 0 and np.linalg.norm(rest) > _DEPENDENT * length:
+            basis.append(rest / np.linalg.norm(rest))
+            kept.append(j)
+    return np.asarray(kept, dtype=np.intp)
+
+
+def _fit(
+    design: Design, kept: NDArray[np.intp], solution: Floats, upper: Floats, scale: float, df: float, *, logistic: bool
+) -> Fit:
+    width = len(design.terms)
+    inverse = solve_triangular(upper, np.eye(len(kept)))
+    coefficients, errors = np.zeros(width), np.zeros(width)
+    estimable = np.zeros(width, dtype=bool)
+    coefficients[kept] = solution
+    errors[kept] = scale * np.sqrt(np.sum(inverse**2, axis=1))
+    estimable[kept] = True
+    return Fit(design.terms, estimable, coefficients, errors, df, logistic, design.rows)
+
+
+def predictors_of(products: Sequence[Sequence[str]], columns: dict[str, Predictor], rows: int) -> Design:
+    """The design of named products, each name looked up once."""
+    return Design(rows, tuple(tuple(columns[name] for name in product) for product in products))

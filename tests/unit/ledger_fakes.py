@@ -1,0 +1,91 @@
+"""A plan, a data set and a source of noise, small enough to see through, for the ledger's tests."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacita.errors import SchemaError
+from tacita.ledger import Ledger
+from tacita.privacy import AddRemoveOne, Guarantee, Loss, Neighbours
+
+WORKER = AddRemoveOne("worker")
+TENTH = Loss("0.1")
+
+
+@dataclass(frozen=True)
+class FakeSchema:
+    variables: dict[str, Any] = field(default_factory=lambda: {"place": {"levels": ["01", "02"], "label": "Place"}})
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"dataset": {}, "variables": self.variables}
+
+
+@dataclass(frozen=True)
+class FakeData:
+    identity: str = "jobs-2026"
+    content: str = "rows-a"
+    lineage: tuple[str, ...] = ()
+    schema: FakeSchema = FakeSchema()
+
+    def fingerprint(self) -> str:
+        return self.content
+
+    def check(self, columns: tuple[str, ...]) -> None:
+        if "missing" in columns:
+            raise SchemaError("missing: the file lacks this declared column")
+
+
+@dataclass(frozen=True)
+class FakeResult:
+    content: bytes
+    rehearsal: bool = False
+
+    def to_bytes(self) -> bytes:
+        return self.content
+
+
+@dataclass(frozen=True)
+class FakePlan:
+    """Returns 32 fresh random bytes, so that a second draw could never be mistaken for the first."""
+
+    name: str = "table"
+    loss: Loss = TENTH
+    neighbours: Neighbours = WORKER
+    holds: Any = "always"
+    reads: str = "place"
+    error: BaseException | None = None
+    rehearsal: bool = False
+    proof: str = "none.md"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.neighbours, self.loss, self.holds)
+
+    def describe(self) -> dict[str, Any]:
+        return {"plan": "fake", "name": self.name, "loss": repr(self.loss)}
+
+    def columns(self, schema: object) -> tuple[str, ...]:
+        return (self.reads,)
+
+    def forecast(self, schema: object) -> Any:
+        raise NotImplementedError
+
+    def run(self, data: object, entropy: Any) -> FakeResult:
+        if self.error is not None:
+            raise self.error
+        return FakeResult(secrets.token_bytes(32), self.rehearsal)
+
+    def restore(self, stored: bytes) -> FakeResult:
+        return FakeResult(stored)
+
+
+@dataclass(frozen=True)
+class FakeEntropy:
+    rehearsal: bool = False
+
+
+def release(ledger: Ledger, plan: FakePlan, data: FakeData | None = None, label: str = "tables") -> FakeResult:
+    found: FakeResult = ledger.release(plan, data or FakeData(), label=label, entropy=FakeEntropy())  # type: ignore[arg-type]
+    return found
