@@ -2,8 +2,10 @@
 
 Where to look:
 
-* `ledger.py`  what a person calls: `Ledger.open`, `release`, `quote`, `remaining`, `verify`, `extract`
+* `ledger.py`  what a person calls: `Ledger.open`, `release`, `waive`, `quote`, `remaining`, `verify`, `extract`
+* `asking.py`  one request: its key, its quote, whether it fits
 * `book.py`    the arithmetic: families of data sets, caps, sums; pure, no file
+* `terms.py`   what the book is made of: keys, caps, waivers, reservations
 * `store.py`   the file: SQLite, durable writes, the hash chain
 * `views.py`   entries, accounts, quotes and the public extract
 * `codec.py`   neighbours, losses and guarantees as exact JSON
@@ -18,13 +20,14 @@ from tacita.ledger.codec import (
     neighbours_to_json,
 )
 from tacita.ledger.ledger import Ledger
-from tacita.ledger.views import Account, Entry, Quote, verify_extract
+from tacita.ledger.views import Account, Entry, Quote, Share, verify_extract
 
 __all__ = [
     "Account",
     "Entry",
     "Ledger",
     "Quote",
+    "Share",
     "guarantee_from_json",
     "guarantee_to_json",
     "loss_from_json",

@@ -3,113 +3,22 @@
 One account is one neighbour relation for one *family* of data sets. A family is everything that was declared or
 found to hold the same units: data sets join when they share a declared identity, a declared lineage or the content
 of their rows. Families are worked out from the lines themselves, so renaming a file resets nothing.
+
+A release counts in every account whose relation its guarantee implies. What this module keeps true: a cap that was
+not waived bounds everything that any family has lost under its relation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
 
-from tacita.errors import RefusedError, TacitaError, UsageError, VerificationError
-from tacita.ledger.codec import canonical, loss_from_json, neighbours_from_json
+from tacita.errors import RefusedError, TacitaError, VerificationError
+from tacita.ledger.codec import guarantee_from_json, loss_from_json, neighbours_from_json
 from tacita.ledger.store import Record
+from tacita.ledger.terms import Cap, DataKey, Name, Reservation, Tally, Waiver, implies, request_key, restated
 from tacita.privacy import Guarantee, Loss, Neighbours, StrongAlpha, WeakAlpha
-
-Name = tuple[str, str]  # ("identity", …) or ("content", …)
-
-
-@dataclass(frozen=True)
-class Tally:
-    """A sum of losses that cannot fail: two families that join may hold more than any single `Loss` may say."""
-
-    epsilon: Fraction = Fraction(0)
-    delta: Fraction = Fraction(0)
-    rho: Fraction = Fraction(0)
-
-    @classmethod
-    def of(cls, loss: Loss) -> Tally:
-        return cls(loss.epsilon, loss.delta, loss.rho or Fraction(0))
-
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(self.epsilon + other.epsilon, self.delta + other.delta, self.rho + other.rho)
-
-    def fits(self, cap: Loss) -> bool:
-        allowed = Tally.of(cap)
-        return self.epsilon <= allowed.epsilon and self.delta <= allowed.delta and self.rho <= allowed.rho
-
-    def loss(self, like: Loss) -> Loss:
-        """As a loss of the same kind as `like`."""
-        if self.delta >= 1:
-            raise RefusedError(
-                "the deltas spent on this family add up to 1 or more: no guarantee is left to account for"
-            )
-        return Loss(self.epsilon, delta=self.delta) if like.rho is None else Loss(rho=self.rho)
-
-    def left_of(self, cap: Loss) -> Loss:
-        """What remains of a cap; zero where joined families already hold more."""
-        if cap.rho is not None:
-            return Loss(rho=max(cap.rho - self.rho, Fraction(0)))
-        return Loss(max(cap.epsilon - self.epsilon, Fraction(0)), delta=max(cap.delta - self.delta, Fraction(0)))
-
-
-@dataclass(frozen=True)
-class DataKey:
-    """How the ledger knows a data set: what it is called, what its rows are, where its units were before."""
-
-    identity: str
-    content: str | None = None
-    lineage: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> tuple[Name, ...]:
-        declared: tuple[Name, ...] = tuple(("identity", one) for one in (self.identity, *self.lineage))
-        return declared if self.content is None else (*declared, ("content", self.content))
-
-
-@dataclass(frozen=True)
-class Cap:
-    """The most that one family may lose under one relation."""
-
-    neighbours: Neighbours
-    loss: Loss
-    declared_in: int
-
-
-@dataclass(frozen=True)
-class Reservation:
-    """A share that was set aside for one run. It is spent from that moment, whatever became of the run."""
-
-    number: int
-    label: str
-    data: DataKey
-    request: str
-    account: Neighbours
-    charge: Loss
-    finished_in: int | None = None
-    stored: str | None = None
-    failure: str | None = None
-
-    @property
-    def state(self) -> str:
-        if self.stored is not None:
-            return "released"
-        if self.finished_in is not None:
-            return f"failed ({self.failure}), counts as spent"
-        return "reserved, never finished, counts as spent"
-
-    @property
-    def interrupted(self) -> bool:
-        return self.finished_in is None
-
-
-def request_key(plan: Any, guarantee: Mapping[str, Any], domain: str, content: str) -> str:
-    """What makes two requests the same one: the plan, its promise, the declared domain and the rows.
-
-    Labels do not count, nor does the wording of the assumptions.
-    """
-    return canonical([plan, guarantee["neighbours"], guarantee["loss"], domain, content])
 
 
 @dataclass
@@ -117,6 +26,7 @@ class Book:
     """The accounts as they stand after some lines. `add` is the only thing that changes it."""
 
     caps: dict[Neighbours, Cap] = field(default_factory=dict)
+    waivers: dict[Neighbours, Waiver] = field(default_factory=dict)
     reservations: dict[int, Reservation] = field(default_factory=dict)
     _requests: dict[str, list[int]] = field(default_factory=dict)
     _parent: dict[Name, Name] = field(default_factory=dict)
@@ -142,6 +52,8 @@ class Book:
                 self._require(record.number == 1, record, "only the first entry opens a ledger")
             case "cap":
                 self._add_cap(record)
+            case "waive":
+                self._add_waiver(record)
             case "reserve":
                 self._add_reservation(record)
             case "commit":
@@ -154,10 +66,25 @@ class Book:
     def _add_cap(self, record: Record) -> None:
         cap = Cap(neighbours_from_json(record.body["neighbours"]), loss_from_json(record.body["cap"]), record.number)
         old = self.caps.get(cap.neighbours)
-        if old is not None:
+        if old is None:
+            try:
+                before = self.lost_before(cap)
+            except RefusedError:
+                raise VerificationError(
+                    f"ledger entry {record.number}: this cap could not be declared after what was released before it"
+                ) from None
+            for root, total in before.items():
+                self._totals[root][cap.neighbours] = total
+        else:
             rises = old.loss <= cap.loss and old.loss != cap.loss and bool(record.body["reason"])
             self._require(rises, record, "a cap only rises, and with a reason")
         self.caps[cap.neighbours] = cap
+
+    def _add_waiver(self, record: Record) -> None:
+        neighbours, reason = neighbours_from_json(record.body["neighbours"]), str(record.body["reason"])
+        meant = neighbours not in self.waivers and (neighbours in self.caps or bool(self.silent_on(neighbours)))
+        self._require(meant and bool(reason.strip()), record, "a promise is waived once, and with a reason")
+        self.waivers[neighbours] = Waiver(reason, record.number)
 
     def _add_reservation(self, record: Record) -> None:
         body = record.body
@@ -167,14 +94,23 @@ class Book:
             body["label"],
             DataKey(body["identity"], content, tuple(body["lineage"])),
             request_key(body["plan"], body["guarantee"], body["domain"], content),
+            guarantee_from_json(body["guarantee"]),
             neighbours_from_json(body["account"]),
             loss_from_json(body["charge"]),
         )
+        try:
+            charges = self.charges(made.guarantee)
+        except RefusedError:
+            raise VerificationError(
+                f"ledger entry {record.number}: this guarantee does not answer the caps of its time"
+            ) from None
+        paid = charges[0][0].neighbours == made.account and charges[0][1] == made.charge
+        self._require(paid, record, "the charge is not what its guarantee costs")
         root = self._join(made.data.names)
-        total = self._totals[root].get(made.account, Tally()) + Tally.of(made.charge)
-        within = made.account in self.caps and total.fits(self.caps[made.account].loss)
-        self._require(within, record, "this spend does not fit under the cap of its time")
-        self._totals[root][made.account] = total
+        for cap, loss in charges:
+            total = self._totals[root].get(cap.neighbours, Tally()) + Tally.of(loss)
+            self._require(total.fits(cap.loss), record, f"this spend does not fit under the cap for {cap.neighbours}")
+            self._totals[root][cap.neighbours] = total
         self.reservations[made.number] = made
         self._requests.setdefault(made.request, []).append(made.number)
 
@@ -232,7 +168,7 @@ class Book:
     # ------------------------------------------------------------ questions
 
     def spent(self, account: Neighbours, data: DataKey) -> Tally:
-        """Everything reserved under one relation by any family this data set belongs to or would join."""
+        """Everything reserved that implies one relation, by any family this data set belongs to or would join."""
         total = Tally()
         for root in {self._root(name) for name in data.names}:
             total = total + self._totals.get(root, {}).get(account, Tally())
@@ -247,23 +183,61 @@ class Book:
             "Ledger.open(path, cap=Loss(…), neighbours=…), or state the plan under a declared relation"
         )
 
-    def charge(self, guarantee: Guarantee) -> tuple[Cap, Loss]:
-        """Which account pays for a promise, and how much: its own, or one for a relation it provably implies."""
-        cap = self._account(guarantee)
-        loss = guarantee.under(cap.neighbours).loss
-        if cap.loss.rho is not None:
-            return cap, loss.as_zcdp()
-        if loss.rho is not None:
+    def charges(self, guarantee: Guarantee) -> list[tuple[Cap, Loss]]:
+        """Every cap a promise counts against and how much; first the account its entry names.
+
+        Refuses a promise that no cap is declared for, and one that is silent on a cap that was not waived.
+        """
+        named = self._account(guarantee)
+        losses = [(cap, restated(guarantee, cap)) for cap in (named, *self.caps.values())]
+        broken = [cap for cap, loss in losses if loss is None and cap.neighbours not in self.waivers]
+        if broken:
+            promised = "; ".join(f"{one.neighbours} (cap {one.loss}, entry {one.declared_in})" for one in broken)
             raise RefusedError(
-                f"the cap for {cap.neighbours} is in epsilon, but this plan's loss is in rho; "
-                "use a plan with an (epsilon, delta) loss, or a ledger whose cap is in rho"
+                f"the file is promised protection under {promised}, and this plan says nothing about it: it promises "
+                f"{guarantee}. Use a plan whose guarantee implies it, or lift that promise for later releases, on "
+                "record, with ledger.waive(neighbours, reason=…)"
             )
-        return cap, loss
+        return list(dict.fromkeys((cap, loss) for cap, loss in losses if loss is not None))
+
+    def lost_before(self, cap: Cap) -> dict[Name, Tally]:
+        """What each family lost under a relation before it had a cap; refuses a cap that cannot bound it."""
+        silent = self.silent_on(cap.neighbours)
+        if silent and cap.neighbours not in self.waivers:
+            raise RefusedError(
+                f"a cap for {cap.neighbours} would promise what is already broken: earlier releases say nothing about "
+                f"it (entries: {_listed(silent)}). Declare it after ledger.waive(neighbours, reason=…), which leaves "
+                "an entry that every view of this account shows"
+            )
+        totals: dict[Name, Tally] = {}
+        for made in self.reservations.values():
+            loss = restated(made.guarantee, cap)
+            if loss is not None:
+                root = self._root(("identity", made.data.identity))
+                totals[root] = totals.get(root, Tally()) + Tally.of(loss)
+                if not totals[root].fits(cap.loss):
+                    whole = totals[root].loss(cap.loss)
+                    raise RefusedError(
+                        f"the cap for {cap.neighbours} cannot be {cap.loss}: {made.data.identity} had lost {whole} "
+                        f"under it by entry {made.number}, since earlier releases that imply it count. Declare a cap "
+                        "that holds them"
+                    )
+        return totals
+
+    def silent_on(self, neighbours: Neighbours, data: DataKey | None = None) -> tuple[int, ...]:
+        """Reservations, of one family or of all, whose guarantee says nothing about a relation."""
+        roots = None if data is None else {self._root(name) for name in data.names}
+        return tuple(
+            made.number
+            for made in self.reservations.values()
+            if (roots is None or self._root(("identity", made.data.identity)) in roots)
+            and not implies(made.guarantee, neighbours)
+        )
 
     def _account(self, guarantee: Guarantee) -> Cap:
         if guarantee.neighbours in self.caps:
             return self.caps[guarantee.neighbours]
-        implied = [one for one in self.caps if _implies(guarantee, one)]
+        implied = [one for one in self.caps if implies(guarantee, one)]
         if not implied:
             return self.cap(guarantee.neighbours)
         # Of several, the relation that protects most.
@@ -274,12 +248,8 @@ class Book:
         return [self.reservations[number] for number in self._requests.get(request, ())]
 
 
-def _implies(guarantee: Guarantee, neighbours: Neighbours) -> bool:
-    try:
-        guarantee.under(neighbours)
-    except (RefusedError, UsageError):
-        return False
-    return True
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(str(number) for number in numbers)
 
 
 def _strength(neighbours: Neighbours) -> Fraction:

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from tacita.errors import RefusedError, TacitaError, UsageError, VerificationError
 from tacita.ledger import views
-from tacita.ledger.book import Book, DataKey, Reservation, Tally, request_key
-from tacita.ledger.codec import canonical, digest, guarantee_to_json, loss_to_json, neighbours_to_json
+from tacita.ledger.asking import Asked, data_key, quoted, refuse_over_cap, stored_result
+from tacita.ledger.book import Book
+from tacita.ledger.codec import digest, guarantee_to_json, loss_to_json, neighbours_to_json
 from tacita.ledger.store import Reader, Record, Store, Writer
+from tacita.ledger.terms import Cap, Reservation, Tally
 from tacita.ledger.views import Account, Entry, Quote
 from tacita.privacy import Loss, Neighbours
 
@@ -68,7 +70,8 @@ class Ledger:
         """Open a ledger, or create one by declaring its first cap.
 
         A cap is the most that each family of data sets may lose under one relation. Naming a relation that has no
-        cap yet declares one; naming another cap than the declared one is refused.
+        cap yet declares one, if it can hold what was released before; naming another cap than the declared one is
+        refused. Every release has to answer every declared cap: see `waive`.
         """
         if (cap is None) != (neighbours is None):
             raise UsageError("cap and neighbours go together: Ledger.open(path, cap=Loss(…), neighbours=…)")
@@ -98,8 +101,10 @@ class Ledger:
                 records = writer.records()
                 if not records:
                     writer.append("open", _now(), {"format": _FORMAT, "ledger": secrets.token_hex(16)})
-                known = Book.replay(records).caps.get(neighbours)  # another process may have been faster
+                book = Book.replay(records)
+                known = book.caps.get(neighbours)  # another process may have been faster
                 if known is None:
+                    book.lost_before(Cap(neighbours, cap, len(records) + 1))  # refuses a promise already broken
                     self._append_cap(writer, cap, neighbours, reason="declared")
         if known is not None and known.loss != cap:
             raise RefusedError(
@@ -126,6 +131,23 @@ class Ledger:
                 )
             self._append_cap(writer, new, neighbours, reason=reason)
 
+    def waive(self, neighbours: Neighbours, *, reason: str) -> None:
+        """Lift one promise: later releases need not say anything about this relation. There is no way back.
+
+        The cap still bounds the releases that do imply the relation. Every view of the account shows the reason.
+        """
+        _require_text(reason, "reason", "why the file need no longer be protected this way, and who decided it")
+        with self._store.writing() as writer:
+            book = Book.replay(writer.records())
+            if (earlier := book.waivers.get(neighbours)) is not None:
+                raise UsageError(f"neighbours: {neighbours} was waived already, in entry {earlier.entry}")
+            if neighbours not in book.caps and not book.silent_on(neighbours):
+                raise UsageError(
+                    f"neighbours: no cap is declared for {neighbours} and no release stands in the way of one, so "
+                    "there is nothing to waive; see Ledger.caps()"
+                )
+            writer.append("waive", _now(), {"neighbours": neighbours_to_json(neighbours), "reason": reason})
+
     @staticmethod
     def _append_cap(writer: Writer, cap: Loss, neighbours: Neighbours, *, reason: str) -> None:
         facts = {"neighbours": neighbours_to_json(neighbours), "cap": loss_to_json(cap), "reason": reason}
@@ -143,10 +165,10 @@ class Ledger:
         _require_text(label, "label", 'what the release is for, such as "2026 tables"')
         if entropy is not None and entropy.rehearsal:
             raise RefusedError("entropy: a seeded source makes a rehearsal, never a release; leave entropy out")
-        asked = _Asked(plan, data)
+        asked = Asked(plan, data)
         with self._store.writing() as writer:
             book = Book.replay(writer.records())
-            done = _stored(book, asked)
+            done = stored_result(book, asked)
             stored = None if done is None else _checked_result(writer, done)
             reserved = self._reserve(writer, book, asked, label) if stored is None else 0
         if stored is not None:
@@ -172,9 +194,10 @@ class Ledger:
             writer.keep(number, content)
         return result
 
-    def _reserve(self, writer: Writer, book: Book, asked: _Asked, label: str) -> int:
-        quote = _quote(book, asked)
-        _refuse_over_cap(book, asked.key, quote, quote.charge)
+    def _reserve(self, writer: Writer, book: Book, asked: Asked, label: str) -> int:
+        quote = quoted(book, asked)
+        for share in quote.shares:
+            refuse_over_cap(book, asked.key, quote, share.account, share.charge)
         if quote.unfinished:
             _log.warning("%s: %s", label, views.unfinished_note(quote.unfinished))
         facts = {
@@ -192,8 +215,11 @@ class Ledger:
         return number
 
     def quote(self, plan: Plan, data: Confidential) -> Quote:
-        """What this release would cost now, or which entry already holds it. Changes nothing; never refuses on cost."""
-        return _quote(self._read()[1], _Asked(plan, data))
+        """What this release would cost now, or which entry already holds it. Changes nothing; never refuses on cost.
+
+        Refuses, as `release` would, a plan that no cap is declared for or that leaves a declared promise unanswered.
+        """
+        return quoted(self._read()[1], Asked(plan, data))
 
     def admit(self, plans: Iterable[Plan], data: Confidential) -> list[Quote]:
         """Refuse several releases together unless all of them fit: none is begun that the others would strand.
@@ -205,25 +231,32 @@ class Ledger:
         totals: dict[Neighbours, Tally] = {}
         seen: set[str] = set()
         for plan in plans:
-            asked = _Asked(plan, data)
-            quote = _quote(book, asked)
+            asked = Asked(plan, data)
+            quote = quoted(book, asked)
             quotes.append(quote)
             if quote.stored is None and asked.request not in seen:
                 seen.add(asked.request)
-                totals[quote.neighbours] = totals.get(quote.neighbours, Tally()) + Tally.of(quote.charge)
-                together = totals[quote.neighbours].loss(quote.cap)
-                _refuse_over_cap(book, asked.key, quote, together)
+                for share in quote.shares:
+                    one = share.account
+                    totals[one.neighbours] = totals.get(one.neighbours, Tally()) + Tally.of(share.charge)
+                    refuse_over_cap(book, asked.key, quote, one, totals[one.neighbours].loss(one.cap))
         return quotes
 
     # ------------------------------------------------------------ looking
 
     def remaining(self, neighbours: Neighbours, data: str | Confidential) -> Loss:
-        """What is left for a data set, given by its declared identity or, to follow renamed copies too, itself."""
-        return views.account(self._read()[1], neighbours, _key(data)).left
+        """What is left under one relation, for a data set or, not following renamed copies, its declared identity.
+
+        A release must fit every cap it counts against; `quote` shows them all.
+        """
+        return views.account(self._read()[1], neighbours, data_key(data)).left
 
     def spent(self, neighbours: Neighbours, data: str | Confidential) -> Loss:
-        """What its family has spent: released, failed and never finished alike."""
-        return views.account(self._read()[1], neighbours, _key(data)).spent
+        """What its family has lost under one relation: released, failed and never finished alike.
+
+        Counts every release whose guarantee implies the relation, also those made before its cap was declared.
+        """
+        return views.account(self._read()[1], neighbours, data_key(data)).spent
 
     def caps(self) -> dict[Neighbours, Loss]:
         return {one.neighbours: one.loss for one in self._read()[1].caps.values()}
@@ -278,73 +311,6 @@ class Ledger:
                 "open it again with a cap and neighbours"
             )
         return records, Book.replay(records)
-
-
-class _Asked:
-    """One request, checked before the ledger is touched: a bad plan, file or column leaves no trace."""
-
-    def __init__(self, plan: Plan, data: Confidential) -> None:
-        data.check(plan.columns(data.schema))
-        self.guarantee = plan.guarantee
-        if self.guarantee.holds == "never":
-            raise RefusedError(
-                "this plan has no guarantee, so the ledger cannot account for it; use a plan with one, or rehearse "
-                "it on public or mock data"
-            )
-        self.description = plan.describe()
-        self.domain = _domain(data)
-        self.key = DataKey(data.identity, data.fingerprint(), tuple(data.lineage))
-        self.request = request_key(
-            self.description, guarantee_to_json(self.guarantee), self.domain, str(self.key.content)
-        )
-
-
-def _domain(data: Confidential) -> str:
-    """The declared variables without their wording: a corrected label does not make it another request."""
-    variables = data.schema.to_dict()["variables"]
-    wording = ("label", "labels")
-    rules = {name: {key: rule[key] for key in rule if key not in wording} for name, rule in variables.items()}
-    return digest(canonical(rules))
-
-
-def _key(data: str | Confidential) -> DataKey:
-    if isinstance(data, str):
-        return DataKey(data)
-    return DataKey(data.identity, data.fingerprint(), tuple(data.lineage))
-
-
-def _stored(book: Book, asked: _Asked) -> Reservation | None:
-    """The one stored result of this request: of two runs side by side, the one that finished first."""
-    done = [made for made in book.requests(asked.request) if made.stored is not None]
-    return min(done, key=lambda made: made.finished_in or 0, default=None)
-
-
-def _quote(book: Book, asked: _Asked) -> Quote:
-    cap, charge = book.charge(asked.guarantee)
-    spent = book.spent(cap.neighbours, asked.key)
-    stored = _stored(book, asked)
-    return Quote(
-        neighbours=cap.neighbours,
-        cap=cap.loss,
-        spent=spent.loss(cap.loss),
-        left=spent.left_of(cap.loss),
-        charge=charge,
-        stored=None if stored is None else stored.number,
-        unfinished=tuple(made.number for made in book.requests(asked.request) if made.stored is None),
-    )
-
-
-def _refuse_over_cap(book: Book, key: DataKey, quote: Quote, charge: Loss) -> None:
-    if (Tally.of(quote.spent) + Tally.of(charge)).fits(quote.cap):
-        return
-    sharing = sorted(book.family(key))
-    raise RefusedError(
-        f"the budget does not allow it: for {key.identity} under {quote.neighbours} the cap is {quote.cap}, "
-        f"spent is {quote.spent}, asked is {charge}, left is {quote.left}."
-        + (f" It shares its budget with {', '.join(sharing)} (same rows, identity or lineage)." if sharing else "")
-        + (f" {views.unfinished_note(quote.unfinished)}." if quote.unfinished else "")
-        + " Ask for no more than is left, or have the cap raised with Ledger.raise_cap(new, reason=…)"
-    )
 
 
 def _checked_result(reader: Reader, made: Reservation) -> bytes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacita.errors import UsageError, VerificationError
-from tacita.ledger.book import Book, DataKey
+from tacita.ledger.book import Book
 from tacita.ledger.codec import (
     canonical,
     digest,
@@ -17,6 +17,7 @@ from tacita.ledger.codec import (
     neighbours_to_json,
 )
 from tacita.ledger.store import Record
+from tacita.ledger.terms import DataKey, Waiver
 from tacita.privacy import Loss, Neighbours
 
 EXTRACT_FORMAT = 1
@@ -24,7 +25,7 @@ EXTRACT_FORMAT = 1
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the ledger, in words. `state` is how a reservation ended; empty for other kinds."""
+    """One line of the ledger, in words. `state` is how a reservation ended, or what a waiver lifts."""
 
     number: int
     kind: str
@@ -45,50 +46,101 @@ class Entry:
 
 @dataclass(frozen=True)
 class Account:
-    """One relation's budget for one family of data sets."""
+    """One relation's budget for one family of data sets.
+
+    `spent` is all that the family lost under the relation, whichever relation its releases were stated in. Only where
+    the promise was `waived` can there be releases it says nothing about: `silent` lists their entries.
+    """
 
     neighbours: Neighbours
     identities: tuple[str, ...]
     cap: Loss
     spent: Loss
     left: Loss
+    waived: Waiver | None = None
+    silent: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         whose = ", ".join(self.identities) or "no data set yet"
-        return f"{whose}: {self.spent} of {self.cap} spent, {self.left} left, under {self.neighbours}"
+        return (
+            f"{whose}: {self.spent} of {self.cap} spent, {self.left} left, under {self.neighbours}"
+            f"{waived_note(self.waived, self.silent)}"
+        )
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one release takes, or would take, from one account."""
+
+    account: Account
+    charge: Loss
+
+    def __str__(self) -> str:
+        one = self.account
+        return (
+            f"{self.charge} under {one.neighbours}: cap {one.cap}, spent {one.spent}, left {one.left}"
+            f"{waived_note(one.waived, one.silent)}"
+        )
 
 
 @dataclass(frozen=True)
 class Quote:
     """What one release would cost now. Asking changes nothing.
 
-    `stored` is the number of the reservation that already paid for exactly this request, if there is one: asking
-    again returns its result and costs nothing. `unfinished` lists attempts at this request that reserved and never
-    delivered: they stay spent, and asking again is a new charge.
+    `shares` are all accounts it counts in; `neighbours`, `cap`, `spent`, `left` and `charge` are those of the first,
+    which the entry names. `stored` is the number of the reservation that already paid for exactly this request, if
+    there is one: asking again returns its result and costs nothing. `unfinished` lists attempts at this request that
+    reserved and never delivered: they stay spent, and asking again is a new charge.
     """
 
-    neighbours: Neighbours
-    cap: Loss
-    spent: Loss
-    left: Loss
-    charge: Loss
+    shares: tuple[Share, ...]
     stored: int | None
     unfinished: tuple[int, ...]
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return self.shares[0].account.neighbours
+
+    @property
+    def cap(self) -> Loss:
+        return self.shares[0].account.cap
+
+    @property
+    def spent(self) -> Loss:
+        return self.shares[0].account.spent
+
+    @property
+    def left(self) -> Loss:
+        return self.shares[0].account.left
+
+    @property
+    def charge(self) -> Loss:
+        return self.shares[0].charge
 
     def __str__(self) -> str:
         if self.stored is not None:
             return f"already released (entry {self.stored}): the stored result is returned, at no charge"
-        return f"{self.charge} under {self.neighbours}: cap {self.cap}, spent {self.spent}, left {self.left}" + (
+        return "; and ".join(str(share) for share in self.shares) + (
             f". {unfinished_note(self.unfinished)}" if self.unfinished else ""
         )
 
 
+def waived_note(waived: Waiver | None, silent: tuple[int, ...]) -> str:
+    if waived is None:
+        return ""
+    told = f"; not counted, since they say nothing about it: entries {_listed(silent)}" if silent else ""
+    return f" (promise waived in entry {waived.entry}: {waived.reason}{told})"
+
+
 def unfinished_note(numbers: Iterable[int]) -> str:
-    listed = ", ".join(str(number) for number in numbers)
     return (
-        f"An earlier attempt at this very release never delivered a result (entries: {listed}); what it reserved "
+        f"An earlier attempt at this very release never delivered a result (entries: {_listed(numbers)}); what it reserved "
         "stays spent, and asking again is a new charge, because noise is never drawn twice for one price"
     )
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(str(number) for number in numbers)
 
 
 def entries(records: Iterable[Record], book: Book) -> list[Entry]:
@@ -102,6 +154,9 @@ def _entry(record: Record, book: Book) -> Entry:
     label = identity = state = ""
     if body["kind"] == "cap":
         neighbours, loss, label = neighbours_from_json(body["neighbours"]), loss_from_json(body["cap"]), body["reason"]
+    elif body["kind"] == "waive":
+        neighbours, label = neighbours_from_json(body["neighbours"]), body["reason"]
+        state = f"{neighbours}: no longer promised for later releases"
     elif body["kind"] != "open":
         paid = book.reservations[body.get("reserve", record.number)]
         label, identity = paid.label, paid.data.identity
@@ -111,12 +166,13 @@ def _entry(record: Record, book: Book) -> Entry:
 
 
 def account(book: Book, neighbours: Neighbours, data: DataKey | None) -> Account:
-    cap = book.cap(neighbours).loss
+    cap, waived = book.cap(neighbours).loss, book.waivers.get(neighbours)
     if data is None:
-        return Account(neighbours, (), cap, Loss.zero(), cap)
+        return Account(neighbours, (), cap, Loss.zero(), cap, waived)
     spent = book.spent(neighbours, data)
     identities = (data.identity, *sorted(book.family(data)))
-    return Account(neighbours, identities, cap, spent.loss(cap), spent.left_of(cap))
+    silent = () if waived is None else book.silent_on(neighbours, data)
+    return Account(neighbours, identities, cap, spent.loss(cap), spent.left_of(cap), waived, silent)
 
 
 def accounts(book: Book) -> list[Account]:
@@ -126,37 +182,41 @@ def accounts(book: Book) -> list[Account]:
 
 
 def extract(records: list[Record], book: Book, chosen: set[int]) -> dict[str, Any]:
-    """The public part of some releases: their lines, the caps they fall under and the head of the chain.
+    """The public part of some releases: their lines, every cap and waiver, and the head of the chain.
 
+    Every cap, also one that a release does not name: it counts there too, or that promise was waived.
     Only public texts: fingerprints of confidential rows stay in the ledger, behind a salted hash.
     """
-    relations = {book.reservations[number].account for number in chosen}
     lines = [
         record
         for record in records
-        if record.body["kind"] == "open"
-        or (record.body["kind"] == "cap" and neighbours_from_json(record.body["neighbours"]) in relations)
-        or record.body.get("reserve", record.number) in chosen
+        if record.body["kind"] in ("open", "cap", "waive") or record.body.get("reserve", record.number) in chosen
     ]
+    paid = [book.reservations[number] for number in sorted(chosen)]
     budgets = dict.fromkeys(
-        account(book, book.reservations[number].account, DataKey(book.reservations[number].data.identity))
-        for number in sorted(chosen)
+        account(book, neighbours, DataKey(made.data.identity))
+        for made in paid
+        for neighbours in (made.account, *book.caps)
     )
     return {
         "format": EXTRACT_FORMAT,
         "ledger": records[0].body["ledger"],
         "head": {"number": records[-1].number, "sha256": records[-1].hash},
         "entries": [{"sha256": line.hash, "entry": dict(line.body)} for line in lines],
-        "accounts": [
-            {
-                "neighbours": neighbours_to_json(one.neighbours),
-                "identities": list(one.identities),
-                "cap": loss_to_json(one.cap),
-                "spent": loss_to_json(one.spent),
-                "left": loss_to_json(one.left),
-            }
-            for one in budgets
-        ],
+        "accounts": [_account_to_json(one) for one in budgets],
+    }
+
+
+def _account_to_json(one: Account) -> dict[str, Any]:
+    waived = None if one.waived is None else {"entry": one.waived.entry, "reason": one.waived.reason}
+    return {
+        "neighbours": neighbours_to_json(one.neighbours),
+        "identities": list(one.identities),
+        "cap": loss_to_json(one.cap),
+        "spent": loss_to_json(one.spent),
+        "left": loss_to_json(one.left),
+        "waived": waived,
+        "silent": list(one.silent),
     }
 
 

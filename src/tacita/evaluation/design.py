@@ -1,0 +1,190 @@
+"""The design matrix of a propensity model, held as codes and produced block by block.
+
+A dummy column has one entry per row, so a row is a short list of positions and not a long row of zeros: the
+cross-product XᵀWX costs the square of the number of *columns of the file*, not of parameters. Where all columns are
+categorical the rows are the distinct patterns with their counts. A missing number is its column's mean plus a flag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.evaluation.cells import WORKERS, Codes, Numbers
+from tacita.evaluation.encoding import Pair
+
+_BLOCK = 4096
+_LARGEST_CROSS = 1 << 22  # cells of two crossed columns; a larger interaction is left out and named
+
+
+@dataclass(frozen=True, eq=False)
+class Dummies:
+    """One group of dummies: the parameter of each cell (−1: none), times a number where `value` is not −1."""
+
+    label: str
+    first: int
+    second: int  # −1 for a single column
+    width: int  # levels of the second column
+    value: int
+    position: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows of the design: positions of the dummies, the numbers that scale them, and the dense columns."""
+
+    index: NDArray[np.int32]
+    numbers: Numbers
+    dense: Numbers
+    rows: slice
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Rows with counts, their codes and standardised numbers, and the terms of the model.
+
+    Parameters are ordered: every group of dummies, the intercept, the numbers, the products of numbers.
+    """
+
+    codes: Codes
+    numbers: Numbers
+    original: Numbers
+    total: Numbers
+    groups: tuple[Dummies, ...]
+    products: tuple[tuple[int, int], ...]
+    intercept: int
+    left_out: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        return len(self.total)
+
+    @property
+    def parameters(self) -> int:
+        return self.intercept + 1 + len(self.numbers) + len(self.products)
+
+    def blocks(self, worker: int) -> Iterator[Block]:
+        """The blocks that one of the workers takes care of; only one is in memory at a time."""
+        for start in range(worker * _BLOCK, self.rows, WORKERS * _BLOCK):
+            rows = slice(start, min(start + _BLOCK, self.rows))
+            index = np.empty((len(self.groups), rows.stop - rows.start), dtype=np.int32)
+            for place, group in enumerate(self.groups):
+                cell = self.codes[group.first, rows]
+                if group.second >= 0:
+                    cell = cell * np.int32(group.width) + self.codes[group.second, rows]
+                index[place] = group.position[cell]
+            numbers = np.ascontiguousarray(self.numbers[:, rows])
+            dense = np.empty((rows.stop - rows.start, self.parameters - self.intercept))
+            dense[:, 0] = 1.0
+            dense[:, 1 : 1 + len(numbers)] = numbers.T
+            for place, (a, b) in enumerate(self.products, 1 + len(numbers)):
+                np.multiply(numbers[a], numbers[b], out=dense[:, place])
+            yield Block(index, numbers, dense, rows)
+
+
+def build(pair: Pair, *, interactions: bool, limit: int) -> Design:
+    """Main effects of all columns, and all two-way interactions if asked.
+
+    Interactions enter from the smallest to the largest until the model would have more than `limit` parameters;
+    the others are named in `left_out`. Levels and cells that no row has are not parameters, nor is a constant.
+    """
+    names, codes, original, total = _rows(pair)
+    labels, numbers = _standardised(pair)
+    sizes = [int(one.max()) + 1 for one in codes]
+    counts = [np.bincount(one, weights=total, minlength=size) for one, size in zip(codes, sizes, strict=True)]
+    varied = [place for place, count in enumerate(counts) if np.count_nonzero(count) > 1]
+    reference = [int(count.argmax()) for count in counts]
+    groups: list[Dummies] = []
+    free = 0
+    for place in varied:
+        used = np.flatnonzero(counts[place])
+        used = used[used != reference[place]]
+        groups.append(Dummies(names[place], place, -1, 1, -1, _numbered(used, sizes[place], free)))
+        free += len(used)
+    products: list[tuple[int, int]] = []
+    left_out: list[str] = []
+    if interactions:
+        crosses, left_out = _crosses(codes, total, sizes, reference, varied, names)
+        dummies = [len(np.flatnonzero(group.position >= 0)) for group in groups]
+        by_number = [(dummies[g], g, q) for g in range(len(groups)) for q in range(len(numbers))]
+        by_product = list(combinations(range(len(numbers)), 2))
+        everything = [(1, f"{labels[a]}×{labels[b]}", "product", (a, b)) for a, b in by_product]
+        everything += [(n, f"{groups[g].label}×{labels[q]}", "scaled", (g, q)) for n, g, q in by_number]
+        everything += [(len(used), f"{names[a]}×{names[b]}", "crossed", (a, b)) for a, b, used in crosses]
+        cell_of = {(a, b): used for a, b, used in crosses}
+        spent = free + 1 + len(numbers)
+        for size, label, form, (a, b) in sorted(everything, key=lambda one: one[0]):
+            if spent + size > limit:
+                left_out.append(label)
+                continue
+            spent += size
+            if form == "product":
+                products.append((a, b))
+            elif form == "scaled":
+                main = groups[a]
+                used = np.flatnonzero(main.position >= 0)
+                groups.append(Dummies(label, main.first, -1, 1, b, _numbered(used, len(main.position), free)))
+                free += size
+            else:
+                position = _numbered(cell_of[a, b], sizes[a] * sizes[b], free)
+                groups.append(Dummies(label, a, b, sizes[b], -1, position))
+                free += size
+    return Design(codes, numbers, original, total, tuple(groups), tuple(products), free, tuple(left_out))
+
+
+def _rows(pair: Pair) -> tuple[list[str], Codes, Numbers, Numbers]:
+    """Codes (categorical columns, then flags of missing numbers) and how many original and total rows each has."""
+    if pair.all_categorical:
+        found = pair.once("patterns", pair.cells.patterns)
+        codes = pair.cells.codes[:, found.representative]
+        return list(pair.original.names), codes, found.original.astype(float), (found.original + found.synthetic) * 1.0
+    names = list(pair.original.categorical)
+    stacked = [pair.codes(name) for name in names]
+    for name in pair.original.numeric:
+        missing = np.isnan(pair.numbers(name))
+        if missing.any():
+            names.append(f"{name} missing")
+            stacked.append(missing.astype(np.int32))
+    codes = np.stack(stacked) if stacked else np.zeros((0, pair.rows), dtype=np.int32)
+    return names, codes, pair.is_original.astype(float), np.ones(pair.rows)
+
+
+def _standardised(pair: Pair) -> tuple[list[str], Numbers]:
+    labels, made = [], []
+    for name in pair.original.numeric:
+        values = pair.numbers(name)
+        known = values[~np.isnan(values)]
+        if known.size and known.min() < known.max():
+            scale = max(abs(known.min()), abs(known.max()))  # first to [−1, 1]: huge values must not overflow a square
+            centre, spread = np.mean(known / scale), np.std(known / scale)
+            if spread > 0:
+                labels.append(name)
+                made.append(np.nan_to_num((values / scale - centre) / spread, nan=0.0))
+    return labels, np.stack(made) if made else np.zeros((0, 1 if pair.all_categorical else pair.rows))
+
+
+def _crosses(
+    codes: Codes, total: Numbers, sizes: list[int], reference: list[int], varied: list[int], names: list[str]
+) -> tuple[list[tuple[int, int, NDArray[np.int64]]], list[str]]:
+    """For every two columns of codes, the observed cells away from both reference levels."""
+    found, too_large = [], []
+    for a, b in combinations(varied, 2):
+        if sizes[a] * sizes[b] > _LARGEST_CROSS:
+            too_large.append(f"{names[a]}×{names[b]}")
+            continue
+        cell = codes[a].astype(np.int64) * sizes[b] + codes[b]
+        seen = np.bincount(cell, weights=total, minlength=sizes[a] * sizes[b]).reshape(sizes[a], sizes[b])
+        seen[reference[a], :] = 0
+        seen[:, reference[b]] = 0
+        found.append((a, b, np.flatnonzero(seen)))
+    return found, too_large
+
+
+def _numbered(used: NDArray[np.int64], size: int, first: int) -> NDArray[np.int32]:
+    position = np.full(size, -1, dtype=np.int32)
+    position[used] = np.arange(first, first + len(used), dtype=np.int32)
+    return position

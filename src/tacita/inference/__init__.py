@@ -1,0 +1,49 @@
+"""For the people who use a release: valid answers from synthetic files, survey samples and noisy tables.
+
+Which file answers which question:
+
+- `combine`: one answer with an interval from m synthetic files. `combine`, `combine_estimates`.
+- `rules`: which combining rule fits, what it assumes, where it comes from. `PartialSynthesis`, `FullSynthesis`,
+  `OneMeasurement`, `FixedMeasurement`, `LargeSample`.
+- `significance`: joint tests over the files. `wald_test`, `likelihood_ratio_test`, `combine_chi_square`.
+- `survey`: totals, means, ratios and quantiles by domain with design-based variances.
+- `noise_aware`: intervals for sums, differences, shares and ratios of published cells.
+- `snippets`: the same rules as text to copy into R and Stata.
+
+Nothing in here can reach confidential rows.
+"""
+
+from tacita.inference.combine import combine, combine_estimates
+from tacita.inference.estimate import Estimate
+from tacita.inference.rules import (
+    FixedMeasurement,
+    FullSynthesis,
+    LargeSample,
+    OneMeasurement,
+    PartialSynthesis,
+    Rule,
+)
+from tacita.inference.significance import (
+    Test,
+    combine_chi_square,
+    combine_p_values,
+    likelihood_ratio_test,
+    wald_test,
+)
+
+__all__ = [
+    "Estimate",
+    "FixedMeasurement",
+    "FullSynthesis",
+    "LargeSample",
+    "OneMeasurement",
+    "PartialSynthesis",
+    "Rule",
+    "Test",
+    "combine",
+    "combine_chi_square",
+    "combine_estimates",
+    "combine_p_values",
+    "likelihood_ratio_test",
+    "wald_test",
+]

@@ -1,0 +1,78 @@
+"""One request to the ledger: what makes it the same as another, what it would cost, and whether that fits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tacita.errors import RefusedError
+from tacita.ledger.book import Book
+from tacita.ledger.codec import canonical, digest, guarantee_to_json
+from tacita.ledger.terms import DataKey, Reservation, Tally, request_key
+from tacita.ledger.views import Account, Quote, Share, account, unfinished_note
+from tacita.privacy import Loss
+
+if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
+    from tacita.confidential import Confidential
+    from tacita.plan import Plan
+
+
+class Asked:
+    """One request, checked before the ledger is touched: a bad plan, file or column leaves no trace."""
+
+    def __init__(self, plan: Plan, data: Confidential) -> None:
+        data.check(plan.columns(data.schema))
+        self.guarantee = plan.guarantee
+        if self.guarantee.holds == "never":
+            raise RefusedError(
+                "this plan has no guarantee, so the ledger cannot account for it; use a plan with one, or rehearse "
+                "it on public or mock data"
+            )
+        self.description = plan.describe()
+        self.domain = _domain(data)
+        self.key = DataKey(data.identity, data.fingerprint(), tuple(data.lineage))
+        self.request = request_key(
+            self.description, guarantee_to_json(self.guarantee), self.domain, str(self.key.content)
+        )
+
+
+def _domain(data: Confidential) -> str:
+    """The declared variables without their wording: a corrected label does not make it another request."""
+    variables = data.schema.to_dict()["variables"]
+    wording = ("label", "labels")
+    rules = {name: {key: rule[key] for key in rule if key not in wording} for name, rule in variables.items()}
+    return digest(canonical(rules))
+
+
+def data_key(data: str | Confidential) -> DataKey:
+    if isinstance(data, str):
+        return DataKey(data)
+    return DataKey(data.identity, data.fingerprint(), tuple(data.lineage))
+
+
+def stored_result(book: Book, asked: Asked) -> Reservation | None:
+    """The one stored result of this request: of two runs side by side, the one that finished first."""
+    done = [made for made in book.requests(asked.request) if made.stored is not None]
+    return min(done, key=lambda made: made.finished_in or 0, default=None)
+
+
+def quoted(book: Book, asked: Asked) -> Quote:
+    stored = stored_result(book, asked)
+    return Quote(
+        tuple(Share(account(book, cap.neighbours, asked.key), charge) for cap, charge in book.charges(asked.guarantee)),
+        stored=None if stored is None else stored.number,
+        unfinished=tuple(made.number for made in book.requests(asked.request) if made.stored is None),
+    )
+
+
+def refuse_over_cap(book: Book, key: DataKey, quote: Quote, full: Account, charge: Loss) -> None:
+    """Refuse a charge that one account, of all those it counts in, cannot hold."""
+    if (Tally.of(full.spent) + Tally.of(charge)).fits(full.cap):
+        return
+    sharing = sorted(book.family(key))
+    raise RefusedError(
+        f"the budget does not allow it: for {key.identity} under {full.neighbours} the cap is {full.cap}, "
+        f"spent is {full.spent}, asked is {charge}, left is {full.left}."
+        + (f" It shares its budget with {', '.join(sharing)} (same rows, identity or lineage)." if sharing else "")
+        + (f" {unfinished_note(quote.unfinished)}." if quote.unfinished else "")
+        + " Ask for no more than is left, or have the cap raised with Ledger.raise_cap(new, reason=…)"
+    )

@@ -1,0 +1,147 @@
+"""What the accounts are made of: keys of data sets, caps, waivers, reservations, sums, and one promise restated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tacita.errors import RefusedError, UsageError
+from tacita.ledger.codec import canonical
+from tacita.privacy import Guarantee, Loss, Neighbours
+
+Name = tuple[str, str]  # ("identity", …) or ("content", …)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """A sum of losses that cannot fail: two families that join may hold more than any single `Loss` may say."""
+
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
+
+    @classmethod
+    def of(cls, loss: Loss) -> Tally:
+        return cls(loss.epsilon, loss.delta, loss.rho or Fraction(0))
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.epsilon + other.epsilon, self.delta + other.delta, self.rho + other.rho)
+
+    def fits(self, cap: Loss) -> bool:
+        allowed = Tally.of(cap)
+        return self.epsilon <= allowed.epsilon and self.delta <= allowed.delta and self.rho <= allowed.rho
+
+    def loss(self, like: Loss) -> Loss:
+        """As a loss of the same kind as `like`."""
+        if self.delta >= 1:
+            raise RefusedError(
+                "the deltas spent on this family add up to 1 or more: no guarantee is left to account for"
+            )
+        return Loss(self.epsilon, delta=self.delta) if like.rho is None else Loss(rho=self.rho)
+
+    def left_of(self, cap: Loss) -> Loss:
+        """What remains of a cap; zero where joined families already hold more."""
+        if cap.rho is not None:
+            return Loss(rho=max(cap.rho - self.rho, Fraction(0)))
+        return Loss(max(cap.epsilon - self.epsilon, Fraction(0)), delta=max(cap.delta - self.delta, Fraction(0)))
+
+
+@dataclass(frozen=True)
+class DataKey:
+    """How the ledger knows a data set: what it is called, what its rows are, where its units were before."""
+
+    identity: str
+    content: str | None = None
+    lineage: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        declared: tuple[Name, ...] = tuple(("identity", one) for one in (self.identity, *self.lineage))
+        return declared if self.content is None else (*declared, ("content", self.content))
+
+
+@dataclass(frozen=True)
+class Cap:
+    """The most that one family may lose under one relation."""
+
+    neighbours: Neighbours
+    loss: Loss
+    declared_in: int
+
+
+@dataclass(frozen=True)
+class Waiver:
+    """A promise that was lifted: releases after this entry need not say anything about that relation."""
+
+    reason: str
+    entry: int
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A share that was set aside for one run. It is spent from that moment, whatever became of the run.
+
+    `account` and `charge` are the one account that is named in the entry; others count too (`Book.charges`).
+    """
+
+    number: int
+    label: str
+    data: DataKey
+    request: str
+    guarantee: Guarantee
+    account: Neighbours
+    charge: Loss
+    finished_in: int | None = None
+    stored: str | None = None
+    failure: str | None = None
+
+    @property
+    def state(self) -> str:
+        if self.stored is not None:
+            return "released"
+        if self.finished_in is not None:
+            return f"failed ({self.failure}), counts as spent"
+        return "reserved, never finished, counts as spent"
+
+    @property
+    def interrupted(self) -> bool:
+        return self.finished_in is None
+
+
+def request_key(plan: Any, guarantee: Mapping[str, Any], domain: str, content: str) -> str:
+    """What makes two requests the same one: the plan, its promise, the declared domain and the rows.
+
+    Labels do not count, nor does the wording of the assumptions.
+    """
+    return canonical([plan, guarantee["neighbours"], guarantee["loss"], domain, content])
+
+
+def implies(guarantee: Guarantee, neighbours: Neighbours) -> bool:
+    """Whether a promise provably says something about a relation."""
+    try:
+        guarantee.under(neighbours)
+    except (RefusedError, UsageError):
+        return False
+    return True
+
+
+def restated(guarantee: Guarantee, cap: Cap) -> Loss | None:
+    """What a promise costs under a cap, in the cap's kind of loss; None where it says nothing about that relation."""
+    if not implies(guarantee, cap.neighbours):
+        return None
+    loss = guarantee.under(cap.neighbours).loss
+    if cap.loss.rho is not None:
+        if loss.delta:
+            raise RefusedError(
+                f"the cap for {cap.neighbours} is in rho, and a loss with delta > 0 ({guarantee}) has no exact rho; "
+                "use a plan with a pure epsilon or a rho loss, or a ledger whose cap is in epsilon and delta"
+            )
+        return loss.as_zcdp()
+    if loss.rho is not None:
+        raise RefusedError(
+            f"the cap for {cap.neighbours} is in epsilon, but a loss in rho counts against it ({guarantee}); "
+            "use a plan with an (epsilon, delta) loss, or a ledger whose cap is in rho"
+        )
+    return loss
