@@ -7,7 +7,10 @@ Messages of the engines may quote rows, so none of them is passed on.
 from __future__ import annotations
 
 import importlib
+import shutil
+import tempfile
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -193,7 +196,15 @@ def connect(engine: Any = "duckdb") -> Engine:
         return engine
     if engine == "duckdb":
         # No extension is ever fetched: agency networks are closed, and a file must not decide what is loaded.
-        return DuckEngine(ibis.duckdb.connect(autoinstall_known_extensions=False, allow_community_extensions=False))
+        spill = tempfile.mkdtemp(prefix="tacita-")
+        connected = DuckEngine(
+            ibis.duckdb.connect(
+                autoinstall_known_extensions=False, allow_community_extensions=False, temp_directory=spill
+            )
+        )
+        # What does not fit in memory is rows: it goes to a folder only this user can read, and is removed after.
+        weakref.finalize(connected, shutil.rmtree, spill, ignore_errors=True)
+        return connected
     if engine == "spark":
         return SparkEngine(_local_spark())
     name = getattr(engine, "name", None)

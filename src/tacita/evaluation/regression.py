@@ -17,12 +17,12 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from tacita.errors import UsageError
 from tacita.evaluation.encoding import Comparison, Encoded
 from tacita.evaluation.linear_models import Design, Fit, Predictor, aggregate, fit_linear, fit_logistic
 from tacita.evaluation.metric import Metric, Outcome
+from tacita.inference import Estimate, PartialSynthesis, Rule, combine_estimates
 
 Floats = NDArray[np.float64]
 _MOST_TERMS = 2000
@@ -153,7 +153,8 @@ def sign_agreement(model: Regression) -> Metric:
 
     def score(comparison: Comparison) -> Outcome:
         original, fits = _fits(model, comparison)
-        mean, _, _, everywhere = _combined(fits)
+        everywhere = np.all([fit.estimable for fit in fits], axis=0)
+        mean = np.mean([fit.coefficients for fit in fits], axis=0)
         same = everywhere & (np.sign(mean) == np.sign(original.coefficients))
         per_term = {t: bool(v) for t, v, ok in zip(original.terms, same, original.estimable, strict=True) if ok}
         return Outcome(float(same[original.estimable].mean()), {"terms": per_term})
@@ -168,21 +169,21 @@ def sign_agreement(model: Regression) -> Metric:
     )
 
 
-def coefficient_coverage(model: Regression, confidence: float = 0.95) -> Metric:
+def coefficient_coverage(model: Regression, confidence: float = 0.95, rule: Rule | None = None) -> Metric:
     """Share of original coefficients inside the synthetic files' interval (bowen2018, Table 6).
 
-    Over m files the estimate is the mean, its variance ū + b/m and its degrees of freedom those of Reiter (2003), the
-    rule of partial synthesis, which bowen2018 uses too; with one file it is that file's own interval.
+    Over m files the interval is that of a combining rule; without one, of partial synthesis (Ū + B/m), which bowen2018
+    uses too, and with a single file that file's own interval.
     """
     _check_confidence(confidence)
 
     def score(comparison: Comparison) -> Outcome:
         original, fits = _fits(model, comparison)
-        mean, error, df, everywhere = _combined(fits)
-        half = stats.t.ppf(0.5 + confidence / 2, df) * error
+        estimate, everywhere = _combined(fits, rule)
+        lower, upper = estimate.interval(confidence)
         # A tie within rounding (a model that fits exactly on both files) counts as covered.
-        inside = np.abs(mean - original.coefficients) <= half + 1e-9 * np.abs(original.coefficients)
-        inside &= everywhere
+        slack = 1e-9 * np.abs(original.coefficients)
+        inside = (lower - slack <= original.coefficients) & (original.coefficients <= upper + slack) & everywhere
         per_term = {t: bool(v) for t, v, ok in zip(original.terms, inside, original.estimable, strict=True) if ok}
         return Outcome(float(inside[original.estimable].mean()), {"terms": per_term})
 
@@ -381,19 +382,13 @@ def _standardised(model: Regression, original: Fit, fit: Fit) -> Floats:
     return scaled
 
 
-def _combined(fits: Sequence[Fit]) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
-    """Mean, standard error, degrees of freedom, and which terms every file estimates."""
+def _combined(fits: Sequence[Fit], rule: Rule | None) -> tuple[Estimate, NDArray[np.bool_]]:
+    """The coefficients over all files, and which terms every file estimates."""
     everywhere = np.all([fit.estimable for fit in fits], axis=0)
-    coefficients = np.stack([fit.coefficients for fit in fits])
-    within = np.mean([fit.standard_errors**2 for fit in fits], axis=0)
-    mean = coefficients.mean(axis=0)
-    if len(fits) == 1:
-        return mean, np.sqrt(within), np.full(len(mean), fits[0].df), everywhere
-    m = len(fits)
-    between = coefficients.var(axis=0, ddof=1) / m
-    with np.errstate(divide="ignore"):
-        df = np.where(between > 0, (m - 1) * (1 + within / np.where(between > 0, between, 1.0)) ** 2, np.inf)
-    return mean, np.sqrt(within + between), df, everywhere
+    estimates = [Estimate(fit.coefficients, fit.standard_errors**2, fit.df, fit.terms) for fit in fits]
+    if len(fits) == 1 and rule is None:
+        return estimates[0], everywhere
+    return combine_estimates(estimates, rule or PartialSynthesis()), everywhere
 
 
 def _check_confidence(confidence: float) -> None:
