@@ -15,7 +15,7 @@ from typing import Any, Literal, NoReturn
 
 import ibis
 
-from tacita.engine import Engine, canonical_number, connect, is_missing, number_of, text_of, to_arrow
+from tacita.engine import Engine, canonical_number, connect, is_missing, is_whole, number_of, text_of, to_arrow
 from tacita.errors import RefusedError, SchemaError, UsageError
 from tacita.schema import Categorical, Identifier, Integer, Numeric, Schema, TableName
 
@@ -360,7 +360,7 @@ def _number_rules(where: str, stored: Any, kind: Integer | Numeric) -> dict[str,
     if kind.outside == "error":
         outside = (number < kind.lower) | (number > kind.upper)
         if isinstance(kind, Integer):
-            outside = outside | (number != number.floor())
+            outside = outside | ~is_whole(number)
         rules[f"{where} outside"] = (
             ~missing & outside,
             f"{where}: a value lies outside {kind.lower} to {kind.upper} or is not a whole number where one is needed; "

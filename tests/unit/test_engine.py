@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ import pyreadstat
 import pytest
 
 from tacita.confidential import Confidential, engine_of, rows
-from tacita.engine import connect, level_code, ruled_number, text_of
+from tacita.engine import connect, level_code, number_of, ruled_number, text_of
 from tacita.errors import SchemaError, UsageError
 from tacita.schema import Categorical, Integer, Numeric, Schema
 from tacita.workforce import workforce
@@ -247,3 +248,14 @@ def test_spark_refuses_what_duckdb_refuses(spark: Any, tmp_path: Path) -> None:
     assert messages[0] == messages[1]
     with pytest.raises(UsageError, match="only be read with engine = duckdb"):
         Confidential.open(write_duckdb(tmp_path), SCHEMA, engine=spark)
+
+
+def test_a_nan_that_parquet_statistics_hide_is_still_found(tmp_path: Path) -> None:
+    """Minimum and maximum of a column skip NaN; an engine that trusts them never sees one."""
+    pq.write_table(pa.table({"x": [1.0, math.nan, 3.0]}), tmp_path / "x.parquet")
+    engine = connect("duckdb")
+    table = engine.read(tmp_path / "x.parquet", ["x"])
+    kind = Integer(lower=0, upper=10, missing=0)
+    found = engine.collect(table.select(missing=number_of(table.x).isnull(), ruled=ruled_number(table.x, kind)))
+    assert found["missing"].to_pylist() == [False, True, False]
+    assert found["ruled"].to_pylist() == [1, 0, 3]

@@ -5,7 +5,15 @@ and SPSS files into Arrow; `expressions` brings stored values into one canonical
 """
 
 from tacita.engine.backends import Engine, connect
-from tacita.engine.expressions import canonical_number, is_missing, level_code, number_of, ruled_number, text_of
+from tacita.engine.expressions import (
+    canonical_number,
+    is_missing,
+    is_whole,
+    level_code,
+    number_of,
+    ruled_number,
+    text_of,
+)
 from tacita.engine.frames import code_text, to_arrow
 
 __all__ = [
@@ -14,6 +22,7 @@ __all__ = [
     "code_text",
     "connect",
     "is_missing",
+    "is_whole",
     "level_code",
     "number_of",
     "ruled_number",

@@ -103,6 +103,12 @@ class Engine:
 class DuckEngine(Engine):
     """DuckDB in this process, out of core where memory is short."""
 
+    def __init__(self, backend: Any) -> None:
+        super().__init__(backend)
+        # Parquet statistics leave NaN out, and DuckDB believes them: isnan(x) would be folded to false, and a NaN would
+        # pass every check and clamp.
+        backend.con.execute("SET disabled_optimizers = 'statistics_propagation'")
+
     def table(self, frame: pa.Table) -> Any:
         name = ibis.util.gen_name("rows")
         with _known_warnings():

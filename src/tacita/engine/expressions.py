@@ -23,12 +23,17 @@ def text_of(column: Any) -> Any:
     if not kind.is_floating():
         return column.cast("string")
     number = column.cast("float64")
-    whole = (number == number.floor()) & (number.abs() < _EXACT)
+    whole = is_whole(number) & (number.abs() < _EXACT)
     return ibis.cases(
         (number.isnull() | number.isnan(), ibis.null("string")),
         (whole, number.cast("int64").cast("string")),
         else_=number.cast("string"),
     )
+
+
+def is_whole(number: Any) -> Any:
+    """Whether a float has no fraction. By remainder: `floor` casts to an integer, which infinity does not survive."""
+    return number % 1.0 == 0.0
 
 
 def is_missing(column: Any) -> Any:
