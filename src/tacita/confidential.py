@@ -218,7 +218,22 @@ class Confidential:
             problems += self._check_entity("workplace", workplace)
         if any(self.table_of(column) == "worker" for column in todo):
             problems += self._check_entity("worker", worker)
+        if self.form == "flat" and workplace:
+            problems += self._check_constant(job, workplace, todo)
         return problems
+
+    def _check_constant(self, job: Any, workplace: str, todo: list[str]) -> list[str]:
+        """Every row of a flat file says where its establishment is. If rows disagree, one worker could move it."""
+        attributes = [column for column in todo if self.schema[column].role == "workplace"]
+        if not attributes:
+            return []
+        pieces = job.select(workplace, *attributes).distinct()
+        if self._repeats(pieces, workplace):
+            return [
+                f"job.{', job.'.join(attributes)}: rows of one establishment disagree; these are public facts of the "
+                "establishment, so give all its rows the same value, or link a workplace table"
+            ]
+        return []
 
     def _repeats(self, table: Any, key: str) -> bool:
         counted = table.aggregate(rows=table.count(), different=table[key].nunique())

@@ -16,9 +16,11 @@ import numpy as np
 import pytest
 from laws_by_hand import plateau_log_density, plateau_masses, plateaus
 
+from tacita.errors import UsageError
 from tacita.mechanisms.eree import SmoothStaircase
-from tacita.mechanisms.eree.staircase_design import certified, least_noise
+from tacita.mechanisms.eree.staircase_design import certified, least_noise, smallest_epsilon
 from tacita.noise.plateau import PlateauLaw
+from tacita.privacy import text
 
 F = Fraction
 Cell = tuple[int, ...]
@@ -83,6 +85,27 @@ def test_the_loss_reaches_epsilon_and_never_exceeds_it(alpha: str, epsilon: str)
 def test_the_loss_at_more_settings(alpha: str, epsilon: str) -> None:
     a, e = F(alpha), F(epsilon)
     assert 0.9 * float(e) <= worst_loss(least_noise(a, e), a) <= float(e) + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("alpha", "epsilon"),
+    # Very small α; ε so large that a law for a smaller one must serve; the smallest ε of several α.
+    [("0.0001", "2"), ("0.001", "0.5"), ("0.002", "1"), ("0.005", "2"), ("0.1", "16")]
+    + [(alpha, text(smallest_epsilon(F(alpha)))) for alpha in ("0.001", "0.1")]
+    + [pytest.param(*one, marks=pytest.mark.slow) for one in (("0.1", "64"), ("0.5", "100"), ("0.2", "0.366"))],
+)
+def test_a_certified_law_is_found_at_the_ends_of_the_range(alpha: str, epsilon: str) -> None:
+    a, e = F(alpha), F(epsilon)
+    law = least_noise(a, e)
+    assert certified(law, a, e)
+    assert worst_loss(law, a) <= float(e) + 1e-9
+    assert 0 < law.mean_abs() < 5 / float(e) + 1
+
+
+@pytest.mark.parametrize(("alpha", "epsilon", "named"), [("1.5", "4", "alpha"), ("0.001", "0.01", "epsilon")])
+def test_what_would_take_minutes_is_refused_at_once(alpha: str, epsilon: str, named: str) -> None:
+    with pytest.raises(UsageError, match=named):
+        least_noise(F(alpha), F(epsilon))
 
 
 @pytest.mark.parametrize(("alpha", "epsilon"), SETTINGS)

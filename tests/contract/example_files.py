@@ -97,8 +97,19 @@ def opened(file: File, form: str) -> Confidential:
     linked = tables(file)
     if form == "linked":
         return Confidential.from_frame(linked, schema(form))
-    flat = linked["job"].merge(linked["workplace"], on="workplace_id").merge(linked["worker"], on="worker_id")
-    return Confidential.from_frame(flat, schema(form))
+    return Confidential.from_frame(_flat(file), schema(form))
+
+
+def _flat(file: File) -> pd.DataFrame:
+    linked = tables(file)
+    return linked["job"].merge(linked["workplace"], on="workplace_id").merge(linked["worker"], on="worker_id")
+
+
+@cache
+def with_row(file: File, *, place: str | None) -> Confidential:
+    """A flat file in which the first establishment's new worker has his own idea of where he works."""
+    new = {"worker_id": "new", "workplace_id": "e0", "sex": "F", "age": "old", "place": place, "sector": "1"}
+    return Confidential.from_frame(pd.concat([_flat(file), pd.DataFrame([new])], ignore_index=True), schema("flat"))
 
 
 def _crew(**counts: int) -> tuple[Kind, ...]:

@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from checks import check_claims, check_identity, check_neighbours, hostile, worst_loss
+from checks import (
+    asked_once,  # noqa: F401 -- a fixture that every test here uses
+    check_claims,
+    check_identity,
+    check_neighbours,
+    hostile,
+    worst_loss,
+)
 from example_files import FILE, Kind, opened, schema, weak_neighbours
 from test_every_plan import BASE, PLANS, SETTINGS, _given
 

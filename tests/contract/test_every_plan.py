@@ -7,11 +7,21 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from checks import check_claims, check_identity, check_neighbours, check_stored
-from example_files import schema
+from checks import (
+    asked_once,  # noqa: F401 -- a fixture that every test here uses
+    check_claims,
+    check_distance,
+    check_identity,
+    check_neighbours,
+    check_stored,
+)
+from example_files import FILE, opened, schema, with_row
 
-from tacita.errors import UsageError
+from tacita.errors import SchemaError, UsageError
 from tacita.mechanisms import eree
+from tacita.mechanisms.eree import SmoothStaircase
+from tacita.noise.entropy import SeededEntropy
+from tacita.noise.replay import Recording, Replaying, compare
 
 PLANS = [
     thing for name in eree.__all__ if inspect.isclass(thing := getattr(eree, name)) and hasattr(thing, "guarantee")
@@ -111,3 +121,20 @@ def test_what_is_stored_comes_back(plan: Any, given: dict[str, Any]) -> None:
 def test_what_has_no_proof_is_refused(plan: Any, given: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"definition|calibration|margin_share|SmoothVector"):
         plan(**given)
+
+
+@pytest.mark.parametrize("stored", ["A", None, "?"])
+def test_a_new_row_does_not_move_its_establishment(stored: str | None) -> None:
+    """In a flat file the place stands in every row. One row with a strange one must be refused or change little."""
+    data = [opened(FILE, "flat"), with_row(FILE, place=stored)]
+    plan = SmoothStaircase("0.1", "2", by=["place"])
+    try:
+        data[1].check(plan.columns(data[1].schema))
+    except SchemaError:
+        return
+    recording = Recording(SeededEntropy(1))
+    plan.run(data[0], recording)
+    replaying = Replaying(recording)
+    plan.run(data[1], replaying)
+    for one in compare(recording, replaying):
+        check_distance(plan, one)

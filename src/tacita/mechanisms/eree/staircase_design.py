@@ -27,12 +27,18 @@ _CORE_PLATEAUS = 512  # in all; more of them bring the law closer to the optimum
 _FINEST = 48  # plateaus per unit of sensitivity, at most
 # What the programme is asked to stay below ε, so that rounding to integers and solver tolerance do not matter.
 _MARGINS = (1e-6, 1e-5, 1e-4, 1e-3)
+# Below this ε a law of so fine a grid would take minutes to find. Above these its tails would need weights below
+# 2^-62; a law for a smaller ε then serves, with noise of about a hundredth of S. Beyond α = 1 "10 percent" becomes
+# "twice as large", which nobody asks for and which takes minutes too.
+_LEAST_EPSILON = Fraction(1, 25)
+_ENOUGH_EPSILON = (Fraction(12), Fraction(10), Fraction(8), Fraction(6))
+_LARGEST_ALPHA = 1
 _CLEARLY = 1e-7  # a float ratio this far below the bound needs no rational check: floats are good to 1e-12
 
 
 def smallest_epsilon(alpha: Fraction) -> Fraction:
     """The law has a finite mean, and exists, when ε > 2·ln(1+α); rounded up to three digits."""
-    return Fraction(math.ceil(2000 * math.log1p(float(alpha)) + 1), 1000)
+    return max(_LEAST_EPSILON, Fraction(math.ceil(2000 * math.log1p(float(alpha)) + 1), 1000))
 
 
 @dataclass(frozen=True)
@@ -120,9 +126,13 @@ def _solve(
     cells: _Cells, once: list[Fraction], alpha: float, epsilon: float
 ) -> tuple[NDArray[np.float64], Fraction] | None:
     """Heights of the least noisy unbiased law for a loss of at most epsilon, and the tail ratio."""
+    i, j, low, high = _facing(cells, alpha, -1e-12)
     right_edges = cells.edges[-2 * cells.tail - 1 : -cells.tail]
     shortest = right_edges[1:] + 1 / (1 + alpha)
-    drop = min(1.0, float(np.max(shortest / right_edges[:-1])) / (1 + alpha)) * math.exp(-epsilon)
+    # Where a plateau can face its own copy one period further out, no other height can make up for the drop.
+    itself = (cells.variable[i] == cells.variable[j]) & (cells.period[i] < cells.period[j])
+    slowest = max(min(1.0, float(np.max(shortest / right_edges[:-1])) / (1 + alpha)), *high[itself], 0.0)
+    drop = slowest * math.exp(-epsilon)
     ratio = Fraction(math.ceil(drop * (1 + alpha) * 2**RATIO_BITS), 2**RATIO_BITS)
     if float(ratio) * (1 + alpha) >= 1:
         return None
@@ -133,7 +143,6 @@ def _solve(
     base = np.zeros(int(cells.variable.max()) + 1)
     base[cells.variable[first_period]] = np.exp(-epsilon * middle[first_period] * (1 if alpha < 1 else 0.5))
     level = base[cells.variable] * np.where(cells.period == 1, lighter, 1.0)
-    i, j, low, high = _facing(cells, alpha, -1e-12)
     bound = math.exp(epsilon)
     count, rows = i.size, np.arange(i.size)
     top = np.maximum(level[i] * high, level[j] * bound)
@@ -274,11 +283,25 @@ def _exact_range(
 @lru_cache(maxsize=256)
 def least_noise(alpha: Fraction, epsilon: Fraction) -> PlateauLaw:
     """The certified law for smooth sensitivity S = max(α·largest, 1+α), in units of S."""
-    if float(epsilon) <= 2 * math.log1p(float(alpha)):
+    if alpha > _LARGEST_ALPHA:
+        raise UsageError("alpha: SmoothStaircase hides changes of at most 100 percent; use SmoothStudent or LogLaplace")
+    if epsilon < smallest_epsilon(alpha):
         raise UsageError(
             f"epsilon: SmoothStaircase needs ε of at least {text(smallest_epsilon(alpha))} at α = {text(alpha)}; "
             "raise epsilon, lower alpha, or use LogLaplace, which has no such limit"
         )
+    # A law for a smaller ε keeps every promise made for a larger one.
+    for target in (epsilon, *(enough for enough in _ENOUGH_EPSILON if enough < epsilon)):
+        law = _search(alpha, target)
+        if law is not None:
+            return law
+    raise UsageError(
+        f"epsilon: no certified staircase was found at α = {text(alpha)}, ε = {text(epsilon)}; "
+        "use SmoothStudent or LogLaplace"
+    )
+
+
+def _search(alpha: Fraction, epsilon: Fraction) -> PlateauLaw | None:
     cells, once = _lay_out(alpha, epsilon)
     for margin in _MARGINS:
         solved = _solve(cells, once, float(alpha), float(epsilon) * (1 - margin))
@@ -287,7 +310,4 @@ def least_noise(alpha: Fraction, epsilon: Fraction) -> PlateauLaw:
         law = _to_law(solved[0], once, cells.tail, alpha, solved[1])
         if certified(law, alpha, epsilon):
             return law
-    raise UsageError(
-        f"epsilon: no certified staircase was found at α = {text(alpha)}, ε = {text(epsilon)}; "
-        "raise epsilon or use SmoothStudent or LogLaplace"
-    )
+    return None
