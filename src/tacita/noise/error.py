@@ -68,13 +68,17 @@ def margin_of(law: UnitLaw, confidence: float, blur: Fraction = Fraction(0)) -> 
 
 @dataclass(frozen=True)
 class FixedError:
-    """Noise whose scale is public: the same margin for every value."""
+    """Noise whose scale is public: the same margin for every value.
+
+    Where something was `left_out` before counting, nothing public says how much, so there is no upper end.
+    """
 
     law: IntegerLaw
+    left_out: bool = False
 
     def interval(self, values: Floats, confidence: float, largest: Floats | None = None) -> tuple[Floats, Floats]:
         margin = self.law.margin(confidence)
-        return values - margin, values + margin
+        return values - margin, np.full_like(values, np.inf) if self.left_out else values + margin
 
     def describe(self) -> dict[str, str]:
         return self.law.describe()

@@ -141,6 +141,9 @@ class TruncatedLaplace(_FixedNoise):
     def scale(self, S: Fraction | int = 1) -> Fraction:
         return self.theta / self.epsilon
 
+    def error_law(self, cells: int) -> FixedError:
+        return FixedError(self.law, left_out=True)
+
     def accuracy(self, cells: int) -> tuple[tuple[str, ...], dict[str, float]]:
         sentences, figures = super().accuracy(cells)
         missing = (
