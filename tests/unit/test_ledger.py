@@ -136,21 +136,13 @@ def test_families_that_turn_out_to_be_one_may_hold_more_than_the_cap_and_spend_n
 # ---------------------------------------------------------------- accounts
 
 
-def test_relations_are_separate_accounts(path: Path) -> None:
-    ledger = Ledger.open(path, cap=Loss("1"), neighbours=StrongAlpha("0.1"))
-    ledger = Ledger.open(path, cap=Loss("2"), neighbours=WeakAlpha("0.1"))
-    release(ledger, FakePlan("strong", Loss("1"), StrongAlpha("0.1")))
-    assert ledger.remaining(WeakAlpha("0.1"), "jobs-2026") == Loss("2")
-    with pytest.raises(RefusedError, match=r"under strong α = 0\.1 neighbours the cap is ε = 1"):
-        release(ledger, FakePlan("more", Loss("1"), StrongAlpha("0.1")))
-
-
 def test_a_strong_promise_is_paid_from_a_weak_account_when_there_is_no_strong_one(path: Path) -> None:
     Ledger.open(path, cap=Loss("1"), neighbours=WeakAlpha("0.05"))
     ledger = Ledger.open(path, cap=Loss("1"), neighbours=WeakAlpha("0.1"))
     release(ledger, FakePlan(loss=Loss("0.4"), neighbours=StrongAlpha("0.1")))
     assert ledger.spent(WeakAlpha("0.1"), "jobs-2026") == Loss("0.4")
-    assert ledger.spent(WeakAlpha("0.05"), "jobs-2026") == Loss.zero()
+    assert ledger.spent(WeakAlpha("0.05"), "jobs-2026") == Loss("0.4")
+    assert ledger.entries()[3].neighbours == WeakAlpha("0.1")  # the entry names the one that protects most
 
 
 def test_add_remove_is_paid_twice_from_a_replace_account(path: Path) -> None:

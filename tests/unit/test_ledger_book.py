@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from fractions import Fraction
 from typing import Any
 
@@ -18,13 +19,21 @@ from tacita.ledger import (
     neighbours_from_json,
     neighbours_to_json,
 )
-from tacita.ledger.book import Book, DataKey, Tally
+from tacita.ledger.book import Book
 from tacita.ledger.codec import canonical
 from tacita.ledger.store import Record
+from tacita.ledger.terms import DataKey, Tally
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Neighbours, ReplaceOne, StrongAlpha, WeakAlpha
 
-ACCOUNTS: tuple[Neighbours, ...] = (AddRemoveOne("worker"), StrongAlpha("0.1"))
+ACCOUNTS: tuple[Neighbours, ...] = (
+    AddRemoveOne("worker"),
+    ReplaceOne("worker"),
+    StrongAlpha("0.1"),
+    WeakAlpha("0.1"),
+    WeakAlpha("0.05"),
+)
 CAP = Loss("1", delta="1e-6")
+FIRST = 2 * len(ACCOUNTS) + 2  # the number of the first line after those of `opened`
 
 shares = st.fractions(min_value=0, max_value=1, max_denominator=12)
 tiny = st.sampled_from([Fraction(0), Fraction(1, 10**7), Fraction(1, 10**6)])
@@ -63,9 +72,25 @@ def reserve_line(number: int, key: DataKey, account: Neighbours, charge: Loss) -
     return Record(number, "", body, {"fingerprint": key.content})
 
 
+def waive_line(number: int, neighbours: Neighbours, reason: str = "board") -> Record:
+    return Record(number, "", {"kind": "waive", "neighbours": neighbours_to_json(neighbours), "reason": reason}, {})
+
+
 def opened(*more: Record) -> list[Record]:
+    """A cap for every account, each waived, so that promises that imply different ones can follow one another."""
     caps = [cap_line(number, account, CAP) for number, account in enumerate(ACCOUNTS, start=2)]
-    return [Record(1, "", {"kind": "open"}, {}), *caps, *more]
+    waivers = [waive_line(number, account) for number, account in enumerate(ACCOUNTS, start=2 + len(ACCOUNTS))]
+    return [Record(1, "", {"kind": "open"}, {}), *caps, *waivers, *more]
+
+
+def shares_by_hand(stated: Neighbours, loss: Loss) -> dict[Neighbours, Loss]:
+    """The table of implications, written out for the relations of these tests."""
+    found = {stated: loss}
+    if stated == StrongAlpha("0.1"):
+        found |= {WeakAlpha("0.1"): loss, WeakAlpha("0.05"): loss}
+    if stated == AddRemoveOne("worker") and loss.delta == 0:
+        found[ReplaceOne("worker")] = loss * 2
+    return found
 
 
 def reachable(key: DataKey, earlier: list[tuple[DataKey, Neighbours, Loss]]) -> list[tuple[DataKey, Neighbours, Loss]]:
@@ -86,18 +111,26 @@ def test_sums_and_families_agree_with_a_search_from_scratch(wishes: list[tuple[D
     granted: list[tuple[DataKey, Neighbours, Loss]] = []
     for key, account, charge in wishes:
         family = reachable(key, granted)
-        mine = [loss for _, other, loss in family if other == account]
-        epsilon = sum((loss.epsilon for loss in mine), Fraction(0))
-        delta = sum((loss.delta for loss in mine), Fraction(0))
-        found = book.spent(account, key)
-        assert (found.epsilon, found.delta) == (epsilon, delta)
-        fits = epsilon + charge.epsilon <= CAP.epsilon and delta + charge.delta <= CAP.delta
-        assert (found + Tally.of(charge)).fits(CAP) == fits
+        asked = shares_by_hand(account, charge)
+        fits = True
+        for one in ACCOUNTS:
+            mine = [shares[one] for shares in (shares_by_hand(*spend[1:]) for spend in family) if one in shares]
+            epsilon = sum((loss.epsilon for loss in mine), Fraction(0))
+            delta = sum((loss.delta for loss in mine), Fraction(0))
+            found = book.spent(one, key)
+            assert (found.epsilon, found.delta) == (epsilon, delta)
+            if one in asked:
+                fits &= epsilon + asked[one].epsilon <= CAP.epsilon and delta + asked[one].delta <= CAP.delta
+        assert {cap.neighbours: loss for cap, loss in book.charges(Guarantee(account, charge))} == asked
         assert book.family(key) == {one for spend in family for one in (spend[0].identity, *spend[0].lineage)} - {
             key.identity
         }
-        if fits:
-            book.add(reserve_line(4 + len(granted), key, account, charge))
+        line = reserve_line(FIRST + len(granted), key, account, charge)
+        if not fits:
+            with pytest.raises(VerificationError, match="does not fit under the cap"):
+                deepcopy(book).add(line)
+        else:
+            book.add(line)
             granted.append((key, account, charge))
 
 
@@ -106,34 +139,68 @@ def test_sums_and_families_agree_with_a_search_from_scratch(wishes: list[tuple[D
 def test_one_family_never_passes_its_cap(wishes: list[Loss]) -> None:
     book = Book.replay(opened())
     key = DataKey("a", "r1")
-    for number, charge in enumerate(wishes, start=4):
-        if (book.spent(ACCOUNTS[0], key) + Tally.of(charge)).fits(CAP):
-            book.add(reserve_line(number, key, ACCOUNTS[0], charge))
-        total = book.spent(ACCOUNTS[0], key)
+    weak = WeakAlpha("0.1")
+    for number, charge in enumerate(wishes, start=FIRST):
+        if (book.spent(weak, key) + Tally.of(charge)).fits(CAP):
+            book.add(reserve_line(number, key, (StrongAlpha("0.1"), weak)[number % 2], charge))
+        total = book.spent(weak, key)
         assert total.loss(CAP) <= CAP
         assert total.loss(CAP) + total.left_of(CAP) == CAP
 
 
 def test_a_line_the_rules_could_not_have_written_is_refused() -> None:
     key = DataKey("a", "r1")
-    too_much = reserve_line(4, key, ACCOUNTS[0], Loss("1.1"))
-    uncapped = reserve_line(4, key, ReplaceOne("worker"), Loss("0.1"))
-    lowered = cap_line(4, ACCOUNTS[0], Loss("0.5"), "lower")
-    silent = cap_line(4, ACCOUNTS[0], Loss("2", delta="1e-6"), "")
-    unreserved = Record(4, "", {"kind": "commit", "reserve": 3, "sha256": "0"}, {})
-    unknown = Record(4, "", {"kind": "gift"}, {})
-    reopened = Record(4, "", {"kind": "open"}, {})
-    malformed = Record(4, "", {"kind": "reserve"}, {})
-    for line in (too_much, uncapped, lowered, silent, unreserved, unknown, reopened, malformed):
-        with pytest.raises(VerificationError, match="ledger entry 4"):
-            Book.replay(opened(line))
+    strong, weak = StrongAlpha("0.1"), WeakAlpha("0.1")
+    before = [
+        Record(1, "", {"kind": "open"}, {}),
+        cap_line(2, strong, CAP),
+        reserve_line(3, key, strong, Loss("0.6")),
+    ]
+    doubly_named = reserve_line(4, key, strong, Loss("0.1"))
+    rules: list[tuple[Record, str]] = [
+        (reserve_line(4, key, strong, Loss("0.5")), "does not fit under the cap for strong"),
+        (reserve_line(4, key, weak, Loss("0.1")), "does not answer the caps of its time"),
+        (Record(4, "", {**doubly_named.body, "account": neighbours_to_json(weak)}, doubly_named.private), "the charge"),
+        (cap_line(4, strong, Loss("0.5"), "lower"), "only rises"),
+        (cap_line(4, strong, Loss("2", delta="1e-6"), ""), "only rises, and with a reason"),
+        (cap_line(4, weak, Loss("0.5")), "could not be declared"),  # 0.6 was lost under it already
+        (cap_line(4, ReplaceOne("worker"), Loss("9")), "could not be declared"),  # nothing is known about it
+        (waive_line(4, strong, " "), "with a reason"),
+        (waive_line(4, weak), "waived once"),  # no cap, and nothing that would stand in its way
+        (Record(4, "", {"kind": "commit", "reserve": 2, "sha256": "0"}, {}), "not under way"),
+        (Record(4, "", {"kind": "gift"}, {}), "unknown kind"),
+        (Record(4, "", {"kind": "open"}, {}), "only the first"),
+        (Record(4, "", {"kind": "reserve"}, {}), "not an entry that Tacita writes"),
+    ]
+    for line, rule in rules:
+        with pytest.raises(VerificationError, match=f"ledger entry 4: .*{rule}"):
+            Book.replay([*before, line])
+
+
+def test_the_caps_and_waivers_of_the_time_are_what_counts() -> None:
+    """The same lines in another order are another history, and may be an impossible one."""
+    strong, worker = StrongAlpha("0.1"), AddRemoveOne("worker")
+    history: list[Record] = [
+        Record(1, "", {"kind": "open"}, {}),
+        cap_line(2, strong, CAP),
+        cap_line(3, worker, CAP),
+        waive_line(4, strong),
+        reserve_line(5, DataKey("a", "r1"), worker, Loss("0.5")),
+    ]
+    assert Book.replay(history).silent_on(strong) == (5,)
+    history[3], history[4] = history[4], history[3]
+    with pytest.raises(VerificationError, match="does not answer the caps of its time"):
+        Book.replay(history)
 
 
 def test_a_run_ends_once() -> None:
-    reserved = reserve_line(4, DataKey("a", "r1"), ACCOUNTS[0], Loss("0.1"))
-    ends: list[dict[str, Any]] = [{"kind": "commit", "reserve": 4, "sha256": "ab"}, {"kind": "failed", "reserve": 4}]
-    lines = [Record(number, "", body, {"error": "E"}) for number, body in enumerate(ends, start=5)]
-    with pytest.raises(VerificationError, match="entry 6: finishes a run that was not under way"):
+    reserved = reserve_line(FIRST, DataKey("a", "r1"), ACCOUNTS[0], Loss("0.1"))
+    ends: list[dict[str, Any]] = [
+        {"kind": "commit", "reserve": FIRST, "sha256": "ab"},
+        {"kind": "failed", "reserve": FIRST},
+    ]
+    lines = [Record(number, "", body, {"error": "E"}) for number, body in enumerate(ends, start=FIRST + 1)]
+    with pytest.raises(VerificationError, match=f"entry {FIRST + 2}: finishes a run that was not under way"):
         Book.replay(opened(reserved, *lines))
 
 

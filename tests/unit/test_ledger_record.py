@@ -161,15 +161,26 @@ def test_verify_notices_what_a_determined_hand_changes(ledger: Ledger, path: Pat
         ledger.verify()
 
 
-def test_a_spend_sealed_by_hand_beyond_the_cap_is_noticed(ledger: Ledger, path: Path) -> None:
+@pytest.mark.parametrize(
+    ("promised", "charged", "rule"),
+    [
+        ("5", "5", "this spend does not fit under the cap for one worker added or removed"),
+        ("0.1", "0.01", "the charge is not what its guarantee costs"),
+        ("5", "0.1", "the charge is not what its guarantee costs"),
+    ],
+)
+def test_a_spend_sealed_by_hand_against_the_rules_is_noticed(
+    ledger: Ledger, promised: str, charged: str, rule: str
+) -> None:
     release(ledger, FakePlan())
     with ledger._store.writing() as writer:
         facts = dict(writer.records()[2].body)
-        facts["charge"] = {"epsilon": "5", "delta": "0"}
+        facts["guarantee"] = {**facts["guarantee"], "loss": {"epsilon": promised, "delta": "0"}}
+        facts["charge"] = {"epsilon": charged, "delta": "0"}
         for key in ("number", "previous", "kind", "time", "private"):
             del facts[key]
         writer.append("reserve", "2026-01-01T00:00:00+00:00", facts, {"fingerprint": "rows-a"})
-    with pytest.raises(VerificationError, match="entry 5: this spend does not fit under the cap"):
+    with pytest.raises(VerificationError, match=f"entry 5: {rule}"):
         ledger.verify()
 
 

@@ -245,7 +245,7 @@ class Ledger:
     # ------------------------------------------------------------ looking
 
     def remaining(self, neighbours: Neighbours, data: str | Confidential) -> Loss:
-        """What is left under one relation, for a data set or, not following renamed copies, its declared identity.
+        """What is left for a data set, given by its declared identity or, to follow renamed copies too, itself.
 
         A release must fit every cap it counts against; `quote` shows them all.
         """

@@ -38,7 +38,7 @@ class Entry:
     hash: str
 
     def __str__(self) -> str:
-        amount = "" if self.loss is None else f"{self.loss} under {self.neighbours}"
+        amount = "" if self.loss is None else f"{self.loss} under {self.neighbours}"  # a waiver's state names its own
         return "  ".join(
             part for part in (f"{self.number:>4}", self.time, self.kind, self.label, amount, self.state) if part
         )
@@ -134,8 +134,8 @@ def waived_note(waived: Waiver | None, silent: tuple[int, ...]) -> str:
 
 def unfinished_note(numbers: Iterable[int]) -> str:
     return (
-        f"An earlier attempt at this very release never delivered a result (entries: {_listed(numbers)}); what it reserved "
-        "stays spent, and asking again is a new charge, because noise is never drawn twice for one price"
+        f"An earlier attempt at this very release never delivered a result (entries: {_listed(numbers)}); what it "
+        "reserved stays spent, and asking again is a new charge, because noise is never drawn twice for one price"
     )
 
 
