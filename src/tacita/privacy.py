@@ -297,7 +297,7 @@ class Guarantee:
         mine = self.neighbours
         if mine == neighbours:
             return self
-        if isinstance(mine, StrongAlpha) and isinstance(neighbours, WeakAlpha) and neighbours.alpha <= mine.alpha:
+        if isinstance(mine, StrongAlpha | WeakAlpha) and _are_neighbours_of(mine, neighbours):
             return Guarantee(neighbours, self.loss, self.holds, self.assumes)
         if isinstance(mine, AddRemoveOne) and neighbours == ReplaceOne(mine.unit) and self.loss.delta == 0:
             if self.loss.rho is not None:
@@ -324,6 +324,15 @@ class Guarantee:
             return "no guarantee"
         firmly = "" if self.holds == "always" else " (asymptotically)"
         return f"{self.loss} under {self.neighbours}{firmly}"
+
+
+def _are_neighbours_of(mine: StrongAlpha | WeakAlpha, others: Neighbours) -> bool:
+    """Whether two files that are neighbours in the other sense are always neighbours in the α sense."""
+    if others == AddRemoveOne("worker"):
+        return True  # one more worker is allowed at every α, and adds at most one to every class
+    if isinstance(others, StrongAlpha | WeakAlpha) and others.alpha <= mine.alpha:
+        return isinstance(mine, StrongAlpha) or isinstance(others, WeakAlpha)
+    return False
 
 
 def in_sequence(guarantees: Iterable[Guarantee]) -> Guarantee:

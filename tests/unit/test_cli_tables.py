@@ -62,3 +62,17 @@ def test_a_release_over_the_cap_is_planned_and_said_not_to_fit(folder: Path, tac
     said = tacita("plan", folder / "release.toml")
     assert said.code == 0
     assert "It does not fit the cap" in said.out
+
+
+def test_a_cap_that_this_release_would_break_leaves_the_ledger_as_it_was(folder: Path, tacita: Call) -> None:
+    """A second spec on the same ledger, with a plan that says nothing about what the first one promised."""
+    spec = folder / "release.toml"
+    assert tacita("run", spec, "--out", folder / "one").code == 0
+    ledger = (folder / "jobs.ledger").read_bytes()
+    worker = 'neighbours = "add-remove"\nunit = "worker"'
+    text = spec.read_text().replace('neighbours = "strong"\nalpha = "0.1"', worker)
+    spec.write_text(text.replace("SmoothStaircase", "EdgeLaplace"))
+    said = tacita("run", spec, "--out", folder / "two")
+    assert said.code == 3
+    assert "promises protection under strong" in said.err
+    assert (folder / "jobs.ledger").read_bytes() == ledger

@@ -226,7 +226,13 @@ def test_a_waiver_lifts_one_promise_and_gives_no_account(path: Path) -> None:
     with_caps(path, (WORKER, "1"))
     release(ledger, FakePlan())
     with pytest.raises(RefusedError, match="promised protection under one worker added or removed"):
-        release(ledger, strong("a", "0.1"))
+        release(ledger, FakePlan("b", Loss("0.1"), ReplaceOne("establishment")))
+
+
+def test_a_strong_release_lowers_the_workers_budget_too(path: Path) -> None:
+    ledger = with_caps(path, (STRONG, "1"), (WORKER, "1"))
+    release(ledger, strong("a", "0.4"))
+    assert ledger.remaining(WORKER, FILE) == Loss("0.6")
 
 
 def test_a_waiver_needs_a_reason_and_something_to_waive(path: Path) -> None:

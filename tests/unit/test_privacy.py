@@ -176,6 +176,10 @@ def test_parts_that_cannot_be_compared_are_refused() -> None:
         (StrongAlpha("0.1"), StrongAlpha("0.1"), 1),
         (StrongAlpha("0.1"), WeakAlpha("0.1"), 1),
         (StrongAlpha("0.2"), WeakAlpha("0.1"), 1),
+        (StrongAlpha("0.2"), StrongAlpha("0.1"), 1),
+        (WeakAlpha("0.2"), WeakAlpha("0.1"), 1),
+        (StrongAlpha("0.1"), AddRemoveOne("worker"), 1),
+        (WeakAlpha("0.1"), AddRemoveOne("worker"), 1),
         (AddRemoveOne("worker"), ReplaceOne("worker"), 2),
     ],
 )
@@ -189,6 +193,8 @@ def test_what_one_relation_implies(mine: Any, wanted: Any, factor: int) -> None:
     [
         (WeakAlpha("0.1"), StrongAlpha("0.1")),
         (StrongAlpha("0.1"), WeakAlpha("0.2")),
+        (StrongAlpha("0.1"), StrongAlpha("0.2")),
+        (WeakAlpha("0.2"), StrongAlpha("0.1")),
         (AddRemoveOne("worker"), ReplaceOne("establishment")),
         (AddRemoveOne("worker"), StrongAlpha("0.1")),
         (ReplaceOne("worker"), AddRemoveOne("worker")),

@@ -56,6 +56,7 @@ def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lamb
     data.check(planned.columns())
     progress("Asking the ledger")
     relation = spec.cap.relation
+    _refuse_broken_promises(planned)
     ledger = Ledger.open(spec.resolve(spec.ledger), cap=spec.cap.loss, neighbours=relation)
     plans = [table.plan for table in planned.tables]
     ledger.admit(plans, data)
@@ -125,6 +126,23 @@ def _refuse_over_cap(planned: PlannedRelease) -> None:
             f"the tables together cost {planned.guarantee.loss}, and [cap] allows {planned.spec.cap.loss}. "
             "Lower epsilon of a table, drop a table, or have the cap raised. Nothing was spent"
         )
+
+
+def _refuse_broken_promises(planned: PlannedRelease) -> None:
+    """Before [cap] is declared in a ledger that has others: once declared it stays, even if the run is refused."""
+    path = planned.spec.resolve(planned.spec.ledger)
+    if not path.is_file():
+        return
+    promised = [account.neighbours for account in Ledger.open(path, read_only=True).accounts() if not account.waived]
+    for table in planned.tables:
+        for relation in promised:
+            try:
+                table.plan.guarantee.under(relation)
+            except RefusedError as error:
+                raise RefusedError(
+                    f'table "{table.spec.name}": the ledger promises protection under {relation}, and {error}. Choose '
+                    "a mechanism that keeps that promise, or have it waived on record (Ledger.waive). Nothing was spent"
+                ) from None
 
 
 def _public(spec: Spec, planned: PlannedRelease, path: Path) -> Confidential:
