@@ -7,6 +7,7 @@ Where to look:
 * `tacita.mechanisms.eree` measures employer-employee tables; each mechanism is a plan with a proof beside it.
 * `Ledger` pays for a plan once and keeps its result; nothing reaches confidential rows any other way.
 * `tacita.tables.publish` turns a `Measured` result into a table with margins of error.
+* `Implicates` are synthetic files; `combine` gets valid answers from them (`tacita.inference`).
 * `Release` writes and verifies the bundle that a board and a reader get.
 
 The command line does the same from a specification: `tacita plan`, `tacita run`, `tacita verify`.
@@ -19,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tacita.confidential import Confidential
+    from tacita.implicates import Implicates
+    from tacita.inference import combine
     from tacita.ledger import Ledger
     from tacita.measured import Measured
     from tacita.plan import Forecast, Plan
@@ -34,6 +37,7 @@ _HOMES = {
     "Confidential": "tacita.confidential",
     "Forecast": "tacita.plan",
     "Guarantee": "tacita.privacy",
+    "Implicates": "tacita.implicates",
     "Ledger": "tacita.ledger",
     "Loss": "tacita.privacy",
     "Measured": "tacita.measured",
@@ -43,13 +47,14 @@ _HOMES = {
     "Schema": "tacita.schema",
     "StrongAlpha": "tacita.privacy",
     "WeakAlpha": "tacita.privacy",
+    "combine": "tacita.inference",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    if name in ("mechanisms", "tables"):
+    if name in ("inference", "mechanisms", "tables"):
         return import_module(f"tacita.{name}")
     raise AttributeError(f"module 'tacita' has no attribute {name!r}")
 
@@ -63,6 +68,7 @@ __all__ = [
     "Confidential",
     "Forecast",
     "Guarantee",
+    "Implicates",
     "Ledger",
     "Loss",
     "Measured",
@@ -73,4 +79,5 @@ __all__ = [
     "StrongAlpha",
     "WeakAlpha",
     "__version__",
+    "combine",
 ]

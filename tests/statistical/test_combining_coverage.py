@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 F = Fraction
 
 REPLICATES = 8000
-TESTS = 3000
+TESTS = 2000
 N = 100
 
 

@@ -12,7 +12,7 @@ from ledger_fakes import WORKER, FakeData, FakeEntropy, FakePlan, FakeResult, Fa
 
 from tacita.errors import RefusedError, SchemaError, TacitaError, UsageError
 from tacita.ledger import Ledger
-from tacita.privacy import Loss, ReplaceOne, StrongAlpha, WeakAlpha
+from tacita.privacy import AddRemoveOne, Loss, ReplaceOne, StrongAlpha, WeakAlpha
 
 
 @pytest.fixture
@@ -167,8 +167,8 @@ def test_delta_is_capped_too(ledger: Ledger) -> None:
 
 
 def test_a_relation_without_a_cap_is_refused_with_the_way_to_declare_one(ledger: Ledger) -> None:
-    with pytest.raises(RefusedError, match=r"no cap is declared for strong α = 0.1 .*Ledger\.open\(path, cap="):
-        release(ledger, FakePlan(neighbours=StrongAlpha("0.1")))
+    with pytest.raises(RefusedError, match=r"no cap is declared for one establishment added or removed .*Ledger\.open\(path, cap="):
+        release(ledger, FakePlan(neighbours=AddRemoveOne("establishment")))
     with pytest.raises(RefusedError, match="no cap is declared"):
         ledger.remaining(ReplaceOne("worker"), "jobs-2026")
 
@@ -241,7 +241,7 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
         (FakePlan(reads="missing"), SchemaError),
         (FakePlan(loss=Loss("1.01")), RefusedError),
         (FakePlan(holds="never"), RefusedError),
-        (FakePlan(neighbours=StrongAlpha("0.1")), RefusedError),
+        (FakePlan(neighbours=AddRemoveOne("establishment")), RefusedError),
     ],
 )
 def test_what_is_refused_before_the_reservation_leaves_the_file_as_it_was(

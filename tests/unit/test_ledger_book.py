@@ -88,6 +88,10 @@ def shares_by_hand(stated: Neighbours, loss: Loss) -> dict[Neighbours, Loss]:
     found = {stated: loss}
     if stated == StrongAlpha("0.1"):
         found |= {WeakAlpha("0.1"): loss, WeakAlpha("0.05"): loss}
+    if stated == WeakAlpha("0.1"):
+        found |= {WeakAlpha("0.05"): loss}
+    if isinstance(stated, StrongAlpha | WeakAlpha):
+        found |= {AddRemoveOne("worker"): loss}
     if stated == AddRemoveOne("worker") and loss.delta == 0:
         found[ReplaceOne("worker")] = loss * 2
     return found

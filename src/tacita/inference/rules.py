@@ -103,7 +103,7 @@ class PartialSynthesis(_Additive):
 
     The files keep the collected units and replace values by draws from a model fitted to the confidential rows.
     Each file then repeats the sampling error of the collected sample, which Ū measures; drawing adds B per file, of
-    which B/m is left in the mean.
+    which B/m is left in the mean. With two files a 95 percent interval is nearer to 93 percent; from three it holds.
     """
 
 

@@ -28,6 +28,8 @@ FILES = [
     "plan.json",
     "registry.yaml",
     "report.html",
+    "sdmx/employment.csv",
+    "sdmx/structure.xml",
     "tables/employment.csv",
     "tables/employment.parquet",
 ]
@@ -195,7 +197,7 @@ def test_the_data_package_pins_the_csv(bundle: Path) -> None:
     (resource,) = package["resources"]
     assert resource["hash"] == "sha256:" + manifest["files"][resource["path"]]["sha256"]
     assert resource["schema"]["primaryKey"] == ["place"]
-    assert resource["schema"]["fields"][0]["constraints"] == {"enum": ["01", "02", "03"]}
+    assert resource["schema"]["fields"][0]["constraints"] == {"required": True, "enum": ["01", "02", "03"]}
 
 
 def test_the_registry_record_says_unit_and_parameters(bundle: Path) -> None:

@@ -1,0 +1,121 @@
+"""The DDI codebook against the order and the attributes that DDI-Codebook 2.5 prescribes.
+
+No package ships the schema itself, so the parts of it that a codebook of tables uses are spelled out here.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pyarrow.parquet as pq
+import pytest
+from release_sample import small_release
+
+NAMESPACE = "{ddi:codebook:2_5}"
+# Children in the order of the 2.5 schema; each is a sequence, so any other order is refused by a validator.
+SEQUENCES = {
+    "codeBook": ["docDscr", "stdyDscr", "fileDscr", "dataDscr", "otherMat"],
+    "docDscr": ["citation", "guide", "docStatus", "docSrc", "controlledVocabUsed", "notes"],
+    "stdyDscr": ["citation", "studyAuthorization", "stdyInfo", "studyDevelopment", "method", "dataAccs", "othrStdyMat"],
+    "citation": ["titlStmt", "rspStmt", "prodStmt", "distStmt", "serStmt", "verStmt", "biblCit", "holdings", "notes"],
+    "titlStmt": ["titl", "subTitl", "altTitl", "parTitl", "IDNo"],
+    "prodStmt": ["producer", "copyright", "prodDate", "prodPlac", "software", "fundAg", "grantNo"],
+    "stdyInfo": ["studyBudget", "subject", "abstract", "sumDscr", "qualityStatement", "notes", "exPostEvaluation"],
+    "sumDscr": [
+        *("timePrd", "collDate", "nation", "geogCover", "geogUnit", "geoBndBox", "boundPoly"),
+        *("anlyUnit", "universe", "dataKind"),
+    ],
+    "dataAccs": ["setAvail", "useStmt", "notes"],
+    "useStmt": [
+        *("confDec", "specPerm", "restrctn", "contact", "citReq", "deposReq", "conditions", "disclaimer"),
+    ],
+    "fileDscr": ["fileTxt", "locMap", "notes"],
+    "fileTxt": [
+        *("fileName", "fileCitation", "dataFingerprint", "fileCont", "fileStrc", "dimensns", "fileType", "format"),
+        *("filePlac", "dataChck", "ProcStat", "dataMsng", "software", "verStmt"),
+    ],
+    "dimensns": ["caseQnty", "varQnty", "logRecL", "recPrCas", "recNumTot"],
+    "dataDscr": ["varGrp", "nCubeGrp", "var", "nCube", "notes"],
+    "var": [
+        *("location", "labl", "imputation", "security", "embargo", "respUnit", "anlysUnit", "qstn", "valrng"),
+        *("invalrng", "undocCod", "universe", "TotlResp", "sumStat", "txt", "stdCatgry", "catgryGrp", "catgry"),
+        *("codInstr", "verStmt", "concept", "derivation", "varFormat", "geoMap", "catLevel", "notes"),
+    ],
+    "catgry": ["catValu", "labl", "txt", "catStat", "mrow"],
+}
+ONCE = {("codeBook", "dataDscr"), ("citation", "titlStmt"), ("titlStmt", "titl"), ("catgry", "catValu")}
+ATTRIBUTES = {
+    "codeBook": {"version"},
+    "fileDscr": {"ID"},
+    "var": {"ID", "name", "files", "intrvl"},
+    "varFormat": {"type"},
+    "prodDate": {"date"},
+}
+
+
+def _tag(element: ElementTree.Element) -> str:
+    assert element.tag.startswith(NAMESPACE), f"{element.tag} is outside the namespace"
+    return element.tag.removeprefix(NAMESPACE)
+
+
+def check_structure(root: ElementTree.Element) -> None:
+    assert _tag(root) == "codeBook"
+    for element in root.iter():
+        tag = _tag(element)
+        assert set(element.attrib) == ATTRIBUTES.get(tag, set()), tag
+        children = [_tag(child) for child in element]
+        if tag not in SEQUENCES:
+            assert not children, f"{tag} holds text only"
+            assert tag == "varFormat" or (element.text or "").strip(), f"{tag} is empty"
+            continue
+        order = [SEQUENCES[tag].index(child) for child in children]
+        assert order == sorted(order), f"{tag}: {children} out of order"
+        for parent, child in ONCE:
+            if parent == tag:
+                assert children.count(child) == 1, f"{tag} needs exactly one {child}"
+
+
+@pytest.fixture
+def codebook(bundle: Path) -> ElementTree.Element:
+    return ElementTree.parse(bundle / "codebook.xml").getroot()
+
+
+def test_the_codebook_follows_the_schema(codebook: ElementTree.Element) -> None:
+    check_structure(codebook)
+
+
+def test_the_check_refuses_a_codebook_in_disorder(codebook: ElementTree.Element) -> None:
+    study = codebook.find(f"{NAMESPACE}stdyDscr")
+    assert study is not None
+    study[:] = reversed(list(study))
+    with pytest.raises(AssertionError, match="out of order"):
+        check_structure(codebook)
+
+
+def test_identifiers_are_unique_and_point_to_files(codebook: ElementTree.Element) -> None:
+    ids = [element.attrib["ID"] for element in codebook.iter() if "ID" in element.attrib]
+    assert len(ids) == len(set(ids))
+    assert all(re.fullmatch(r"[A-Za-z_][\w.-]*", one) for one in ids)
+    assert {var.attrib["files"] for var in codebook.iter(f"{NAMESPACE}var")} <= set(ids)
+
+
+def test_every_column_and_level_is_described(bundle: Path, codebook: ElementTree.Element) -> None:
+    table = pq.read_table(bundle / "tables" / "employment.parquet")
+    assert [var.attrib["name"] for var in codebook.iter(f"{NAMESPACE}var")] == table.column_names
+    codes = [code.text for code in codebook.iter(f"{NAMESPACE}catValu")]
+    assert codes == ["01", "02", "03"]
+    assert codebook.findtext(f".//{NAMESPACE}caseQnty") == str(table.num_rows)
+    assert (bundle / (codebook.findtext(f".//{NAMESPACE}fileName") or "")).is_file()
+
+
+def test_the_promise_is_the_confidentiality_statement(codebook: ElementTree.Element) -> None:
+    assert "ε = 1" in (codebook.findtext(f".//{NAMESPACE}confDec") or "")
+
+
+def test_a_rehearsal_says_so_in_its_title(tmp_path: Path) -> None:
+    out = small_release(seed=1).write(tmp_path / "rehearsal")
+    root = ElementTree.parse(out / "codebook.xml").getroot()
+    check_structure(root)
+    assert all((title.text or "").count("REHEARSAL") == 1 for title in root.iter(f"{NAMESPACE}titl"))
