@@ -167,7 +167,8 @@ def test_delta_is_capped_too(ledger: Ledger) -> None:
 
 
 def test_a_relation_without_a_cap_is_refused_with_the_way_to_declare_one(ledger: Ledger) -> None:
-    with pytest.raises(RefusedError, match=r"no cap is declared for one establishment added or removed .*Ledger\.open\(path, cap="):
+    match = r"no cap is declared for one establishment added or removed .*Ledger\.open\(path, cap="
+    with pytest.raises(RefusedError, match=match):
         release(ledger, FakePlan(neighbours=AddRemoveOne("establishment")))
     with pytest.raises(RefusedError, match="no cap is declared"):
         ledger.remaining(ReplaceOne("worker"), "jobs-2026")
