@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tacita.evaluation.cells import WORKERS, Codes, Numbers
 from tacita.evaluation.encoding import Pair
 
-_BLOCK = 4096
+_BLOCK_CELLS = 1 << 18  # entries of a block: it should stay in a core's cache while it is used
 _LARGEST_CROSS = 1 << 22  # cells of two crossed columns; a larger interaction is left out and named
 
 
@@ -35,7 +35,7 @@ class Dummies:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows of the design: positions of the dummies, the numbers that scale them, and the dense columns."""
+    """Some rows of the design, transposed: positions of the dummies, numbers that scale them, dense columns."""
 
     index: NDArray[np.int32]
     numbers: Numbers
@@ -69,8 +69,9 @@ class Design:
 
     def blocks(self, worker: int) -> Iterator[Block]:
         """The blocks that one of the workers takes care of; only one is in memory at a time."""
-        for start in range(worker * _BLOCK, self.rows, WORKERS * _BLOCK):
-            rows = slice(start, min(start + _BLOCK, self.rows))
+        length = min(max(_BLOCK_CELLS // (len(self.groups) + self.parameters - self.intercept), 256), 8192)
+        for start in range(worker * length, self.rows, WORKERS * length):
+            rows = slice(start, min(start + length, self.rows))
             index = np.empty((len(self.groups), rows.stop - rows.start), dtype=np.int32)
             for place, group in enumerate(self.groups):
                 cell = self.codes[group.first, rows]
@@ -78,11 +79,11 @@ class Design:
                     cell = cell * np.int32(group.width) + self.codes[group.second, rows]
                 index[place] = group.position[cell]
             numbers = np.ascontiguousarray(self.numbers[:, rows])
-            dense = np.empty((rows.stop - rows.start, self.parameters - self.intercept))
-            dense[:, 0] = 1.0
-            dense[:, 1 : 1 + len(numbers)] = numbers.T
+            dense = np.empty((self.parameters - self.intercept, rows.stop - rows.start))
+            dense[0] = 1.0
+            dense[1 : 1 + len(numbers)] = numbers
             for place, (a, b) in enumerate(self.products, 1 + len(numbers)):
-                np.multiply(numbers[a], numbers[b], out=dense[:, place])
+                np.multiply(numbers[a], numbers[b], out=dense[place])
             yield Block(index, numbers, dense, rows)
 
 
@@ -93,7 +94,7 @@ def build(pair: Pair, *, interactions: bool, limit: int) -> Design:
     the others are named in `left_out`. Levels and cells that no row has are not parameters, nor is a constant.
     """
     names, codes, original, total = _rows(pair)
-    labels, numbers = _standardised(pair)
+    labels, numbers = _standardised(pair, len(total))
     sizes = [int(one.max()) + 1 for one in codes]
     counts = [np.bincount(one, weights=total, minlength=size) for one, size in zip(codes, sizes, strict=True)]
     varied = [place for place, count in enumerate(counts) if np.count_nonzero(count) > 1]
@@ -141,7 +142,8 @@ def _rows(pair: Pair) -> tuple[list[str], Codes, Numbers, Numbers]:
     if pair.all_categorical:
         found = pair.once("patterns", pair.cells.patterns)
         codes = pair.cells.codes[:, found.representative]
-        return list(pair.original.names), codes, found.original.astype(float), (found.original + found.synthetic) * 1.0
+        original = found.original.astype(np.float64)
+        return list(pair.original.names), codes, original, original + found.synthetic.astype(np.float64)
     names = list(pair.original.categorical)
     stacked = [pair.codes(name) for name in names]
     for name in pair.original.numeric:
@@ -150,10 +152,10 @@ def _rows(pair: Pair) -> tuple[list[str], Codes, Numbers, Numbers]:
             names.append(f"{name} missing")
             stacked.append(missing.astype(np.int32))
     codes = np.stack(stacked) if stacked else np.zeros((0, pair.rows), dtype=np.int32)
-    return names, codes, pair.is_original.astype(float), np.ones(pair.rows)
+    return names, codes, pair.is_original.astype(np.float64), np.ones(pair.rows)
 
 
-def _standardised(pair: Pair) -> tuple[list[str], Numbers]:
+def _standardised(pair: Pair, rows: int) -> tuple[list[str], Numbers]:
     labels, made = [], []
     for name in pair.original.numeric:
         values = pair.numbers(name)
@@ -164,7 +166,7 @@ def _standardised(pair: Pair) -> tuple[list[str], Numbers]:
             if spread > 0:
                 labels.append(name)
                 made.append(np.nan_to_num((values / scale - centre) / spread, nan=0.0))
-    return labels, np.stack(made) if made else np.zeros((0, 1 if pair.all_categorical else pair.rows))
+    return labels, np.stack(made) if made else np.zeros((0, rows))
 
 
 def _crosses(

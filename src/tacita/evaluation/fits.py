@@ -1,9 +1,9 @@
-"""Logistic regression of "is this row original?" by maximum likelihood and with a LASSO penalty.
+"""Logistic regression of "is this row original?" by maximum likelihood.
 
 Newton's method (IRLS) on the blocks of a `Design`. The cross-product is the costly part, so it is refreshed only
-when the last one stops halving the distance quickly: with good synthetic data the propensities stay near one value,
-its first form is nearly right for ever, and later steps cost one pass for the gradient. Whatever the cross-product,
-the solution is where the exact gradient vanishes.
+when the last one no longer brings the fit closer quickly: with good synthetic data the propensities stay near one
+value, its first form is nearly right for ever, and later steps cost one pass for the gradient. Whatever the
+cross-product, the solution is where the exact gradient vanishes.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpstrf
 
 from tacita.evaluation.cells import WORKERS, Numbers
-from tacita.evaluation.design import Design
+from tacita.evaluation.design import Block, Design
 
-_TOLERANCE = 1e-13  # Newton decrement per row: what one more step could still gain in log-likelihood
+_TOLERANCE = 1e-11  # Newton decrement per row: what one more step could still gain in log-likelihood
 _DEPENDENT = 1e-9  # share of a column's square that other columns leave unexplained, below which it is dropped
+_SLOW_TOLERANCE = 1e-7
 _PASSES = 60
 _FAR = 35.0  # |log-odds| beyond which a propensity is 0 or 1 to the last bit that matters
 
@@ -62,7 +62,7 @@ class Propensity:
         return float(np.abs(gap[last]).max())
 
 
-class _Passes:
+class Passes:
     """Passes over the blocks of one design: log-odds, gradient, cross-product. Workers share nothing but the sum."""
 
     def __init__(self, design: Design) -> None:
@@ -77,36 +77,61 @@ class _Passes:
                 held += more
         return first
 
-    def log_odds(self, beta: Numbers) -> Numbers:
+    def log_odds(self, beta: Numbers, *, squared: bool = False) -> Numbers:
+        """Xβ; with the entries of X squared if asked."""
         out = np.empty(self.design.rows)
-        split = self.design.intercept
 
         def part(worker: int) -> list[NDArray[np.float64]]:
             for block in self.design.blocks(worker):
-                eta = block.dense @ beta[split:]
+                block = _squared(block) if squared else block
+                eta = np.zeros(block.dense.shape[1])
+                _add_dense(block.dense, beta[self.design.intercept :], eta)
                 _add_dummies(block.index, self.value_of, block.numbers, beta, eta)
                 out[block.rows] = eta
             return []
 
         self._sum(part)
-        return np.clip(out, -_FAR, _FAR)
+        return out
 
-    def gradient(self, residual: Numbers) -> Numbers:
-        """Xᵀr."""
-        split = self.design.intercept
+    def gradient(self, residual: Numbers, *, squared: bool = False) -> Numbers:
+        """Xᵀr; with the entries of X squared if asked."""
 
         def part(worker: int) -> list[NDArray[np.float64]]:
             found = np.zeros(self.design.parameters)
             for block in self.design.blocks(worker):
+                block = _squared(block) if squared else block
                 here = residual[block.rows]
-                found[split:] += block.dense.T @ here
+                _dot_dense(block.dense, here, found[self.design.intercept :])
                 _scatter(block.index, self.value_of, block.numbers, here, found)
             return [found]
 
         return self._sum(part)[0]
 
+    def move(self, eta: Numbers, step: Numbers) -> tuple[Numbers, float, Numbers, Numbers]:
+        """Xs, and at η + Xs the log-likelihood, the fitted values and the gradient, in one pass."""
+        design = self.design
+        direction, fitted = np.empty(design.rows), np.empty(design.rows)
+
+        def part(worker: int) -> list[NDArray[np.float64]]:
+            level, slope = np.zeros(1), np.zeros(design.parameters)
+            for block in design.blocks(worker):
+                rows = block.rows
+                here = np.zeros(block.dense.shape[1])
+                _add_dense(block.dense, step[design.intercept :], here)
+                _add_dummies(block.index, self.value_of, block.numbers, step, here)
+                direction[rows] = here
+                gained, fitted[rows] = likelihood(eta[rows] + here, design.original[rows], design.total[rows])
+                level += gained
+                residual = design.original[rows] - design.total[rows] * fitted[rows]
+                _dot_dense(block.dense, residual, slope[design.intercept :])
+                _scatter(block.index, self.value_of, block.numbers, residual, slope)
+            return [level, slope]
+
+        level, slope = self._sum(part)
+        return direction, float(level[0]), fitted, slope
+
     def gram(self, weight: Numbers) -> Numbers:
-        """XᵀWX, whole and symmetric."""
+        """The lower triangle of XᵀWX."""
         split, size = self.design.intercept, self.design.parameters
 
         def part(worker: int) -> list[NDArray[np.float64]]:
@@ -114,19 +139,22 @@ class _Passes:
             dense = np.zeros((size - split, size - split))
             for block in self.design.blocks(worker):
                 here = weight[block.rows]
-                weighted = block.dense * here[:, None]
-                dense += weighted.T @ block.dense
+                weighted = block.dense * here
+                _cross_dense(weighted, block.dense, dense)
                 _cross_dummies(block.index, self.value_of, block.numbers, here, sparse)
-                _cross_dense(block.index, self.value_of, block.numbers, weighted, cross)
+                _cross_mixed(block.index, self.value_of, block.numbers, np.ascontiguousarray(weighted.T), cross)
             return [sparse, cross, dense]
 
         sparse, cross, dense = self._sum(part)
-        out = np.empty((size, size))
-        out[:split, :split] = np.tril(sparse) + np.tril(sparse, -1).T
-        out[:split, split:] = cross
+        out = np.zeros((size, size))
+        out[:split, :split] = sparse
         out[split:, :split] = cross.T
         out[split:, split:] = dense
         return out
+
+
+def _squared(block: Block) -> Block:
+    return Block(block.index, block.numbers**2, block.dense**2, block.rows)
 
 
 def logistic(design: Design) -> Propensity:
@@ -135,51 +163,56 @@ def logistic(design: Design) -> Propensity:
     Where a level occurs in one file only the estimate runs to infinity; its propensities run to 0 or 1 and the fit
     stops when the log-likelihood no longer changes.
     """
-    passes = _Passes(design)
+    passes = Passes(design)
     n, share = design.total, float(design.original.sum() / design.total.sum())
     gram = passes.gram(n)
     kept = independent(gram)
-    beta = np.zeros(design.parameters)
-    beta[design.intercept] = math.log(share / (1 - share))
     solve = _solver(gram[np.ix_(kept, kept)] * share * (1 - share))
     del gram
-    eta = passes.log_odds(beta)
-    level, fitted = _likelihood(eta, design)
+    eta = np.full(design.rows, math.log(share / (1 - share)))
+    _, level, fitted, slope = passes.move(eta, np.zeros(design.parameters))
     gain, converged = math.inf, False
     for _ in range(_PASSES):
-        slope = passes.gradient(design.original - n * fitted)[kept]
-        step = solve(slope)
-        last, gain = gain, float(slope @ step)
-        if gain < _TOLERANCE * n.sum():
+        step = solve(slope[kept])
+        last, gain = gain, float(slope[kept] @ step)
+        # A level that only one file has moves its estimate by about one per step for ever: gains fall slowly, and
+        # the propensities are as near to 0 or 1 as matters long before.
+        if gain < _TOLERANCE * n.sum() or (gain > 0.2 * last and gain < _SLOW_TOLERANCE * n.sum()):
             converged = True
             break
         if gain > 0.05 * last:  # the cross-product in hand no longer fits the propensities
             solve = _solver(passes.gram(n * fitted * (1 - fitted))[np.ix_(kept, kept)])
-            step = solve(slope)
-            gain = float(slope @ step)
+            step = solve(slope[kept])
+            gain = float(slope[kept] @ step)
         towards = np.zeros(design.parameters)
         towards[kept] = step
-        direction = passes.log_odds(towards) if np.abs(towards).max() < 1 else passes.log_odds(beta + towards) - eta
-        length = 1.0
-        while True:
-            tried = np.clip(eta + length * direction, -_FAR, _FAR)
-            now, fitted = _likelihood(tried, design)
-            if now >= level - 1e-12 * abs(level) or length < 1e-6:
-                break
-            length /= 2
-        beta = beta + length * towards
-        eta, level = tried, now
+        direction, now, fitted, slope = passes.move(eta, towards)
+        length = shorten(eta, direction, design, level, now)
+        eta = eta + length * direction
+        if length < 1:
+            _, now, fitted, slope = passes.move(eta, np.zeros(design.parameters))
+        level = now
     return Propensity(fitted, design.original, n, len(kept), converged, design.left_out)
 
 
-def _likelihood(eta: Numbers, design: Design) -> tuple[float, Numbers]:
+def shorten(eta: Numbers, direction: Numbers, design: Design, level: float, now: float) -> float:
+    """The part of a step to take so that the log-likelihood does not fall: 1 for nearly all steps."""
+    length = 1.0
+    while now < level - 1e-12 * abs(level) and length > 1e-6:
+        length /= 2
+        now, _ = likelihood(eta + length * direction, design.original, design.total)
+    return length
+
+
+def likelihood(eta: Numbers, original: Numbers, total: Numbers) -> tuple[float, Numbers]:
     """Log-likelihood and fitted probabilities."""
-    level = float(design.original @ eta - design.total @ np.logaddexp(0.0, eta))
-    return level, 1.0 / (1.0 + np.exp(-eta))
+    near = np.clip(eta, -_FAR, _FAR)
+    odds = np.exp(-near)
+    return float(np.sum(original * near - total * (near + np.log1p(odds)))), 1.0 / (1.0 + odds)
 
 
 def independent(gram: Numbers) -> NDArray[np.int64]:
-    """Positions of a largest set of linearly independent columns, from their cross-product."""
+    """Positions of a largest set of linearly independent columns, from the lower triangle of XᵀX."""
     scale = np.sqrt(np.diag(gram))
     used = np.flatnonzero(scale > 0)
     scaled = gram[np.ix_(used, used)] / np.outer(scale[used], scale[used])
@@ -195,11 +228,26 @@ def _solver(matrix: Numbers) -> Callable[[Numbers], Numbers]:
     while True:
         try:
             scaled[np.diag_indices_from(scaled)] += prop
-            factor = cho_factor(scaled, lower=True)
+            factor = np.linalg.cholesky(scaled)
         except np.linalg.LinAlgError:
             prop *= 100
             continue
-        return lambda right: scale * cho_solve(factor, scale * right)
+        return lambda right: scale * _triangular(factor, scale * right)
+
+
+@numba.njit(nogil=True, cache=True)
+def _triangular(factor, right):  # type: ignore[no-untyped-def]
+    """Solve LLᵀx = b by rows of L."""
+    out = right.copy()
+    for i in range(len(out)):
+        for j in range(i):
+            out[i] -= factor[i, j] * out[j]
+        out[i] /= factor[i, i]
+    for i in range(len(out) - 1, -1, -1):
+        out[i] /= factor[i, i]
+        for j in range(i):
+            out[j] -= factor[i, j] * out[i]
+    return out
 
 
 @numba.njit(nogil=True, cache=True)
@@ -238,12 +286,60 @@ def _cross_dummies(index, value_of, numbers, weight, out):  # type: ignore[no-un
                     out[i, j] += w
 
 
-@numba.njit(nogil=True, cache=True)
-def _cross_dense(index, value_of, numbers, weighted, out):  # type: ignore[no-untyped-def]
+@numba.njit(nogil=True, cache=True, fastmath=True)
+def _cross_mixed(index, value_of, numbers, weighted, out):  # type: ignore[no-untyped-def]
+    """Dummies times dense columns; `weighted` has a row per row, so that the inner loop is over neighbours."""
     for s in range(index.shape[0]):
         q = value_of[s]
         for row in range(index.shape[1]):
             i = index[s, row]
             if i >= 0:
+                value = 1.0 if q < 0 else numbers[q, row]
                 for column in range(weighted.shape[1]):
-                    out[i, column] += weighted[row, column] if q < 0 else weighted[row, column] * numbers[q, row]
+                    out[i, column] += weighted[row, column] * value
+
+
+# These three are plain loops and not calls of a BLAS: its threads would compete with the workers for the same cores.
+@numba.njit(nogil=True, cache=True, fastmath=True)
+def _cross_dense(weighted, dense, out):  # type: ignore[no-untyped-def]
+    """Lower triangle of (WX)Xᵀ, four columns at a time."""
+    rows = dense.shape[1]
+    for i in range(dense.shape[0]):
+        j = 0
+        while j + 3 <= i:
+            a, b, c, d = 0.0, 0.0, 0.0, 0.0
+            for row in range(rows):
+                w = weighted[i, row]
+                a += w * dense[j, row]
+                b += w * dense[j + 1, row]
+                c += w * dense[j + 2, row]
+                d += w * dense[j + 3, row]
+            out[i, j] += a
+            out[i, j + 1] += b
+            out[i, j + 2] += c
+            out[i, j + 3] += d
+            j += 4
+        while j <= i:
+            a = 0.0
+            for row in range(rows):
+                a += weighted[i, row] * dense[j, row]
+            out[i, j] += a
+            j += 1
+
+
+@numba.njit(nogil=True, cache=True, fastmath=True)
+def _add_dense(dense, beta, eta):  # type: ignore[no-untyped-def]
+    for column in range(dense.shape[0]):
+        slope = beta[column]
+        if slope != 0.0:
+            for row in range(dense.shape[1]):
+                eta[row] += slope * dense[column, row]
+
+
+@numba.njit(nogil=True, cache=True, fastmath=True)
+def _dot_dense(dense, residual, out):  # type: ignore[no-untyped-def]
+    for column in range(dense.shape[0]):
+        total = 0.0
+        for row in range(dense.shape[1]):
+            total += dense[column, row] * residual[row]
+        out[column] += total

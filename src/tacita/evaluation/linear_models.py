@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
-from scipy.linalg import solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.special import expit
 
 from tacita.errors import UsageError
@@ -149,7 +149,7 @@ def fit_linear(design: Design, response: Floats) -> Fit:
     width = len(design.terms)
     triangle = np.zeros((0, width + 1))
     for rows, block in design.blocks():
-        triangle = np.linalg.qr(np.vstack([triangle, np.column_stack([block, response[rows]])]), mode="r")
+        triangle = _reduced(triangle, np.column_stack([block, response[rows]]))
     kept = _independent(triangle[:, :width])
     basis, upper = np.linalg.qr(triangle[:, :width][:, kept])
     projected = basis.T @ triangle[:, width]
@@ -157,9 +157,7 @@ def fit_linear(design: Design, response: Floats) -> Fit:
     residual = triangle[:, width] - basis @ projected
     df = design.rows - len(kept)
     if df < 1:
-        raise UsageError(
-            f"regression: {len(kept)} terms need more than {len(kept)} complete rows; drop predictors or use more rows"
-        )
+        raise UsageError("regression: there are not more complete rows than terms; drop predictors or use more rows")
     variance = float(residual @ residual) / df
     return _fit(design, kept, solution, upper, np.sqrt(variance), float(df), logistic=False)
 
@@ -175,60 +173,93 @@ def fit_logistic(design: Design, successes: Floats, trials: Floats, *, firth: bo
         raise UsageError("regression: no complete rows to fit; check the response and predictors for missing values")
     even = _information(design, trials / 4)
     kept = _independent(even)
-    state = _Logistic(design, successes, trials, kept, firth)
-    beta = np.zeros(len(kept))
-    value, upper, score = state.evaluate(beta)
-    last = np.inf
-    for _ in range(200 if firth else 30):
-        half_step = solve_triangular(upper, score, trans="T")
+    # Coordinates in which the information at probability one half is the identity: raw units cost no digits, and
+    # the information anywhere else is read as a share of the most there can be.
+    even = _reduced(np.zeros((0, len(kept))), even[:, kept])
+    state = _Logistic(design, successes, trials, kept, solve_triangular(even, np.eye(len(kept))), firth)
+    gamma, eta = np.zeros(len(kept)), np.zeros(design.rows)
+    value, upper, slope, score = state.evaluate(eta)
+    last, decrement = np.inf, np.inf
+    for iteration in range(200 if firth else 60):
+        half_step = solve_triangular(slope, score, trans="T")
         decrement = float(half_step @ half_step)  # squared length of the step in standard errors
-        if decrement < 1e-24 or (decrement < 1e-14 and decrement > last / 4):  # exact, or down to rounding
+        exact = decrement < 1e-20 or (decrement < 1e-14 and decrement > last / 4)
+        if exact or (
+            iteration > 30 and decrement < 1e-10
+        ):  # slow near separation: a hundred-thousandth of an error is enough
+            break
+        if not firth and _separated(upper):
             break
         last = decrement
-        step = solve_triangular(upper, half_step)
+        step = solve_triangular(slope, half_step)
+        change = state.predictor(step)
+        # Nobody's log odds move by more than 5 at once: near separation a full step would land in nowhere.
+        share = min(1.0, 5 / float(np.abs(change).max()))
         for _ in range(30):
-            candidate = state.evaluate(beta + step)
+            candidate = state.evaluate(eta + share * change)
             if candidate[0] >= value - 1e-12 * max(1.0, abs(value)):
                 break
-            step = step / 2
-        beta = beta + step
-        value, upper, score = candidate
-    if not firth and _separated(upper, even[:, kept]) or decrement > 1e-8:
+            share /= 2
+        gamma, eta = gamma + share * step, eta + share * change
+        value, upper, slope, score = candidate
+    if (not firth and _separated(upper)) or decrement > 1e-8:
         raise UsageError(
-            "regression: the logistic fit does not converge, a predictor separates the outcomes; "
-            "use firth=True or drop the predictor"
+            "regression: the logistic fit does not converge, predictors separate the outcomes; "
+            + ("drop some of them" if firth else "use firth=True or drop some of them")
         )
-    return _fit(design, kept, beta, upper, 1.0, np.inf, logistic=True)
+    return _fit(design, kept, solve_triangular(even, gamma), upper @ even, 1.0, np.inf, logistic=True)
 
 
 class _Logistic:
-    """The (penalised) likelihood, information and score at any coefficients."""
+    """The (penalised) likelihood, information and score at any log odds, in whitened coordinates."""
 
-    def __init__(self, design: Design, successes: Floats, trials: Floats, kept: NDArray[np.intp], firth: bool) -> None:
-        self.design, self.successes, self.trials, self.kept, self.firth = design, successes, trials, kept, firth
+    def __init__(
+        self,
+        design: Design,
+        successes: Floats,
+        trials: Floats,
+        kept: NDArray[np.intp],
+        whiten: Floats,
+        firth: bool,
+    ) -> None:
+        self.design, self.successes, self.trials, self.firth = design, successes, trials, firth
+        self.whiten = np.zeros((len(design.terms), len(kept)))
+        self.whiten[kept] = whiten
 
-    def evaluate(self, beta: Floats) -> tuple[float, Floats, Floats]:
-        value, triangle, score = 0.0, np.zeros((0, len(beta))), np.zeros(len(beta))
-        for rows, full in self.design.blocks():
-            block = full[:, self.kept]
-            eta = np.clip(block @ beta, -500, 500)
-            mean = expit(eta)
-            weight = self.trials[rows] * mean * (1 - mean)
-            value += float(np.sum(self.successes[rows] * eta - self.trials[rows] * np.logaddexp(0, eta)))
-            score += block.T @ (self.successes[rows] - self.trials[rows] * mean)
-            triangle = np.linalg.qr(np.vstack([triangle, np.sqrt(weight)[:, None] * block]), mode="r")
-        diagonal = np.abs(np.diag(triangle))
-        if triangle.shape[0] < len(beta) or diagonal.min() < 1e-150:
-            return -np.inf, np.eye(len(beta)), score
-        if self.firth:
-            value += float(np.sum(np.log(diagonal)))  # half the log determinant of R'R
-            for rows, full in self.design.blocks():
-                block = full[:, self.kept]
-                mean = expit(np.clip(block @ beta, -500, 500))
-                leverage = np.sum(solve_triangular(triangle, block.T, trans="T") ** 2, axis=0)
-                leverage *= self.trials[rows] * mean * (1 - mean)
-                score += block.T @ (leverage * (0.5 - mean))
-        return value, triangle, score
+    def predictor(self, step: Floats) -> Floats:
+        change = np.empty(self.design.rows)
+        for rows, block in self.design.blocks():
+            change[rows] = block @ (self.whiten @ step)
+        return change
+
+    def evaluate(self, eta: Floats) -> tuple[float, Floats, Floats, Floats]:
+        """Value, upper triangular factors of the information and of the matrix for the step, and score."""
+        mean = expit(eta)
+        weight = self.trials * mean * (1 - mean)
+        value = float(np.sum(self.successes * eta - self.trials * np.logaddexp(0, eta)))
+        residual = self.successes - self.trials * mean
+        width = self.whiten.shape[1]
+        score, information = np.zeros(width), np.zeros((width, width))
+        for rows, raw in self.design.blocks():
+            block = raw @ self.whiten
+            score += block.T @ residual[rows]
+            information += block.T @ (weight[rows, None] * block)
+        try:
+            upper = np.asarray(cholesky(information))
+        except LinAlgError:
+            return -np.inf, np.eye(width), np.eye(width), score
+        if not self.firth:
+            return value, upper, upper, score
+        # Firth's score is that of a file with each row's leverage added as trials, half of them successes; the
+        # information of that file makes steps that do not overshoot where single rows carry a coefficient.
+        value += float(np.sum(np.log(np.diag(upper))))  # half the log determinant
+        for rows, raw in self.design.blocks():
+            block = raw @ self.whiten
+            unit = mean[rows] * (1 - mean[rows])
+            leverage = weight[rows] * np.sum(solve_triangular(upper, block.T, trans="T") ** 2, axis=0)
+            score += block.T @ (leverage * (0.5 - mean[rows]))
+            information += block.T @ ((leverage * unit)[:, None] * block)
+        return value, upper, np.asarray(cholesky(information)), score
 
 
 def aggregate(
@@ -259,24 +290,29 @@ def aggregate(
     if len(first) > dense * design.rows:
         return design, weights, np.ones(design.rows)
     trials = np.bincount(pattern, minlength=len(first)).astype(np.float64)
-    return design.take(first), np.bincount(pattern, weights=weights, minlength=len(first)), trials
+    hits = np.bincount(pattern, weights=weights, minlength=len(first)).astype(np.float64)
+    return design.take(first), hits, trials
+
+
+def _reduced(triangle: Floats, block: Floats) -> Floats:
+    """The triangular factor of a matrix with some rows added: all that is kept of them."""
+    factor: Floats = np.asarray(np.linalg.qr(np.vstack([triangle, block]), mode="r"), dtype=np.float64)
+    return factor
 
 
 def _information(design: Design, weights: Floats) -> Floats:
     triangle = np.zeros((0, len(design.terms)))
     for rows, block in design.blocks():
-        triangle = np.linalg.qr(np.vstack([triangle, np.sqrt(weights[rows])[:, None] * block]), mode="r")
+        triangle = _reduced(triangle, np.sqrt(weights[rows])[:, None] * block)
     return triangle
 
 
-def _separated(upper: Floats, even: Floats) -> bool:
+def _separated(upper: Floats) -> bool:
     """Whether some direction has lost all its information: its coefficient is running off to infinity.
 
     Probabilities of one in a million still leave 4e-6 of the information at one half; separation leaves none.
     """
-    at_half = np.linalg.qr(even, mode="r")
-    ratio = solve_triangular(at_half, upper.T, trans="T")
-    return bool(np.linalg.svd(ratio, compute_uv=False).min() < 1e-4)
+    return bool(np.linalg.svd(upper, compute_uv=False).min() < 1e-4)
 
 
 def _independent(triangle: Floats) -> NDArray[np.intp]:

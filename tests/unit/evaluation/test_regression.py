@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -26,7 +28,7 @@ from tacita.evaluation.regression import (
     regression_metrics,
     sign_agreement,
 )
-from tacita.evaluation.regression_model import fits_of
+from tacita.evaluation.regression_model import fits_of, model_data
 
 
 def sample(n: int, seed: int, shift: float = 0.0) -> pd.DataFrame:
@@ -288,3 +290,51 @@ def test_difference_in_differences_recovers_the_planted_effect() -> None:
     fit = fits_of(model, comparison)[0]
     at = fit.terms.index("treated=1:after=1")
     assert abs(fit.coefficients[at] - 0.6) < 4 * fit.standard_errors[at] < 0.5
+
+
+# ------------------------------------------------------------------ a real file
+
+
+@pytest.fixture(scope="module")
+def voters() -> pd.DataFrame:
+    folder = Path(os.environ.get("TACITA_DATA", Path(__file__).parents[4] / "shared" / "data"))
+    path = folder / "cps_voting_10k" / "cps_2016_10k.csv.gz"
+    if not path.exists():
+        pytest.skip("needs cps_voting_10k in ../shared/data or in the folder that TACITA_DATA names")
+    frame = pd.read_csv(path)
+    return frame[frame.VRS_VOTE.isin([1, 2])][["VRS_VOTE", "AGE", "SEX", "RACE", "HISPANIC", "VRS_RESIDENCE"]]
+
+
+FACTORS = ("SEX", "RACE", "HISPANIC", "VRS_RESIDENCE")
+
+
+@pytest.mark.realdata
+def test_logistic_fit_of_a_real_file_agrees_with_statsmodels(voters: pd.DataFrame) -> None:
+    model = Regression("VRS_VOTE", ("AGE", "SEX", "HISPANIC", "VRS_RESIDENCE", "AGE:SEX"), "logistic", success="1")
+    comparison = compare(voters, [voters.head(2000)], categorical=["VRS_VOTE", *FACTORS])
+    fit = fits_of(model, comparison)[0]
+    theirs = smf.logit(
+        "v ~ AGE + C(SEX) + C(HISPANIC) + C(VRS_RESIDENCE) + AGE:C(SEX)", voters.assign(v=(voters.VRS_VOTE == 1) * 1)
+    ).fit(disp=0, tol=1e-14)
+    assert sorted(fit.coefficients) == pytest.approx(sorted(theirs.params), rel=1e-6)
+    assert sorted(fit.standard_errors) == pytest.approx(sorted(theirs.bse), rel=1e-6)
+
+
+@pytest.mark.realdata
+def test_difference_in_differences_of_a_real_file_solves_firths_equations(voters: pd.DataFrame) -> None:
+    """Rare races separate the outcomes; the penalised score, worked out densely here, must vanish at the fit."""
+    model = difference_in_differences("VRS_VOTE", "SEX", "HISPANIC", ["AGE", "RACE", "VRS_RESIDENCE"], success="1")
+    comparison = compare(voters, [voters.head(2000)], categorical=["VRS_VOTE", *FACTORS])
+    fit = fits_of(model, comparison)[0]
+    design, vote, _ = model_data(model, comparison)(comparison.original)
+    kept = np.flatnonzero(fit.estimable)
+    matrix = design.block(slice(0, design.rows))[:, kept]
+    chance = 1 / (1 + np.exp(-matrix @ fit.coefficients[kept]))
+    weight = chance * (1 - chance)
+    covariance = np.linalg.inv(matrix.T @ (weight[:, None] * matrix))
+    leverage = weight * np.einsum("ij,jk,ik->i", matrix, covariance, matrix)
+    score = matrix.T @ (vote - chance + leverage * (0.5 - chance))
+    assert score @ covariance @ score < 1e-9  # squared length in standard errors
+    assert fit.standard_errors[kept] == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-6)
+    assert any(term.startswith("RACE=") for term in np.array(fit.terms)[kept])
+    assert np.abs(fit.coefficients).max() < 10

@@ -3,10 +3,22 @@
 (ε, δ) caps every event: P(event | canary in) ≤ e^ε · P(event | canary out) + δ, and the other way round. Counting one
 event on both sides therefore proves a lower bound on ε with a stated confidence. A bound above the claim shows that
 the claim is wrong. A bound below it shows nothing: it is an attack that failed, never evidence of a guarantee.
+
+How much it can find, for a mechanism whose true ε is 25% above its claim (a fifth of the noise missing), at 95%
+confidence and with the best event known (`detection_power`):
+
+| claimed ε | runs per side | chance of refuting the claim |
+| --- | --- | --- |
+| 0.1 | 20,000 / 100,000 | 33% / 99% |
+| 1 | 500 / 2,000 | 31% / 96% |
+| 4 | 1,000 / 3,000 | 41% / 97% |
+
+A correct mechanism is refuted in less than 1% of experiments rather than 5%, because both rates are bounded apart.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,6 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from tacita.errors import UsageError
+from tacita.evaluation.metric import Metric, Outcome
 
 Floats = NDArray[np.float64]
 Draw = Callable[[bool, int, np.random.Generator], ArrayLike]
@@ -39,6 +52,24 @@ class CanaryBound:
     def refutes(self, claimed: float) -> bool:
         """Whether the experiment shows, at its confidence, that the claimed ε is too small."""
         return self.epsilon > claimed
+
+    @property
+    def metric(self) -> Metric:
+        """The experiment as a metric for reports; it was run once, so its value does not depend on the files."""
+        details = {
+            "event": self.event,
+            "rates": (self.rate_likelier, self.rate_other),
+            "trials": self.trials,
+            "most that could be shown": self.ceiling,
+        }
+        return Metric(
+            "lower bound on ε",
+            "lower",
+            (0.0, math.inf),
+            None,
+            f"ε is at least this with {self.confidence:.0%} confidence; below the claim it shows nothing",
+            lambda comparison: Outcome(self.epsilon, details),
+        )
 
 
 def canary_bound(
@@ -68,13 +99,13 @@ def canary_bound(
     hits = [int(np.sum(one >= threshold if upper_tail else one <= threshold)) for one in counted]
     likelier, other = hits if canary_likelier else hits[::-1]
     epsilon = float(_bounds(np.array([likelier]), np.array([other]), trials, confidence, delta)[0])
-    sides = ("with", "without") if canary_likelier else ("without", "with")
+    side = "with" if canary_likelier else "without"
     return CanaryBound(
         epsilon=max(0.0, epsilon),
         confidence=confidence,
         delta=delta,
         trials=trials,
-        event=f"output {'at or above' if upper_tail else 'at or below'} {threshold:.6g}, likelier {sides[0]} the canary",
+        event=f"output {'≥' if upper_tail else '≤'} {threshold:.6g}, likelier {side} the canary",
         rate_likelier=likelier / trials,
         rate_other=other / trials,
         ceiling=float(_bounds(np.array([trials]), np.array([0]), trials, confidence, delta)[0]),

@@ -7,6 +7,7 @@ exact table would need protection, and whether a release would still give the la
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,6 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.errors import UsageError
+from tacita.evaluation.encoding import Comparison, Encoded
+from tacita.evaluation.metric import Metric, Outcome
+from tacita.evaluation.risk.keys import Keys, shared_keys
 
 Floats = NDArray[np.float64]
 
@@ -53,10 +57,15 @@ class Cells:
 
 
 class ContributorRule(Protocol):
-    """Which cells are sensitive, and how many of the largest contributors the rule looks at."""
+    """Which cells are sensitive, how many of the largest contributors the rule looks at, and how close is too close."""
 
     @property
     def keep(self) -> int: ...
+
+    @property
+    def within(self) -> float:
+        """An estimate of the largest contributor to within this many percent counts as giving it away."""
+        ...
 
     def sensitive(self, cells: Cells) -> NDArray[np.bool_]: ...
 
@@ -79,6 +88,13 @@ class PPercent:
     @property
     def keep(self) -> int:
         return 2
+
+    @property
+    def within(self) -> float:
+        return self.p
+
+    def __str__(self) -> str:
+        return f"{self.p:g}% rule"
 
     def sensitive(self, cells: Cells) -> NDArray[np.bool_]:
         rest = cells.total - cells.largest[:, 0] - cells.largest[:, 1]
@@ -108,6 +124,14 @@ class Dominance:
     def keep(self) -> int:
         return max(2, self.n)
 
+    @property
+    def within(self) -> float:
+        # One contributor with a share above k is known to within (100 - k)/k of itself from the total alone.
+        return 100 * (100 - self.k) / self.k
+
+    def __str__(self) -> str:
+        return f"({self.n}, {self.k:g}%) rule"
+
     def sensitive(self, cells: Cells) -> NDArray[np.bool_]:
         top = cells.largest[:, : self.n].sum(axis=1)
         answer: NDArray[np.bool_] = top > self.k / 100 * cells.total * (1 + 1e-12)
@@ -124,3 +148,73 @@ def given_away(cells: Cells, released: Floats, within: float) -> NDArray[np.bool
     estimate = totals - cells.largest[:, 1]
     answer: NDArray[np.bool_] = np.abs(estimate - cells.largest[:, 0]) <= within / 100 * cells.largest[:, 0]
     return answer
+
+
+_P10 = PPercent(10)
+
+
+def sensitive_cells(by: Sequence[str], value: str, rule: ContributorRule = _P10) -> Metric:
+    """Share of the original table's non-empty cells that the rule calls sensitive: what an exact table would risk."""
+    columns = tuple(by)
+
+    def score(comparison: Comparison) -> Outcome:
+        (key,), _ = shared_keys([comparison.original], columns)
+        cells = _cells(comparison.original, key, value, rule)
+        sensitive = rule.sensitive(cells)
+        details = {"sensitive": int(sensitive.sum()), "cells": len(sensitive)}
+        details["with one or two contributors"] = int(np.sum(cells.contributors <= 2))
+        return Outcome(float(sensitive.mean()), details)
+
+    return Metric(
+        f"sensitive cells, {rule}: {value} by {' × '.join(columns)}",
+        "lower",
+        (0.0, 1.0),
+        None,
+        "share of cells of the exact table in which one contributor could be worked out",
+        score,
+    )
+
+
+def given_away_cells(by: Sequence[str], value: str, rule: ContributorRule = _P10) -> Metric:
+    """Share of non-empty cells that are sensitive and whose largest contributor the release still gives away.
+
+    The second largest takes its own value from the synthetic total (the mean over files) and gets the largest to
+    within the rule's percentage.
+    """
+    columns = tuple(by)
+
+    def score(comparison: Comparison) -> Outcome:
+        keys, size = shared_keys([comparison.original, *comparison.synthetic], columns)
+        cells = _cells(comparison.original, keys[0], value, rule)
+        totals = [
+            np.bincount(key, weights=np.nan_to_num(_amount(file, value), nan=0.0), minlength=size)[cells.code]
+            for file, key in zip(comparison.synthetic, keys[1:], strict=True)
+        ]
+        sensitive = rule.sensitive(cells)
+        exposed = sensitive & given_away(cells, np.column_stack(totals), rule.within)
+        details = {"given away": int(exposed.sum()), "sensitive": int(sensitive.sum()), "cells": len(sensitive)}
+        return Outcome(float(exposed.mean()), details)
+
+    return Metric(
+        f"cells given away, {rule}: {value} by {' × '.join(columns)}",
+        "lower",
+        (0.0, 1.0),
+        0.0,
+        "share of cells whose largest contributor its closest rival can work out from the released total",
+        score,
+    )
+
+
+def _cells(file: Encoded, key: Keys, value: str, rule: ContributorRule) -> Cells:
+    amount = _amount(file, value)
+    known = ~np.isnan(amount)
+    cells = Cells.of(key[known], amount[known], rule.keep)
+    if not len(cells.code):
+        raise UsageError(f"{value}: nobody contributes anything to this table; choose another column")
+    return cells
+
+
+def _amount(file: Encoded, value: str) -> Floats:
+    if file.column(value).kind != "numeric":
+        raise UsageError(f"{value}: contributions must be numbers; declare the column so in the schema")
+    return file.numbers[value]

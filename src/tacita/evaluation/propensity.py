@@ -1,0 +1,168 @@
+"""General utility from propensity scores: can a model tell synthetic records from original ones?
+
+The files are stacked and a model predicts which file a record is from. pMSE is the mean squared distance of the
+predictions from the share of synthetic records; the ratio divides it by what a synthesizer that knew the true
+distribution would get; SPECKS is the Kolmogorov-Smirnov distance between the scores of the two files.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from tacita.errors import UsageError
+from tacita.evaluation.cells import WORKERS
+from tacita.evaluation.design import Design, build
+from tacita.evaluation.encoding import Pair
+from tacita.evaluation.fits import Propensity, logistic
+from tacita.evaluation.lasso import lasso
+from tacita.evaluation.metric import Metric, Outcome, averaged
+from tacita.evaluation.tree import Binned, binned, grow
+
+Model = Literal["logistic", "lasso", "cart"]
+_LIMIT = 500
+
+
+def pmse(model: Model = "logistic", *, interactions: bool = False, limit: int = _LIMIT) -> Metric:
+    """Mean squared error of the propensity scores (Woo et al. 2009; Snoke et al. 2018).
+
+    `interactions` adds all two-way interactions, smallest first, up to `limit` parameters; the details name those
+    left out. A tree finds its own interactions.
+    """
+    return Metric(
+        f"pMSE ({_describe(model, interactions)})",
+        "lower",
+        (0.0, 0.25),
+        0.0,
+        "mean squared distance of propensity scores from their average; 0 when the model cannot tell the files apart",
+        averaged(partial(_pmse, fit=_fit(model, interactions, limit))),
+    )
+
+
+def pmse_ratio(
+    model: Literal["logistic", "cart"] = "logistic",
+    *,
+    interactions: bool = False,
+    limit: int = _LIMIT,
+    permutations: int = 20,
+    seed: int = 2018,
+) -> Metric:
+    """pMSE over its expectation when the synthetic file is a fresh sample from the truth.
+
+    Logistic: the expectation is (k − 1)(1 − c)²c/N with k parameters, c the share of synthetic and N the number of
+    stacked rows (Snoke et al. 2018). A tree has no such formula: the mean of trees grown on permuted labels.
+    """
+    if permutations < 1:
+        raise UsageError("permutations: at least one is needed")
+    fit = _fit(model, interactions, limit)
+    null = partial(_permuted, permutations=permutations, seed=seed) if model == "cart" else _expected
+    return Metric(
+        f"pMSE ratio ({_describe(model, interactions)})",
+        "closer",
+        (0.0, math.inf),
+        1.0,
+        "pMSE in units of what a fresh sample from the true distribution would score; 1 is as good as a fresh sample",
+        averaged(partial(_ratio, fit=fit, null=null)),
+    )
+
+
+def specks() -> Metric:
+    """SPECKS (bowen2018, section 2.3): KS distance between the scores of the two files, logistic main effects."""
+    return Metric(
+        "SPECKS",
+        "lower",
+        (0.0, 1.0),
+        0.0,
+        "largest gap between the distributions of propensity scores of the two files; 1 when they never overlap",
+        averaged(_specks),
+    )
+
+
+def _describe(model: Model, interactions: bool) -> str:
+    if model == "cart":
+        return "CART"
+    name = {"logistic": "logistic", "lasso": "LASSO"}[model]
+    return f"{name}, {'with' if interactions else 'without'} interactions"
+
+
+def _fit(model: Model, interactions: bool, limit: int) -> Callable[[Pair], Propensity]:
+    if model == "cart":
+        return _cart
+    if model not in ("logistic", "lasso"):
+        raise UsageError('model: must be "logistic", "lasso" or "cart"')
+    if limit < 2:
+        raise UsageError("limit: a propensity model needs at least two parameters")
+    return partial(_logistic if model == "logistic" else _lasso, interactions=interactions, limit=limit)
+
+
+def _design(pair: Pair, interactions: bool, limit: int) -> Design:
+    return build(pair, interactions=interactions, limit=limit)
+
+
+def _logistic(pair: Pair, interactions: bool, limit: int) -> Propensity:
+    limit = limit if interactions else 0  # main effects are never left out
+    return pair.once(("logistic", interactions, limit), lambda: logistic(_design(pair, interactions, limit)))
+
+
+def _lasso(pair: Pair, interactions: bool, limit: int) -> Propensity:
+    limit = limit if interactions else 0
+    return pair.once(("lasso", interactions, limit), lambda: lasso(_design(pair, interactions, limit))[0])
+
+
+def _pmse(pair: Pair, fit: Callable[[Pair], Propensity]) -> Outcome:
+    found = fit(pair)
+    return Outcome(found.pmse(), _details(found))
+
+
+def _details(found: Propensity) -> dict[str, Any]:
+    return {"parameters": found.parameters, "converged": found.converged, "left_out": found.left_out}
+
+
+def _ratio(pair: Pair, fit: Callable[[Pair], Propensity], null: Callable[[Pair, Propensity], float]) -> Outcome:
+    found = fit(pair)
+    expected = null(pair, found)
+    # Nothing varies: no model can tell the files apart, and neither could it under the null.
+    value = found.pmse() / expected if expected > 0 else 1.0
+    return Outcome(value, {**_details(found), "pmse": found.pmse(), "expected": expected})
+
+
+def _expected(pair: Pair, found: Propensity) -> float:
+    synthetic = pair.synthetic.rows / pair.rows
+    return (found.parameters - 1) * (1 - synthetic) ** 2 * synthetic / pair.rows
+
+
+def _specks(pair: Pair) -> Outcome:
+    found = _logistic(pair, False, 0)
+    return Outcome(found.ks_distance(), _details(found))
+
+
+def _tree_data(pair: Pair) -> Binned:
+    return pair.once("binned for trees", lambda: binned(pair))
+
+
+def _leaf(pair: Pair) -> int:
+    """Rows a leaf must have: enough for a share to mean something."""
+    return max(1, min(20, pair.rows // 10))
+
+
+def _cart(pair: Pair) -> Propensity:
+    def grown() -> Propensity:
+        score = grow(_tree_data(pair), pair.is_original, depth=8, leaf=_leaf(pair))
+        return Propensity(score, pair.is_original.astype(np.float64), np.ones(pair.rows), len(np.unique(score)), True)
+
+    return pair.once("cart", grown)
+
+
+def _permuted(pair: Pair, found: Propensity, permutations: int, seed: int) -> float:
+    def one(random: np.random.Generator) -> float:
+        labels = random.permutation(pair.is_original)
+        score = grow(_tree_data(pair), labels, depth=8, leaf=_leaf(pair))
+        return float(np.mean((score - found.share) ** 2))
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        return float(np.mean(list(pool.map(one, np.random.default_rng(seed).spawn(permutations)))))
