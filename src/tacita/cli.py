@@ -174,6 +174,62 @@ def report(
     _console().print(f"Page written to {out}")
 
 
+@app.command(
+    epilog="Example:  tacita evaluate release.toml --synthetic implicate-01.parquet --out dossier/\n\n"
+    "Example:  tacita evaluate release.toml --bundle bundle/ --out dossier/"
+)
+def evaluate(
+    out: OutFolder,
+    spec: Annotated[
+        Path | None, typer.Argument(metavar="[SPEC]", help="The specification; it names schema, data and ledger.")
+    ] = None,
+    synthetic: Annotated[
+        list[Path] | None, typer.Option(metavar="PATH", help="A synthetic file, or a folder of implicates; repeatable.")
+    ] = None,
+    original: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="The confidential file, where SPEC does not name it.")
+    ] = None,
+    holdout: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Rows of the same population kept out of the synthesis.")
+    ] = None,
+    bundle: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also check a bundle's tables against the exact counts.")
+    ] = None,
+    earlier: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="An earlier dossier, to say what has changed since.")
+    ] = None,
+    schema: Annotated[Path | None, typer.Option(metavar="FILE", help="The schema, where there is no SPEC.")] = None,
+    questions: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What to look at: the keys of [evaluation] as a TOML file.")
+    ] = None,
+    categorical: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Without a schema: a number that is a code; repeatable.")
+    ] = None,
+    rows: Annotated[int, typer.Option(metavar="N", help="Look at no more than N random rows of a file.")] = 1_000_000,
+    force: Force = False,
+) -> None:
+    """Write the internal dossier: utility and risk against the confidential rows. Confidential, not for release."""
+    from tacita.dossier.request import request_of
+    from tacita.dossier.run import evaluate as make_dossier
+
+    console = _console()
+    request = request_of(
+        spec,
+        schema=schema,
+        original=original,
+        synthetic=synthetic or [],
+        holdout=holdout,
+        bundle=bundle,
+        earlier=earlier,
+        questions=questions,
+        categorical=categorical or [],
+        rows=rows,
+    )
+    with _Steps(console, 1) as progress:
+        make_dossier(request, out, force=force, progress=progress.at, say=lambda words: console.print(words))
+    console.print(f"Confidential, not for release: {out / 'dossier.html'}", highlight=False)
+
+
 @ledger_app.command("show", epilog="Example:  tacita ledger show jobs.ledger")
 def ledger_show(path: Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file.")]) -> None:
     """Every entry, and what is spent and left."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numba
@@ -18,14 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
-from tacita.evaluation.cells import WORKERS, Numbers
-from tacita.evaluation.design import Block, Design
+from tacita.evaluation.cells import Numbers
+from tacita.evaluation.design import Design
+from tacita.evaluation.passes import Passes, likelihood
 
-_TOLERANCE = 1e-11  # Newton decrement per row: what one more step could still gain in log-likelihood
+_TOLERANCE = 1e-15  # what one more step could still gain in log-likelihood, per row
+_SLOW_TOLERANCE = 1e-7  # the same where gains only ever fall by a constant factor, or with a ridge
 _DEPENDENT = 1e-9  # share of a column's square that other columns leave unexplained, below which it is dropped
-_SLOW_TOLERANCE = 1e-7
-_PASSES = 60
-_FAR = 35.0  # |log-odds| beyond which a propensity is 0 or 1 to the last bit that matters
+_STEPS = 60
+_RIDGE = 1.0  # a coefficient per standard deviation has a standard normal prior
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +38,7 @@ class Propensity:
     parameters: int
     converged: bool
     left_out: tuple[str, ...] = ()
+    ridge: float = 0.0
 
     @property
     def rows(self) -> float:
@@ -62,153 +63,99 @@ class Propensity:
         return float(np.abs(gap[last]).max())
 
 
-class Passes:
-    """Passes over the blocks of one design: log-odds, gradient, cross-product. Workers share nothing but the sum."""
-
-    def __init__(self, design: Design) -> None:
-        self.design = design
-        self.value_of = np.array([group.value for group in design.groups], dtype=np.int64)
-
-    def _sum(self, part: Callable[[int], list[NDArray[np.float64]]]) -> list[NDArray[np.float64]]:
-        with ThreadPoolExecutor(WORKERS) as pool:
-            first, *others = pool.map(part, range(WORKERS))
-        for other in others:
-            for held, more in zip(first, other, strict=True):
-                held += more
-        return first
-
-    def log_odds(self, beta: Numbers, *, squared: bool = False) -> Numbers:
-        """Xβ; with the entries of X squared if asked."""
-        out = np.empty(self.design.rows)
-
-        def part(worker: int) -> list[NDArray[np.float64]]:
-            for block in self.design.blocks(worker):
-                block = _squared(block) if squared else block
-                eta = np.zeros(block.dense.shape[1])
-                _add_dense(block.dense, beta[self.design.intercept :], eta)
-                _add_dummies(block.index, self.value_of, block.numbers, beta, eta)
-                out[block.rows] = eta
-            return []
-
-        self._sum(part)
-        return out
-
-    def gradient(self, residual: Numbers, *, squared: bool = False) -> Numbers:
-        """Xᵀr; with the entries of X squared if asked."""
-
-        def part(worker: int) -> list[NDArray[np.float64]]:
-            found = np.zeros(self.design.parameters)
-            for block in self.design.blocks(worker):
-                block = _squared(block) if squared else block
-                here = residual[block.rows]
-                _dot_dense(block.dense, here, found[self.design.intercept :])
-                _scatter(block.index, self.value_of, block.numbers, here, found)
-            return [found]
-
-        return self._sum(part)[0]
-
-    def move(self, eta: Numbers, step: Numbers) -> tuple[Numbers, float, Numbers, Numbers]:
-        """Xs, and at η + Xs the log-likelihood, the fitted values and the gradient, in one pass."""
-        design = self.design
-        direction, fitted = np.empty(design.rows), np.empty(design.rows)
-
-        def part(worker: int) -> list[NDArray[np.float64]]:
-            level, slope = np.zeros(1), np.zeros(design.parameters)
-            for block in design.blocks(worker):
-                rows = block.rows
-                here = np.zeros(block.dense.shape[1])
-                _add_dense(block.dense, step[design.intercept :], here)
-                _add_dummies(block.index, self.value_of, block.numbers, step, here)
-                direction[rows] = here
-                gained, fitted[rows] = likelihood(eta[rows] + here, design.original[rows], design.total[rows])
-                level += gained
-                residual = design.original[rows] - design.total[rows] * fitted[rows]
-                _dot_dense(block.dense, residual, slope[design.intercept :])
-                _scatter(block.index, self.value_of, block.numbers, residual, slope)
-            return [level, slope]
-
-        level, slope = self._sum(part)
-        return direction, float(level[0]), fitted, slope
-
-    def gram(self, weight: Numbers) -> Numbers:
-        """The lower triangle of XᵀWX."""
-        split, size = self.design.intercept, self.design.parameters
-
-        def part(worker: int) -> list[NDArray[np.float64]]:
-            sparse, cross = np.zeros((split, split)), np.zeros((split, size - split))
-            dense = np.zeros((size - split, size - split))
-            for block in self.design.blocks(worker):
-                here = weight[block.rows]
-                weighted = block.dense * here
-                _cross_dense(weighted, block.dense, dense)
-                _cross_dummies(block.index, self.value_of, block.numbers, here, sparse)
-                _cross_mixed(block.index, self.value_of, block.numbers, np.ascontiguousarray(weighted.T), cross)
-            return [sparse, cross, dense]
-
-        sparse, cross, dense = self._sum(part)
-        out = np.zeros((size, size))
-        out[:split, :split] = sparse
-        out[split:, :split] = cross.T
-        out[split:, split:] = dense
-        return out
-
-
-def _squared(block: Block) -> Block:
-    return Block(block.index, block.numbers**2, block.dense**2, block.rows)
-
-
 def logistic(design: Design) -> Propensity:
     """Maximum likelihood. Columns that others determine are dropped, so `parameters` is the rank of the design.
 
     Where a level occurs in one file only the estimate runs to infinity; its propensities run to 0 or 1 and the fit
-    stops when the log-likelihood no longer changes.
+    stops when the log-likelihood no longer changes. Where full steps keep overshooting (products of heavy-tailed
+    numbers that nearly separate the files) there is no usable maximum: the fit is made again with a weak ridge, as
+    tran2023 does, and `ridge` says so.
     """
     passes = Passes(design)
-    n, share = design.total, float(design.original.sum() / design.total.sum())
-    gram = passes.gram(n)
-    kept = independent(gram)
-    solve = _solver(gram[np.ix_(kept, kept)] * share * (1 - share))
-    del gram
-    eta = np.full(design.rows, math.log(share / (1 - share)))
-    _, level, fitted, slope = passes.move(eta, np.zeros(design.parameters))
-    gain, converged = math.inf, False
-    for _ in range(_PASSES):
-        step = solve(slope[kept])
-        last, gain = gain, float(slope[kept] @ step)
-        # A level that only one file has moves its estimate by about one per step for ever: gains fall slowly, and
-        # the propensities are as near to 0 or 1 as matters long before.
-        if gain < _TOLERANCE * n.sum() or (gain > 0.2 * last and gain < _SLOW_TOLERANCE * n.sum()):
-            converged = True
-            break
-        if gain > 0.05 * last:  # the cross-product in hand no longer fits the propensities
-            solve = _solver(passes.gram(n * fitted * (1 - fitted))[np.ix_(kept, kept)])
-            step = solve(slope[kept])
-            gain = float(slope[kept] @ step)
-        towards = np.zeros(design.parameters)
-        towards[kept] = step
-        direction, now, fitted, slope = passes.move(eta, towards)
-        length = shorten(eta, direction, design, level, now)
-        eta = eta + length * direction
-        if length < 1:
-            _, now, fitted, slope = passes.move(eta, np.zeros(design.parameters))
-        level = now
-    return Propensity(fitted, design.original, n, len(kept), converged, design.left_out)
+    gram = passes.gram(design.total)
+    fit = _Newton(design, passes, gram)
+    if not fit.climb(ridge=0.0):
+        fit.climb(ridge=_RIDGE)
+    return fit.propensity()
 
 
-def shorten(eta: Numbers, direction: Numbers, design: Design, level: float, now: float) -> float:
-    """The part of a step to take so that the log-likelihood does not fall: 1 for nearly all steps."""
-    length = 1.0
-    while now < level - 1e-12 * abs(level) and length > 1e-6:
-        length /= 2
-        now, _ = likelihood(eta + length * direction, design.original, design.total)
-    return length
+class _Newton:
+    """A fit on its way: where it is, and the columns that count."""
 
+    def __init__(self, design: Design, passes: Passes, gram: Numbers) -> None:
+        self.design, self.passes = design, passes
+        self.rows = float(design.total.sum())
+        self.kept = independent(gram)
+        self.gram = gram[np.ix_(self.kept, self.kept)]
+        share = float(design.original.sum()) / self.rows
+        self.beta = np.zeros(len(self.kept))  # besides the starting log-odds
+        self.eta = np.full(design.rows, math.log(share / (1 - share)))
+        _, self.level, self.fitted, self.slope = passes.move(self.eta, np.zeros(design.parameters))
+        self.converged, self.ridge = False, 0.0
 
-def likelihood(eta: Numbers, original: Numbers, total: Numbers) -> tuple[float, Numbers]:
-    """Log-likelihood and fitted probabilities."""
-    near = np.clip(eta, -_FAR, _FAR)
-    odds = np.exp(-near)
-    return float(np.sum(original * near - total * (near + np.log1p(odds)))), 1.0 / (1.0 + odds)
+    def climb(self, ridge: float) -> bool:
+        """Go on to the maximum of log-likelihood − ½ ridge Σ (s_j β_j)²; False if steps without a ridge overshoot."""
+        design, total = self.design, self.design.total
+        self.ridge, self.converged = ridge, False
+        pull = ridge * self._variances()
+        solve = self._solver(pull)
+        level = self.level - float(pull @ self.beta**2) / 2
+        gain = exact = math.inf
+        shortened = 0
+        for _ in range(_STEPS):
+            uphill = self.slope[self.kept] - pull * self.beta
+            step = solve(uphill)
+            last, gain = gain, float(uphill @ step)
+            if gain < (_SLOW_TOLERANCE if ridge else _TOLERANCE) * self.rows:
+                self.converged = True
+                break
+            if gain > 0.05 * last:  # the cross-product in hand no longer fits the propensities
+                solve = self._solver(pull)
+                step = solve(uphill)
+                before, exact = exact, float(uphill @ step)
+                gain = exact
+                # A level that only one file has moves its estimate by about one per step for ever: gains fall slowly
+                # even with the exact cross-product, and the propensities are near enough to 0 or 1 long before.
+                if 0.2 * before < gain < _SLOW_TOLERANCE * self.rows:
+                    self.converged = True
+                    break
+            direction, now, self.fitted, self.slope = self.passes.move(self.eta, self._all(step))
+            length = 1.0
+            while now - pull @ (self.beta + length * step) ** 2 / 2 < level - 1e-12 * abs(level) and length > 1e-6:
+                length /= 2
+                now, _ = likelihood(self.eta + length * direction, design.original, total)
+            self.eta, self.beta = self.eta + length * direction, self.beta + length * step
+            if length < 1:
+                shortened += 1
+                _, now, self.fitted, self.slope = self.passes.move(self.eta, np.zeros(design.parameters))
+            self.level, level = now, now - float(pull @ self.beta**2) / 2
+            if shortened > 1 and not ridge:
+                return False
+        return True
+
+    def _variances(self) -> Numbers:
+        """Of the columns; zero for the intercept."""
+        at = int(np.searchsorted(self.kept, self.design.intercept))
+        means = np.concatenate([self.gram[at, :at], self.gram[at:, at]]) / self.rows
+        return np.maximum(np.diag(self.gram) / self.rows - means**2, 0.0)
+
+    def _solver(self, pull: Numbers) -> Callable[[Numbers], Numbers]:
+        if not self.beta.any():  # all propensities are equal: the cross-product is known
+            weight = float(self.fitted[0] * (1 - self.fitted[0]))
+            return _solver(self.gram * weight + np.diag(pull))
+        weighted = self.passes.gram(self.design.total * self.fitted * (1 - self.fitted))
+        return _solver(weighted[np.ix_(self.kept, self.kept)] + np.diag(pull))
+
+    def _all(self, step: Numbers) -> Numbers:
+        found = np.zeros(self.design.parameters)
+        found[self.kept] = step
+        return found
+
+    def propensity(self) -> Propensity:
+        design = self.design
+        return Propensity(
+            self.fitted, design.original, design.total, len(self.kept), self.converged, design.left_out, self.ridge
+        )
 
 
 def independent(gram: Numbers) -> NDArray[np.int64]:
@@ -248,98 +195,3 @@ def _triangular(factor, right):  # type: ignore[no-untyped-def]
         for j in range(i):
             out[j] -= factor[i, j] * out[i]
     return out
-
-
-@numba.njit(nogil=True, cache=True)
-def _add_dummies(index, value_of, numbers, beta, eta):  # type: ignore[no-untyped-def]
-    for s in range(index.shape[0]):
-        q = value_of[s]
-        for row in range(index.shape[1]):
-            i = index[s, row]
-            if i >= 0:
-                eta[row] += beta[i] if q < 0 else beta[i] * numbers[q, row]
-
-
-@numba.njit(nogil=True, cache=True)
-def _scatter(index, value_of, numbers, residual, out):  # type: ignore[no-untyped-def]
-    for s in range(index.shape[0]):
-        q = value_of[s]
-        for row in range(index.shape[1]):
-            i = index[s, row]
-            if i >= 0:
-                out[i] += residual[row] if q < 0 else residual[row] * numbers[q, row]
-
-
-@numba.njit(nogil=True, cache=True)
-def _cross_dummies(index, value_of, numbers, weight, out):  # type: ignore[no-untyped-def]
-    for s in range(index.shape[0]):
-        for t in range(s + 1):
-            qs, qt = value_of[s], value_of[t]
-            for row in range(index.shape[1]):
-                i, j = index[s, row], index[t, row]
-                if i >= 0 and j >= 0:
-                    w = weight[row]
-                    if qs >= 0:
-                        w *= numbers[qs, row]
-                    if qt >= 0:
-                        w *= numbers[qt, row]
-                    out[i, j] += w
-
-
-@numba.njit(nogil=True, cache=True, fastmath=True)
-def _cross_mixed(index, value_of, numbers, weighted, out):  # type: ignore[no-untyped-def]
-    """Dummies times dense columns; `weighted` has a row per row, so that the inner loop is over neighbours."""
-    for s in range(index.shape[0]):
-        q = value_of[s]
-        for row in range(index.shape[1]):
-            i = index[s, row]
-            if i >= 0:
-                value = 1.0 if q < 0 else numbers[q, row]
-                for column in range(weighted.shape[1]):
-                    out[i, column] += weighted[row, column] * value
-
-
-# These three are plain loops and not calls of a BLAS: its threads would compete with the workers for the same cores.
-@numba.njit(nogil=True, cache=True, fastmath=True)
-def _cross_dense(weighted, dense, out):  # type: ignore[no-untyped-def]
-    """Lower triangle of (WX)Xᵀ, four columns at a time."""
-    rows = dense.shape[1]
-    for i in range(dense.shape[0]):
-        j = 0
-        while j + 3 <= i:
-            a, b, c, d = 0.0, 0.0, 0.0, 0.0
-            for row in range(rows):
-                w = weighted[i, row]
-                a += w * dense[j, row]
-                b += w * dense[j + 1, row]
-                c += w * dense[j + 2, row]
-                d += w * dense[j + 3, row]
-            out[i, j] += a
-            out[i, j + 1] += b
-            out[i, j + 2] += c
-            out[i, j + 3] += d
-            j += 4
-        while j <= i:
-            a = 0.0
-            for row in range(rows):
-                a += weighted[i, row] * dense[j, row]
-            out[i, j] += a
-            j += 1
-
-
-@numba.njit(nogil=True, cache=True, fastmath=True)
-def _add_dense(dense, beta, eta):  # type: ignore[no-untyped-def]
-    for column in range(dense.shape[0]):
-        slope = beta[column]
-        if slope != 0.0:
-            for row in range(dense.shape[1]):
-                eta[row] += slope * dense[column, row]
-
-
-@numba.njit(nogil=True, cache=True, fastmath=True)
-def _dot_dense(dense, residual, out):  # type: ignore[no-untyped-def]
-    for column in range(dense.shape[0]):
-        total = 0.0
-        for row in range(dense.shape[1]):
-            total += dense[column, row] * residual[row]
-        out[column] += total

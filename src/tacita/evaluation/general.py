@@ -20,10 +20,8 @@ def general_metrics(*, seed: int = 2018) -> tuple[Metric, ...]:
     >>> import pandas as pd
     >>> from tacita.evaluation import compare
     >>> frame = pd.DataFrame({"sex": ["F", "M"] * 50, "pay": range(100)})
-    >>> same = compare(frame, frame)
-    >>> scores = [metric(same) for metric in general_metrics()]
-    >>> all(score.value == pytest.approx(score.metric.reference, abs=1) for score in scores)
-    True
+    >>> [metric(compare(frame, frame)).value for metric in general_metrics()][:4]
+    [0.0, 0.0, 0.0, 0.0]
     """
     return (
         pmse(),

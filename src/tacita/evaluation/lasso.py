@@ -15,7 +15,8 @@ import numpy as np
 
 from tacita.evaluation.cells import Numbers
 from tacita.evaluation.design import Design
-from tacita.evaluation.fits import Passes, Propensity
+from tacita.evaluation.fits import Propensity
+from tacita.evaluation.passes import Passes
 
 _STEPS = 200
 _PATH = 12
@@ -54,7 +55,7 @@ def lasso(design: Design, penalty: float | None = None) -> tuple[Propensity, flo
             best, best_penalty, lowest, worse = here, float(penalty), now, 0
         else:
             worse += 1
-            if worse == 4:
+            if worse >= 3 and solver.used(best):  # near its start the path may rise before it falls
                 break
     return solver.propensity(best), best_penalty if math.isfinite(best_penalty) else first
 

@@ -1,7 +1,7 @@
 """General utility from propensity scores: can a model tell synthetic records from original ones?
 
 The files are stacked and a model predicts which file a record is from. pMSE is the mean squared distance of the
-predictions from the share of synthetic records; the ratio divides it by what a synthesizer that knew the true
+predictions from the share of synthetic records; the ratio divides it by what draws from the original's own
 distribution would get; SPECKS is the Kolmogorov-Smirnov distance between the scores of the two files.
 """
 
@@ -52,10 +52,14 @@ def pmse_ratio(
     permutations: int = 20,
     seed: int = 2018,
 ) -> Metric:
-    """pMSE over its expectation when the synthetic file is a fresh sample from the truth.
+    """pMSE over its expectation when synthetic records are draws from the original's own distribution.
 
     Logistic: the expectation is (k − 1)(1 − c)²c/N with k parameters, c the share of synthetic and N the number of
-    stacked rows (Snoke et al. 2018). A tree has no such formula: the mean of trees grown on permuted labels.
+    stacked rows (Snoke et al. 2018). A tree has no such formula: it is (1 − c) times the mean of trees grown on
+    permuted labels, because permuting also redraws the original, which has the same ratio to the formula above.
+
+    A resample of the original scores 1, a fresh sample of the population 1/(1 − c): 2 for files of equal size.
+    That is also the value to expect in the hold-out form.
     """
     if permutations < 1:
         raise UsageError("permutations: at least one is needed")
@@ -66,7 +70,7 @@ def pmse_ratio(
         "closer",
         (0.0, math.inf),
         1.0,
-        "pMSE in units of what a fresh sample from the true distribution would score; 1 is as good as a fresh sample",
+        "pMSE in units of its value when records are drawn at random from the original; a fresh sample has about 2",
         averaged(partial(_ratio, fit=fit, null=null)),
     )
 
@@ -86,8 +90,7 @@ def specks() -> Metric:
 def _describe(model: Model, interactions: bool) -> str:
     if model == "cart":
         return "CART"
-    name = {"logistic": "logistic", "lasso": "LASSO"}[model]
-    return f"{name}, {'with' if interactions else 'without'} interactions"
+    return f"{'LASSO' if model == 'lasso' else model}, {'with' if interactions else 'without'} interactions"
 
 
 def _fit(model: Model, interactions: bool, limit: int) -> Callable[[Pair], Propensity]:
@@ -120,7 +123,12 @@ def _pmse(pair: Pair, fit: Callable[[Pair], Propensity]) -> Outcome:
 
 
 def _details(found: Propensity) -> dict[str, Any]:
-    return {"parameters": found.parameters, "converged": found.converged, "left_out": found.left_out}
+    return {
+        "parameters": found.parameters,
+        "converged": found.converged,
+        "ridge": found.ridge,
+        "left_out": found.left_out,
+    }
 
 
 def _ratio(pair: Pair, fit: Callable[[Pair], Propensity], null: Callable[[Pair, Propensity], float]) -> Outcome:
@@ -165,4 +173,4 @@ def _permuted(pair: Pair, found: Propensity, permutations: int, seed: int) -> fl
         return float(np.mean((score - found.share) ** 2))
 
     with ThreadPoolExecutor(WORKERS) as pool:
-        return float(np.mean(list(pool.map(one, np.random.default_rng(seed).spawn(permutations)))))
+        return found.share * float(np.mean(list(pool.map(one, np.random.default_rng(seed).spawn(permutations)))))

@@ -7,14 +7,13 @@ tree is grown to a depth with a smallest leaf and is not pruned: the permutation
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.evaluation.cells import WORKERS, Numbers, to_bins
+from tacita.evaluation.cells import Numbers, to_bins
 from tacita.evaluation.encoding import Pair
 
 _BINS = 255
@@ -61,13 +60,10 @@ def grow(data: Binned, original: NDArray[np.bool_], *, depth: int, leaf: int) ->
     share = np.array([original.mean()])
     for _ in range(depth):
         nodes = len(share)
-
-        def best(column: int, nodes: int = nodes, node: NDArray[np.int32] = node) -> tuple[Numbers, NDArray[np.bool_]]:
-            counts = _histogram(data.bins[column], data.sizes[column], node, original, nodes)
-            return _best_split(counts, data.ordered[column], leaf)  # type: ignore[no-any-return]
-
-        with ThreadPoolExecutor(WORKERS) as pool:
-            found = list(pool.map(best, range(len(data.sizes))))
+        found = [
+            _best_split(_histogram(bins, size, node, original, nodes), ordered, leaf)
+            for bins, size, ordered in zip(data.bins, data.sizes, data.ordered, strict=True)
+        ]
         gains = np.stack([gain for gain, _ in found])
         chosen = gains.argmax(axis=0)
         split = gains.max(axis=0) > 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import platform
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from tacita.release.facts import TableFacts, table_facts
 from tacita.release.folder import written_whole
 from tacita.release.page import render_page
 from tacita.release.registry import registry_record
+from tacita.release.sdmx import sdmx_csv, sdmx_structure
 from tacita.release.verify import verify as verify_bundle
 from tacita.release.words import guarantee_record
 from tacita.schema import Categorical, Schema
@@ -190,24 +191,41 @@ def _ledger_document(release: Release) -> dict[str, Any]:
 
 def _write_records(release: Release, folder: Path) -> None:
     facts = [product_facts(product, release.schema) for product in release.products]
-    summary = f"{release.guarantee}. Protected: {release.guarantee.neighbours.meaning}."
+    software = f"tacita {_version('tacita') or 'unknown'}"
+    promise = f"{release.guarantee}. Protected: {release.guarantee.neighbours.meaning}."
     (folder / "codebook.xml").write_bytes(
         ddi(
             title=release.full_title,
             publisher=release.publisher,
-            abstract=f"Tables with noise added for privacy. {summary}",
+            published=release.finished[:10],
+            software=software,
+            abstract="Tables made from a confidential file, with noise of known size added for privacy.",
+            confidentiality=promise,
             unit=release.schema.unit,
             tables=facts,
         )
     )
-    hashes = {
-        f"tables/{product.name}.csv": fingerprint(folder / "tables" / f"{product.name}.csv")
-        for product in release.products
-    }
     name = re.sub(r"[^a-z0-9]+", "-", release.full_title.lower()).strip("-") or "release"
     write_json(
         folder / "datapackage.json",
-        data_package(name=name, title=release.full_title, description=summary, tables=facts, hashes=hashes),
+        data_package(
+            name=name,
+            title=release.full_title,
+            description=promise,
+            publisher=release.publisher,
+            created=release.finished,
+            version=release.finished[:10],
+            tables=facts,
+            hashes={one.path: fingerprint(folder / one.path) for one in facts},
+        ),
+    )
+    (folder / "sdmx").mkdir()
+    stamp = f"{STAMP}_" if release.rehearsal else ""  # an SDMX table is told apart by the name of its flow
+    flows = [replace(one, name=f"{stamp}{one.name}") for one in facts]
+    for flow, product in zip(flows, release.products, strict=True):
+        (folder / "sdmx" / f"{product.name}.csv").write_bytes(sdmx_csv(flow, product.table))
+    (folder / "sdmx" / "structure.xml").write_bytes(
+        sdmx_structure(release.full_title, release.finished, flows, is_test=release.rehearsal)
     )
     (folder / "registry.yaml").write_bytes(
         registry_record(

@@ -1,4 +1,4 @@
-"""The page's pictures as inline SVG. They show published values only."""
+"""The page's pictures as inline SVG. They show published values only; the dossier borrows the look."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def budget_bar(this: float, other: float, left: float) -> str:
         )
         .properties(width=690, height=34)
     )
-    return _svg(bar)
+    return inline_svg(bar)
 
 
 def error_bars(labels: list[str], values: list[float], margins: list[float], confidence: str, *, floor: float) -> str:
@@ -66,14 +66,14 @@ def error_bars(labels: list[str], values: list[float], margins: list[float], con
     )
     bars = base.mark_rule(strokeWidth=2.4, color=PALE).encode(x=across, x2="high:Q")
     points = base.mark_circle(size=46, color=ACCENT, opacity=1).encode(x="value:Q")
-    return _svg((bars + points).properties(width=_WIDTH, height=alt.Step(21)))
+    return inline_svg((bars + points).properties(width=_WIDTH, height=alt.Step(21)))
 
 
 def _short(label: str) -> str:
     return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1].rstrip(" ·,") + "…"
 
 
-def _svg(chart: Any) -> str:
+def inline_svg(chart: Any) -> str:
     """Render without a browser or a network, then make the picture fit to its column."""
     styled = (
         chart.configure(font=_FONT, background="transparent", padding=4)

@@ -43,6 +43,11 @@ class TableFacts:
     columns: tuple[Column, ...]
 
     @property
+    def path(self) -> str:
+        """Where the file is in its bundle."""
+        return f"tables/{self.name}.csv"
+
+    @property
     def keys(self) -> tuple[str, ...]:
         """The columns that tell one row from another."""
         return tuple(column.name for column in self.columns if column.levels)

@@ -23,7 +23,8 @@ from tacita.privacy import AddRemoveOne, Guarantee, Loss, ReplaceOne, text
 from tacita.release.charts import budget_bar
 from tacita.release.page_style import STYLE
 from tacita.release.page_tables import file_list, product_section
-from tacita.release.words import kind_of_privacy, not_protected, odds_example
+from tacita.release.page_usage import usage_section
+from tacita.release.words import kind_of_privacy, not_protected, odds_example, odds_rows
 
 _EMPLOYER_UNITS = ("worker", "establishment")
 _REQUIREMENTS = {
@@ -40,11 +41,11 @@ def render_page(folder: Path, made: dict[str, Any]) -> str:
     guarantee = guarantee_from_json(plan["guarantee"])
     sections = [
         _head(plan, made),
-        _plain_words(plan, guarantee),
+        _plain_words(plan, ledger, guarantee),
         _guarantee(plan, guarantee),
         _budget(ledger, guarantee),
         _tables(folder, plan),
-        _margins(),
+        usage_section(folder, plan),
         _requirements(guarantee),
         _assumptions(guarantee),
         _public_inputs(plan),
@@ -85,19 +86,45 @@ def _day(moment: str) -> str:
     return f"{date.day} {month_name[date.month]} {date.year}"
 
 
-def _plain_words(plan: dict[str, Any], guarantee: Guarantee) -> str:
+def _plain_words(plan: dict[str, Any], ledger: dict[str, Any], guarantee: Guarantee) -> str:
+    """The first page: everything a reader must know, without a formula."""
     count = len(plan["tables"])
     tables = "one table" if count == 1 else f"{count} tables"
     unit = plan["schema"]["dataset"]["unit"]
+    cost = "What it costs" if not plan["rehearsal"] else "What it would cost"
+    this, cap, left = (loss_from_json(ledger[key]) for key in ("this_release", "cap", "left"))
+    odds = odds_example(guarantee) or _capital(guarantee.odds_factor) + "."
+    points = [
+        ("What is published", "; ".join(table["title"] for table in plan["tables"]) + "."),
+        (
+            "What is kept silent",
+            f"{_capital(guarantee.neighbours.meaning)}. {odds} That is a proved bound. It holds for every method of "
+            "attack, now and later, and however much computing power goes into it.",
+        ),
+        (
+            "What is left open",
+            f"{not_protected(guarantee.neighbours)[0]} The section on the guarantee has the whole list.",
+        ),
+        (
+            cost,
+            f"A privacy loss of {_amount(this, cap)}, out of {_amount(cap, cap)} set as the cap for this file; "
+            f"{_amount(left, cap)} is left for later releases.",
+        ),
+        (
+            "How to read a number",
+            "Each number comes with a margin of error. The margin says how far the noise may have moved the number; "
+            "it is part of the statistic and belongs beside it wherever it is quoted.",
+        ),
+        (
+            "What it must not be used for",
+            f"Statements about one {unit}, or about a cell whose margin is as large as its value.",
+        ),
+    ]
+    listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(words)}</dd>" for name, words in points)
     return (
-        f"<p class='lead'>This release publishes {tables} made from a confidential file. Every number is an estimate: "
-        f"random noise of known size was added, so that the tables keep silent about each {escape(unit)} while they "
-        "speak about all together.</p>"
-        f"<p>What the noise hides: {escape(guarantee.neighbours.meaning)}. "
-        f"{escape(odds_example(guarantee))} That is a proved bound. It holds for every method of attack, now and "
-        "later, and however much computing power goes into it.</p>"
-        "<p>Each number comes with a margin of error. The margin says how far the noise may have moved the number; "
-        "it is part of the statistic and belongs beside it wherever it is quoted.</p>"
+        f"<section class='first'><p class='lead'>This release publishes {tables} made from a confidential file. Every "
+        "number is an estimate: random noise of known size was added, so that the tables keep silent about each "
+        f"{escape(unit)} while they speak about all together.</p><dl class='plain'>{listed}</dl></section>"
     )
 
 
@@ -113,7 +140,24 @@ def _guarantee(plan: dict[str, Any], guarantee: Guarantee) -> str:
     ]
     facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows)
     open_matters = _list(not_protected(guarantee.neighbours))
-    return f"<h2>The guarantee</h2><dl>{facts}</dl><h3>What is not protected</h3>{open_matters}"
+    return f"<h2>The guarantee</h2><dl>{facts}</dl>{_odds(guarantee)}<h3>What is not protected</h3>{open_matters}"
+
+
+def _odds(guarantee: Guarantee) -> str:
+    """An attacker's suspicion before and after, for a few suspicions: the loss in numbers people use."""
+    rows = "".join(
+        f"<tr><td class='number'>{before}</td><td class='number'>{least}</td><td class='number'>{most}</td></tr>"
+        for before, least, most in odds_rows(guarantee)
+    )
+    if not rows:
+        return ""
+    return (
+        "<h3>What it means for an attacker’s odds</h3><p>Take any guess about one unit that the guarantee covers, "
+        "such as “this person holds a job there”. However sure an attacker was before, and whatever else is known, "
+        "the release can move that belief no further than this.</p>"
+        "<table class='odds'><thead><tr><th class='number'>Belief before</th><th class='number'>Lowest after</th>"
+        f"<th class='number'>Highest after</th></tr></thead><tbody>{rows}</tbody></table>"
+    )
 
 
 def _budget(ledger: dict[str, Any], guarantee: Guarantee) -> str:
@@ -160,26 +204,6 @@ def _tables(folder: Path, plan: dict[str, Any]) -> str:
         for record in plan["tables"]
     ]
     return "<h2>The tables</h2>" + opening + "".join(parts)
-
-
-def _margins() -> str:
-    return (
-        "<h2>How to use the margins of error</h2>"
-        "<ul><li>Read a value with its margin: 1,240 ± 60 at 95% confidence means that the exact count lies between "
-        "1,180 and 1,300, except for about one cell in twenty.</li>"
-        "<li>The margin covers the noise added for privacy, and nothing else. Errors of the source, such as late "
-        "reports or wrong codes, come on top.</li>"
-        "<li>To compare two values, take the root of the sum of their squared margins: that is about the margin of the "
-        "difference. A difference smaller than that is not evidence of a difference.</li>"
-        "<li>When you add many cells, errors partly cancel: the margin of a sum is about the root of the sum of the "
-        "squared margins. A published total is better than your own sum.</li>"
-        "<li>Both rules take errors as independent. They are not within one row of a table that crosses worker "
-        "attributes, nor between cells that were made consistent with a total; there, add the margins themselves.</li>"
-        "<li>A small value with a large margin says that the count is small, and no more. Do not read a zero as "
-        "“nobody”, or a one as “somebody”.</li>"
-        "<li>For modelling, use the files in <code>measurements/</code>: the noisy values before rounding, with the "
-        "law and the size of their noise, so that it can be put into the model.</li></ul>"
-    )
 
 
 def _requirements(guarantee: Guarantee) -> str:

@@ -23,8 +23,10 @@ li { margin-bottom: .4rem; }
 .stamp { margin: 0 0 2.4rem; padding: .9rem 1.1rem; border: 3px solid #a3331f; color: #a3331f; font-weight: 600; }
 dl { display: grid; grid-template-columns: 11rem 1fr; gap: .55rem 1.4rem; margin: 1.4rem 0 1.6rem;
   padding: 1.1rem 1.3rem; background: var(--wash); }
+dl.plain { grid-template-columns: 9.5rem 1fr; gap: .8rem 1.4rem; padding: 0; background: none; }
+dl.plain dt { color: var(--accent); }
 dt { color: var(--soft); font-size: .9rem; padding-top: .08rem; }
-dd { margin: 0; }
+dd { margin: 0; text-wrap: pretty; }
 figure { margin: 1.3rem 0 1.5rem; }
 figcaption { margin-top: .4rem; }
 table { width: 100%; border-collapse: collapse; margin: 1rem 0 1.4rem; font-size: .87rem; line-height: 1.4;
@@ -34,6 +36,11 @@ th { text-align: left; font-weight: 600; border-bottom: 1.5px solid var(--ink); 
   vertical-align: bottom; }
 td { border-bottom: 1px solid var(--rule); padding: .38rem .9rem .38rem 0; vertical-align: top; }
 th:last-child, td:last-child { padding-right: 0; }
+table.odds { width: auto; } table.odds th, table.odds td { min-width: 8rem; }
+figure.code { margin: 1rem 0 1.2rem; }
+pre { margin: .3rem 0 0; padding: .8rem 1rem; background: var(--wash); border-left: 3px solid var(--rule);
+  line-height: 1.45; white-space: pre-wrap; overflow-wrap: anywhere; }
+pre code { font-size: .72rem; }
 .sheet td:first-child { width: 9.5rem; color: var(--soft); }
 .number { text-align: right; white-space: nowrap; }
 code { font-family: "SFMono-Regular", Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: .82em; }
@@ -42,14 +49,16 @@ svg { display: block; }
 footer { margin-top: 3.4rem; padding-top: .9rem; border-top: 1px solid var(--rule); color: var(--soft);
   font-size: .84rem; }
 @media (max-width: 640px) {
-  html { font-size: 16px; } main { padding-top: 2rem; } dl { grid-template-columns: 1fr; gap: .1rem; }
+  html { font-size: 16px; } main { padding-top: 2rem; } dl, dl.plain { grid-template-columns: 1fr; gap: .1rem; }
   dd { margin-bottom: .7rem; } table { display: block; overflow-x: auto; }
 }
 @page { margin: 20mm 18mm; }
 @media print {
   html { font-size: 10.5pt; } main { max-width: none; padding: 0; }
+  .first { break-after: page; }
   h2 { margin-top: 1.8rem; } h2, h3, caption { break-after: avoid; }
-  figure, tr, dl, .stamp { break-inside: avoid; } thead { display: table-header-group; }
+  figure:not(.code), tr, dl, .stamp { break-inside: avoid; } thead { display: table-header-group; }
+  figure.code figcaption { break-after: avoid; }
   p, li { orphans: 3; widows: 3; }
 }
 """

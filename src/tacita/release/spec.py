@@ -145,6 +145,62 @@ class PublicInputSpec(_Part):
     source: str
 
 
+class PanelSpec(_Part):
+    """One row per unit and period: the columns that trends over time are made of."""
+
+    unit: str
+    period: str
+    employment: str
+
+
+class ContributionSpec(_Part):
+    """A table of establishments: a number added up by some categories, in which one contributor may dominate."""
+
+    by: tuple[str, ...]
+    value: str
+
+    @field_validator("by", mode="before")
+    @classmethod
+    def _list_to_tuple(cls, value: object) -> object:
+        return tuple(value) if isinstance(value, list) else value
+
+
+class EvaluationSpec(_Part):
+    """What the internal dossier should look at. No part of the release: it is not written into a bundle.
+
+    `known` is what an intruder may know about a unit and `targets` what must not be learned from that; `tables` are
+    the domains whose cells users will ask for; `regressions` are written as "income ~ age + sex"; `contributions`
+    are tables of establishments to hold against the p% and (n, k) rules.
+    """
+
+    known: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    tables: tuple[tuple[str, ...], ...] = ()
+    regressions: tuple[str, ...] = ()
+    contributions: tuple[ContributionSpec, ...] = ()
+    panel: PanelSpec | None = None
+
+    @field_validator("known", "targets", "tables", "regressions", "contributions", mode="before")
+    @classmethod
+    def _lists_to_tuples(cls, value: object) -> object:
+        if not isinstance(value, list):
+            return value
+        return tuple(tuple(one) if isinstance(one, list) else one for one in value)
+
+    @classmethod
+    def load(cls, path: Path) -> EvaluationSpec:
+        """Read it from a TOML file of its own, for files that no specification belongs to."""
+        try:
+            raw = tomllib.loads(path.read_text(encoding="utf-8"))
+            return cls.model_validate(raw)
+        except FileNotFoundError:
+            raise SpecError(f"{path}: there is no such file") from None
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError):
+            raise SpecError(f"{path}: not valid TOML") from None
+        except ValidationError as error:
+            raise SpecError(f"{path.name}: {explain(error, cls, raw)}") from None
+
+
 class Spec(_Part):
     """A whole release, as a person wrote it; `path` is where it was read from.
 
@@ -163,6 +219,7 @@ class Spec(_Part):
     cap: CapSpec
     table: tuple[TableSpec, ...]
     public_input: tuple[PublicInputSpec, ...] = ()
+    evaluation: EvaluationSpec = Field(default=EvaluationSpec(), exclude=True)
     path: Path = Field(default=Path(), exclude=True)
 
     @field_validator("table", "public_input", mode="before")

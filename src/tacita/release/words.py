@@ -31,10 +31,45 @@ def odds_example(guarantee: Guarantee) -> str:
     factor = math.exp(guarantee.loss.epsilon)
     after = 100 * factor / (1 + factor)
     shown = f"{after:.0f}%" if after < 99 else f"{after:.4g}%"
+    tail = f", except with probability {float(guarantee.loss.delta):.2g}" if guarantee.loss.delta else ""
     return (
         "Someone who gives a guess even odds (50%) before seeing the release "
-        f"may hold it at most {shown} likely afterwards."
+        f"may hold it at most {shown} likely afterwards{tail}."
     )
+
+
+def odds_rows(guarantee: Guarantee) -> tuple[tuple[str, str, str], ...]:
+    """A belief before the release, and the range it may lie in afterwards; empty where no pure bound is promised.
+
+    >>> from tacita.privacy import Loss
+    >>> odds_rows(Guarantee(StrongAlpha("0.1"), Loss("1")))[1]
+    ('10%', '3.9%', '23%')
+    """
+    loss = guarantee.loss
+    if guarantee.holds == "never" or loss.rho is not None or loss.delta:
+        return ()
+    factor = math.exp(loss.epsilon)
+
+    def after(belief: float, change: float) -> str:
+        odds = belief / (1 - belief) * change
+        return _percent(odds / (1 + odds))
+
+    return tuple(
+        (_percent(belief), after(belief, 1 / factor), after(belief, factor)) for belief in (0.01, 0.1, 0.5, 0.9)
+    )
+
+
+def _percent(share: float) -> str:
+    """Two digits that tell, and never a rounded 0% or 100%.
+
+    >>> _percent(0.5), _percent(0.0367), _percent(0.99995)
+    ('50%', '3.7%', 'more than 99.9%')
+    """
+    if share < 0.001:
+        return "less than 0.1%"
+    if share > 0.999:
+        return "more than 99.9%"
+    return f"{100 * share:.0f}%" if 0.0995 <= share <= 0.99 or share == 0.01 else f"{100 * share:.1f}%"
 
 
 def not_protected(neighbours: Neighbours) -> tuple[str, ...]:

@@ -4,16 +4,24 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
-from release_sample import small_release
+from browser_page import look, print_to_pdf
+from release_sample import schema, small_release
 
+from tacita.implicates import Implicates, Kind
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, WeakAlpha
 from tacita.release.page import render_page
+from tacita.release.page_usage import table_code
 
 VOID = {"meta", "br", "img", "hr", "link", "input"}
 
@@ -112,6 +120,13 @@ def test_what_is_not_protected_follows_the_neighbours(tmp_path: Path, promise: G
     assert sentence in _page(release.write(tmp_path / "bundle"))
 
 
+def test_a_small_probability_of_failure_is_said_beside_the_odds(tmp_path: Path) -> None:
+    release = small_release(guarantee=Guarantee(WeakAlpha("0.1"), Loss("1", delta="0.001")))
+    page = _page(release.write(tmp_path / "bundle"))
+    assert "at most 73% likely afterwards, except with probability 0.001." in page
+    assert "Highest after" not in page
+
+
 def test_an_empty_table_has_a_page_too(tmp_path: Path) -> None:
     release = small_release()
     (product,) = release.products
@@ -131,31 +146,93 @@ def test_cells_with_the_same_label_are_told_apart(tmp_path: Path) -> None:
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, 700])
 def test_the_page_in_a_browser(bundle: Path, tmp_path: Path, width: int) -> None:
-    """No message on the console, and nothing wider than the window."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("no Chromium here; install it with .ci/debian-packages")
-    probe = "<script>document.title = document.documentElement.scrollWidth + ' ' + window.innerWidth</script></body>"
-    copy = tmp_path / "probe.html"
-    copy.write_text(_page(bundle).replace("</body>", probe), encoding="utf-8")
-    command = [
-        chromium,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--enable-logging=stderr",
-        f"--user-data-dir={tmp_path / 'profile'}",
-        f"--window-size={width},2000",
-        "--virtual-time-budget=2000",
-        "--dump-dom",
-        copy.as_uri(),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert "CONSOLE" not in done.stderr
-    found = re.search(r"<title>(\d+) (\d+)</title>", done.stdout)
-    assert found
-    assert int(found[1]) <= int(found[2])
+    """No message on the console, no request to anywhere, and nothing wider than the window."""
+    seen = look(_page(bundle), tmp_path, width)
+    assert seen.console == []
+    assert seen.requests == []
+    assert seen.content <= seen.window
+
+
+@pytest.mark.browser
+def test_a_page_that_loads_something_is_caught(bundle: Path, tmp_path: Path) -> None:
+    """The check itself: a picture from elsewhere shows up as a request."""
+    page = _page(bundle).replace("</main>", "<img src='http://127.0.0.1:9/x.png'></main>")
+    assert look(page, tmp_path, 1280).requests == ["http://127.0.0.1:9/x.png"]
+
+
+@pytest.mark.browser
+def test_the_first_printed_sheet_is_the_plain_one(bundle: Path, tmp_path: Path) -> None:
+    sheets = [" ".join(sheet.split()) for sheet in print_to_pdf(bundle / "report.html", tmp_path)]
+    for words in ("What is published", "What is kept silent", "What it costs", "How to read a", "must not be"):
+        assert words in sheets[0]
+    assert "The guarantee" in sheets[1]
+
+
+# ---------------------------------------------------------------- code to copy
+
+
+def _code(page: str, language: str) -> str:
+    found = re.search(rf"<figcaption>{language}</figcaption><pre><code>(.*?)</code></pre>", page, re.DOTALL)
+    assert found, language
+    return unescape(found[1].replace("’", "'"))
+
+
+def test_the_python_code_runs_in_the_bundle(bundle: Path) -> None:
+    code = _code(_page(bundle), "Python")
+    done = subprocess.run([sys.executable, "-c", code], cwd=bundle, capture_output=True, text=True, check=True)
+    table = pq.read_table(bundle / "tables" / "employment.parquet").to_pandas()
+    a, b = table["value"][:2]
+    margin = float(np.hypot(*table["margin_of_error"][:2]))
+    assert f"difference {a - b:,.0f} ± {margin:,.0f}" in done.stdout
+    assert f"ratio {a / b:.3f}" in done.stdout
+
+
+def test_the_r_code_runs_in_the_bundle(bundle: Path) -> None:
+    r = shutil.which("Rscript")
+    if r is None:
+        pytest.skip("no Rscript here; install it with .ci/debian-packages")
+    done = subprocess.run([r, "-e", _code(_page(bundle), "R")], cwd=bundle, capture_output=True, text=True, check=True)
+    table = pq.read_table(bundle / "tables" / "employment.parquet").to_pandas()
+    first = done.stdout.splitlines()[0].split()
+    assert float(first[0]) == table["value"][0] - table["value"][1]
+    assert float(first[2]) == pytest.approx(float(np.hypot(*table["margin_of_error"][:2])), rel=1e-5)
+
+
+def test_the_stata_code_names_the_columns_of_the_table(bundle: Path) -> None:
+    code = _code(_page(bundle), "Stata")
+    assert 'import delimited using "tables/employment.csv"' in code
+    assert "stringcols(1 2 6)" in code
+    assert 'if place == "01"' in code
+
+
+def test_totals_are_not_added_to_their_own_parts(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "place": ["01", "01", "01", "02", "02", "02"],
+            "place_label": ["A", "A", "A", "B", "B", "B"],
+            "sex": ["F", "M", "Total", "F", "M", "Total"],
+            "sex_label": ["F", "M", "", "F", "M", ""],
+            "value": [10, 20, 30, 1, 2, 3],
+            "margin_of_error": [3, 4, 9, 3, 4, 9],
+        }
+    )
+    (tmp_path / "tables").mkdir()
+    pa_csv.write_csv(table, tmp_path / "tables" / "jobs.csv")
+    page = table_code("jobs", table)
+    done = subprocess.run(
+        [sys.executable, "-c", _code(page, "Python")], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "difference 27 ± 7" in done.stdout
+    assert 'drop if sex == "Total"' in _code(page, "Stata")
+    assert 'rowSums(table[c("sex")] == "Total") == 0' in _code(page, "R")
+
+
+@pytest.mark.parametrize(("kind", "words"), [("partial", "Reiter 2003"), ("full", "Raghunathan")])
+def test_synthetic_files_come_with_their_combining_rule(bundle: Path, kind: Kind, words: str) -> None:
+    frame = pa.table({"place": ["01", "02"]})
+    Implicates((frame, frame), schema(), ("place",), kind).write(bundle / "microdata")
+    page = render_page(bundle, json.loads((bundle / "manifest.json").read_text())["made"])
+    assert "This bundle holds 2 synthetic files" in page
+    assert words in page
+    assert f"<code>{kind}</code>" in page
+    assert "combine_synthetic" in page

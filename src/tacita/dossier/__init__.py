@@ -1,0 +1,14 @@
+"""The internal dossier: what a release is worth and what it risks, measured against confidential rows.
+
+It is confidential itself. Every page says so, it is never written inside a bundle, and nothing in it was paid for.
+
+Where to look:
+
+* `request` says what to evaluate; `run` reads the files, asks the questions and writes `dossier.html` and
+  `dossier.json`; `findings` holds what was found in between.
+* `files` reads and samples rows; `questions` picks the metrics that apply; `scoring` runs them.
+* `comparators` asks what rounding, coarsening and suppression would have cost; `tables` does so for tables.
+* `touches` lists what read confidential rows, and whether it was paid for.
+* `record` is the dossier as JSON, and the difference from an earlier one.
+* `page`, `sections`, `evidence` and `pictures` make it readable.
+"""

@@ -1,0 +1,170 @@
+"""What a disclosure review board turns to: tables, risk, the cost of today's practice, touches, what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import Any
+
+from tacita.dossier import pictures
+from tacita.dossier.findings import Findings, per_file
+from tacita.dossier.record import table_record
+from tacita.dossier.sections import number, percent, table
+from tacita.dossier.tables import TableCheck
+
+
+def published_tables(found: Findings) -> str:
+    """Each published table against the truth, the worst first."""
+    if not found.tables:
+        return ""
+    ordered = sorted(found.tables, key=lambda one: -one.relative)
+    return (
+        "<h2>Published tables against the exact counts</h2><p>Errors are in jobs. Noise infusion multiplies every "
+        "establishment by a secret factor 5% to 15% away from 1, and draws counts of 1 and 2 anew; the other "
+        "comparator suppresses cells by the 15% rule, without secondary suppression, and rounds the rest to 5. "
+        "Neither carries a guarantee.</p>" + "".join(_one_table(one) for one in ordered)
+    )
+
+
+def _one_table(check: TableCheck) -> str:
+    ratio = check.against_infusion
+    facts = [
+        ("Cells, without totals", f"{check.cells:,}"),
+        ("Sum of absolute errors over the table’s total", percent(check.relative)),
+        ("Root mean squared error", number(check.rmse, 3)),
+        ("Same, noise infusion", number(check.infusion_rmse, 3)),
+        ("Ours over noise infusion", "—" if ratio is None else number(ratio, 3)),
+        ("Same, rounded to 5 where not suppressed", number(check.rounding_rmse, 3)),
+        ("Cells that suppression would have taken away", _of(check.suppressed, check.cells)),
+        (f"Cells within their margin ({check.confidence:.0%} promised)", percent(check.coverage)),
+    ]
+    rows = [
+        (
+            escape(band.name),
+            f"{band.cells:,}",
+            number(band.published, 3),
+            number(band.infused, 3),
+            number(band.rounded, 3) if band.suppressed < band.cells else "—",
+            f"{band.suppressed:,}",
+            percent(band.covered),
+        )
+        for band in check.bands
+    ]
+    worst = [
+        (escape(label), number(truth), number(value), "not bounded" if margin is None else f"± {number(margin)}")
+        for label, truth, value, margin in check.worst[:8]
+    ]
+    record: dict[str, Any] = table_record(check)
+    head = ["True size", "Cells", "Published", "Infused", "Rounded", "Suppressed", "Within margin"]
+    return (
+        f"<h3>{escape(check.title)}</h3>"
+        + table(["Figure", ""], [(escape(name), value) for name, value in facts], numbers=(1,))
+        + f"<figure>{pictures.error_by_size(record['bands'])}</figure>"
+        + table(head, rows, numbers=range(1, 7), caption="Root mean squared error by true size of cell")
+        + table(
+            ["Cell", "True", "Published", "Margin"], worst, numbers=(1, 2, 3), caption="Cells with the largest error"
+        )
+    )
+
+
+def _of(part: int, whole: int) -> str:
+    return f"{part:,} of {whole:,}"
+
+
+def risk(found: Findings) -> str:
+    """Empirical risk with the figures behind each score."""
+    answers = [one for one in found.answers if one.group == "risk"]
+    if not answers:
+        return ""
+    scope = found.scope
+    said = ""
+    if scope is not None and scope.known:
+        how = "declared in the specification" if scope.declared else "chosen by default; declare them in [evaluation]"
+        said = (
+            f"<p>The intruder is taken to know {escape(', '.join(scope.known))} and to want "
+            f"{escape(', '.join(scope.targets) or 'nothing further')} ({escape(how)}).</p>"
+        )
+    rows = [(escape(answer.name), number(answer.score.value), _figures(answer.score.details)) for answer in answers]
+    return (
+        "<h2>Empirical risk</h2><p>These figures say how some known attacks fare on these files. They are no "
+        "substitute for the guarantee: an attack that is not listed here may do better.</p>"
+        f"{said}" + table(["Attack", "Score", "Behind it"], rows, numbers=(1,))
+    )
+
+
+def _figures(details: Mapping[str, Any]) -> str:
+    """The single numbers of a score's details; of the first file where there are several."""
+    files = per_file(details)
+    held = files[0] if files else details
+    shown = [
+        f"{escape(str(name))} {number(float(value), 3)}"
+        for name, value in held.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    ]
+    note = " (first file)" if len(files) > 1 and shown else ""
+    return "; ".join(shown) + note
+
+
+def comparators(found: Findings) -> str:
+    """The release beside rounding, coarsening and suppression."""
+    if not found.compared:
+        return ""
+    head = ["Measure", *(one.method for one in found.compared)]
+    rows = [("records withheld", *(percent(one.lost) for one in found.compared))]
+    rows += [
+        (escape(name), *(number(one.scores[name], 3) for one in found.compared)) for name in found.compared[0].scores
+    ]
+    how = "; ".join(f"{one.method.lower()}: {one.how}" for one in found.compared[1:])
+    return (
+        "<h2>What rounding, coarsening or suppression would have cost</h2><p>The same measures for files that an "
+        "office might have made instead. They carry no guarantee: a low error there is bought with exact values that "
+        "can be linked.</p>"
+        + table(head, rows, numbers=range(1, 1 + len(found.compared)))
+        + f"<p class='note'>{escape(how[:1].upper() + how[1:])}.</p>"
+    )
+
+
+def touched(found: Findings) -> str:
+    """Every known touch of confidential rows."""
+    rows = [
+        (escape(one.when), escape(one.what), escape(one.paid) + (f" ({escape(one.state)})" if one.state else ""))
+        for one in found.touches
+    ]
+    return (
+        "<h2>Every touch of the confidential rows</h2><p>From the ledger, and from what the software does by itself. "
+        "Work done with other software is not known here.</p>" + table(["When (UTC)", "What", "Paid for?"], rows)
+    )
+
+
+def not_answered(found: Findings) -> str:
+    """What this dossier does not say, and why."""
+    rows = [(escape(one.name), escape(one.why)) for one in found.skipped]
+    return f"<h2>Not answered</h2>{table(['Question', 'Why'], rows)}" if rows else ""
+
+
+def method(found: Findings) -> str:
+    """Files with hashes, choices and running time."""
+    rows = [
+        (
+            escape(one.role),
+            f"{escape(one.name)}<br><code class='hash'>{one.sha256}</code>",
+            f"{one.rows:,}",
+            f"{one.looked_at:,}",
+        )
+        for one in found.files
+    ]
+    files = table(["File", "Name and SHA-256", "Rows", "Looked at"], rows, numbers=(2, 3)) if rows else ""
+    slow = sorted(found.answers, key=lambda one: -one.seconds)[:3]
+    took = "; ".join(f"{escape(one.name)} {one.seconds:.0f} s" for one in slow if one.seconds >= 1)
+    return (
+        f"<h2>Files and method</h2>{files}<p class='note'>Made {escape(found.moment)} with tacita "
+        f"{escape(found.version)} in {found.seconds:.0f} seconds{'; longest: ' + took if took else ''}. Random choices "
+        "inside the measures are seeded, so the same files give the same dossier. <code>dossier.json</code> beside "
+        "this page holds every score by name; the next dossier compares itself with it.</p>"
+    )
+
+
+def sign_off(labels: Iterable[str] = ("Data steward", "Methodologist", "Disclosure review board")) -> str:
+    """Lines to sign on paper."""
+    rows = [(escape(label), "", "") for label in labels]
+    return "<h2>Sign-off</h2>" + table(["Role", "Name and signature", "Date"], rows)

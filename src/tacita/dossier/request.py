@@ -1,0 +1,72 @@
+"""What to evaluate, put together from a specification and from what the command line adds to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tacita.dossier.files import MOST_ROWS
+from tacita.errors import UsageError
+from tacita.release.spec import EvaluationSpec, Spec
+from tacita.schema import Schema
+
+
+@dataclass(frozen=True)
+class Request:
+    """Synthetic files against an original, or a bundle's tables against exact counts, or both."""
+
+    title: str
+    schema: Schema | None = None
+    original: str | dict[str, str] | None = None
+    synthetic: tuple[Path, ...] = ()
+    holdout: Path | None = None
+    bundle: Path | None = None
+    earlier: Path | None = None
+    ledger: Path | None = None
+    asked: EvaluationSpec = field(default_factory=EvaluationSpec)
+    categorical: tuple[str, ...] = ()
+    most_rows: int = MOST_ROWS
+
+
+def request_of(
+    spec: Path | None,
+    *,
+    schema: Path | None = None,
+    original: Path | None = None,
+    synthetic: Sequence[Path] = (),
+    holdout: Path | None = None,
+    bundle: Path | None = None,
+    earlier: Path | None = None,
+    questions: Path | None = None,
+    categorical: Sequence[str] = (),
+    rows: int = MOST_ROWS,
+) -> Request:
+    """The request; an explicit path goes before what the specification names."""
+    loaded = Spec.load(spec) if spec is not None else None
+    if loaded is not None and schema is not None:
+        raise UsageError("--schema: the specification names the schema; leave the option out")
+    known: Schema | None = None
+    if loaded is not None:
+        known = Schema.load(loaded.resolve(loaded.schema_path))
+    elif schema is not None:
+        known = Schema.load(schema)
+    if known is not None and categorical:
+        raise UsageError("--categorical: the schema says which columns are categories; leave the option out")
+    asked = loaded.evaluation if loaded is not None else EvaluationSpec()
+    source: str | dict[str, str] | None = str(original) if original is not None else None
+    if source is None and loaded is not None:
+        source = loaded.data_source
+    return Request(
+        title=loaded.title if loaded is not None else f"Synthetic files against {(original or Path()).name}",
+        schema=known,
+        original=source,
+        synthetic=tuple(synthetic),
+        holdout=holdout,
+        bundle=bundle,
+        earlier=earlier,
+        ledger=loaded.resolve(loaded.ledger) if loaded is not None else None,
+        asked=EvaluationSpec.load(questions) if questions is not None else asked,
+        categorical=tuple(categorical),
+        most_rows=rows,
+    )

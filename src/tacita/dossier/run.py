@@ -1,0 +1,177 @@
+"""Reads the files, asks the questions, writes `dossier.html` and `dossier.json`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from tacita.confidential import Confidential
+from tacita.dossier.comparators import Compared, compared, methods
+from tacita.dossier.files import File, common_columns, original_file, plain_file, synthetic_paths
+from tacita.dossier.findings import Findings
+from tacita.dossier.page import render_dossier
+from tacita.dossier.questions import Scope, Skipped, questions, scope_of, trend_questions
+from tacita.dossier.record import changes, read_earlier, write_record
+from tacita.dossier.request import Request
+from tacita.dossier.scoring import Answer, Progress, answer
+from tacita.dossier.tables import TableCheck, check_tables
+from tacita.dossier.touches import touches
+from tacita.errors import RefusedError, UsageError
+from tacita.evaluation import Comparison, compare
+from tacita.release.folder import check_target, written_whole
+
+_PER_FILE = 8  # seconds for the models of each synthetic file, whatever its size
+_PER_CELL = 1e-6  # seconds more per row and column, on two ordinary cores
+_PER_PAIR = 4e-7  # … and per row and pair of columns, for marginals and interactions
+_BYTES = 60  # working memory per row, column and file
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What the synthetic files gave."""
+
+    files: tuple[File, ...] = ()
+    left_out: tuple[str, ...] = ()
+    comparison: Comparison | None = None
+    scope: Scope | None = None
+    answers: tuple[Answer, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    practice: tuple[Compared, ...] = ()
+
+
+def evaluate(
+    request: Request,
+    out: Path,
+    *,
+    force: bool = False,
+    progress: Progress = lambda step, done, total: None,
+    say: Callable[[str], None] = lambda sentence: None,
+) -> Findings:
+    """Make the dossier. Whatever can be refused is refused before the first row is read."""
+    started = time.perf_counter()
+    moment = datetime.now(UTC).isoformat(timespec="seconds")
+    _check(request, out, force)
+    earlier = read_earlier(request.earlier) if request.earlier is not None else None
+    looked = _microdata(request, progress, say) if request.synthetic else Looked()
+    tables = _tables(request, progress) if request.bundle is not None else ()
+    progress("Writing the dossier", 1, 1)
+    columns = looked.comparison.original.names if looked.comparison is not None else ()
+    found = Findings(
+        title=request.title,
+        moment=moment,
+        version=version("tacita"),
+        seconds=time.perf_counter() - started,
+        files=looked.files,
+        left_out=looked.left_out,
+        comparison=looked.comparison,
+        scope=looked.scope,
+        answers=looked.answers,
+        skipped=looked.skipped,
+        compared=looked.practice,
+        tables=tables,
+        touches=tuple(touches(request.ledger, moment, columns, [one.name for one in tables])),
+    )
+    if earlier is not None:
+        found = replace(found, earlier=earlier["made"], changes=tuple(changes(earlier, found.scores())))
+    with written_whole(out, force=force) as folder:
+        (folder / "dossier.html").write_text(render_dossier(found), encoding="utf-8")
+        write_record(folder / "dossier.json", found.document())
+    out.chmod(0o700)  # confidential: for its owner alone, unlike a bundle
+    return found
+
+
+def _check(request: Request, out: Path, force: bool) -> None:
+    for place in (out.absolute(), *out.absolute().parents):
+        if is_bundle(place):
+            raise RefusedError(
+                f"--out {out}: lies inside the bundle {place}; a dossier is confidential and a bundle is handed on. "
+                "Name a folder elsewhere"
+            )
+    check_target(out, force=force)
+    if not request.synthetic and request.bundle is None:
+        raise UsageError("evaluate: nothing to evaluate; give --synthetic FILE, or --bundle DIR for published tables")
+    if request.original is None:
+        raise UsageError("--original: is missing; give the confidential file, or a specification that names it")
+    if request.bundle is not None and not is_bundle(request.bundle):
+        raise UsageError(f"--bundle {request.bundle}: is not a bundle; give the folder that `tacita run` wrote")
+    if request.bundle is not None and request.schema is None:
+        raise UsageError("--bundle: needs the schema of the confidential file; give --schema, or a specification")
+    if request.most_rows < 1:
+        raise UsageError("--rows: must be at least 1")
+
+
+def is_bundle(folder: Path) -> bool:
+    """Whether a folder is a bundle, or a bundle's remains."""
+    manifest = folder / "manifest.json"
+    return manifest.is_file() and b"tacita_bundle" in manifest.read_bytes()
+
+
+def _microdata(request: Request, progress: Progress, say: Callable[[str], None]) -> Looked:
+    if not isinstance(request.original, str):
+        raise UsageError(
+            "--original: the specification's data are linked tables; give one file with the columns of the synthetic "
+            "files"
+        )
+    most = request.most_rows
+    paths = synthetic_paths(request.synthetic)
+    progress("Reading the original", 0, 1)
+    loaded = [original_file(request.original, request.schema, most)]
+    progress("Reading the synthetic files", 0, 1)
+    loaded += [plain_file(path, f"synthetic {at}", request.schema, most) for at, path in enumerate(paths, start=1)]
+    if request.holdout is not None:
+        loaded.append(plain_file(request.holdout, "hold-out", request.schema, most))
+    files = tuple(file for file, _ in loaded)
+    tables = [table for _, table in loaded]
+    del loaded
+    names, left_out = common_columns(tables, request.schema)
+    say(estimate(files, len(names)))
+    progress("Encoding the files", 0, 1)
+    held = tables[-1] if request.holdout is not None else None
+    synthetic = tables[1 : 1 + len(paths)]
+    comparison = compare(
+        tables[0],
+        synthetic,
+        schema=request.schema,
+        holdout=held,
+        columns=names,
+        categorical=[name for name in request.categorical if name in names],
+    )
+    scope = scope_of(comparison, request.asked)
+    trends = None
+    if scope.panel is not None:
+        columns = [scope.panel.unit, scope.panel.period, scope.panel.employment]
+        trends = compare(tables[0], synthetic, columns=columns)
+    del tables, synthetic, held  # the encoding is what the metrics use
+    asked, skipped = questions(comparison, scope)
+    about_trends = trend_questions(scope.panel) if scope.panel is not None else ()
+    total = len(asked) + len(about_trends) + 1 + len(methods(scope.known))
+    answers, unanswered = answer(comparison, asked, progress, 0, total)
+    if trends is not None:
+        more, gone = answer(trends, about_trends, progress, len(asked), total)
+        answers, unanswered = [*answers, *more], [*unanswered, *gone]
+    done = len(asked) + len(about_trends)
+    practice = compared(comparison, scope.known, lambda step: progress(step, done, total))
+    return Looked(files, tuple(left_out), comparison, scope, tuple(answers), (*unanswered, *skipped), tuple(practice))
+
+
+def estimate(files: tuple[File, ...], columns: int) -> str:
+    """How long and how much memory, said before the work starts; a guess within a factor of about two."""
+    rows = sum(one.looked_at for one in files)
+    pairs = columns * (columns - 1) / 2
+    fits = (len(files) - 1) * _PER_FILE
+    seconds = 10 + fits + rows * columns * _PER_CELL + rows * pairs * _PER_PAIR
+    memory = 0.4 + rows * columns * _BYTES / 1e9
+    spoken = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
+    return f"About {spoken} and {memory:.1f} GB of memory for {rows:,} rows of {columns} columns."
+
+
+def _tables(request: Request, progress: Progress) -> tuple[TableCheck, ...]:
+    assert request.bundle is not None
+    assert request.schema is not None
+    assert request.original is not None
+    progress("Counting the exact tables", 0, 1)
+    return tuple(check_tables(request.bundle, Confidential.open(request.original, request.schema)))

@@ -1,0 +1,178 @@
+"""The simulation of tran2023, section 4.1, and its non-private baseline: sequential quantile regression.
+
+X1 ~ Exp(0.1), X2 = 4 + 3 X1 + ξ, X3 = 3 + 2 X1 + X2 + γ with ξ, γ ~ Exp(0.1) (rate 0.1, mean 10), 5,000 rows for
+training and 5,000 for testing. The baseline fits 49 quantile regressions per variable and gives each record the
+fitted value of a quantile drawn at random (Algorithm 3 of the paper, after Pistner et al. 2018). The text does not
+say with which chances. The printed rows come out when a quantile stands for the interval that it closes, the last
+one also for what is above it: that is how the authors' public scripts draw, because their quantiles are not evenly
+spaced. It puts each conditional mean about 4% of the noise too high. (With equal chances the file is better than the
+paper's: pMSE 0.00003 and 0.0001 instead of 0.0003 and 0.0004.)
+
+The baseline protects nothing: it calibrates the metrics against the first rows of the paper's Tables 1 and 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+
+# The 1st, 3rd, …, 47th, 50th, 53rd, …, 97th and 99th percentiles.
+QUANTILES: tuple[float, ...] = tuple(one / 100 for one in (*range(1, 48, 2), 50, *range(53, 98, 2), 99))
+ORDER = ("x1", "x2", "x3")
+
+
+def simulate(rows: int = 5000, *, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A training and a testing file from the paper's law.
+
+    >>> training, testing = simulate(100, seed=1)
+    >>> bool((training.x2 >= 4 + 3 * training.x1).all()), len(testing)
+    (True, 100)
+    """
+    random = np.random.default_rng(seed)
+
+    def one() -> pd.DataFrame:
+        x1, xi, gamma = random.exponential(10.0, (3, rows))
+        x2 = 4 + 3 * x1 + xi
+        return pd.DataFrame({"x1": x1, "x2": x2, "x3": 3 + 2 * x1 + x2 + gamma})
+
+    return one(), one()
+
+
+def synthesize(
+    training: pd.DataFrame,
+    *,
+    seed: int,
+    order: Sequence[str] = ORDER,
+    quantiles: Sequence[float] = QUANTILES,
+    evenly: bool = False,
+) -> pd.DataFrame:
+    """Non-private sequential synthesis: each variable from the quantile regressions on those before it.
+
+    `evenly` draws every quantile with the same chance; by default a quantile stands for the interval it closes.
+    """
+    random = np.random.default_rng(seed)
+    chances = np.diff([0.0, *quantiles[:-1], 1.0])
+    if evenly:
+        chances = np.full(len(quantiles), 1 / len(quantiles))
+    rows = len(training)
+    made: dict[str, Numbers] = {}
+    for place, name in enumerate(order):
+        before = training[list(order[:place])].to_numpy(dtype=np.float64)
+        planes = quantile_planes(before, training[name].to_numpy(dtype=np.float64), quantiles)
+        drawn = np.column_stack([np.ones(rows), *(made[one] for one in order[:place])])
+        chosen = planes[random.choice(len(quantiles), rows, p=chances / chances.sum())]
+        made[name] = np.einsum("rc,rc->r", drawn, chosen)
+    return pd.DataFrame(made)
+
+
+def quantile_planes(predictors: Numbers, response: Numbers, quantiles: Sequence[float]) -> Numbers:
+    """Coefficients (intercept first) of one linear quantile regression per quantile.
+
+    An interior-point method finds the plane; the solution is then moved to the vertex it points to, which passes
+    through as many records as there are coefficients, unless that has a larger loss.
+
+    >>> x = np.arange(9.0)
+    >>> quantile_planes(x[:, None], 2 * x + np.tile([-1.0, 0.0, 5.0], 3), [0.5]).round(6).tolist()
+    [[0.0, 2.0]]
+    """
+    design = np.column_stack([np.ones(len(response)), predictors])
+    if design.shape[1] == 1:
+        return np.quantile(response, quantiles, method="inverted_cdf")[:, None]
+    scale = np.abs(design).max(axis=0)
+    scale[scale == 0] = 1.0
+    unit = max(float(np.abs(response).max()), math.ulp(1.0))
+    columns, wanted = np.ascontiguousarray((design / scale).T), response / unit
+
+    def fit(quantile: float) -> Numbers:
+        beta = _interior_point(columns, wanted, quantile)
+        near = np.argsort(np.abs(wanted - beta @ columns))[: len(columns)]
+        if np.linalg.matrix_rank(columns[:, near]) == len(columns):
+            vertex = np.linalg.solve(columns[:, near].T, wanted[near])
+            if check_loss(wanted - vertex @ columns, quantile) <= check_loss(wanted - beta @ columns, quantile):
+                beta = vertex
+        return np.asarray(beta * unit / scale)
+
+    with ThreadPoolExecutor(2) as pool:
+        return np.array(list(pool.map(fit, quantiles)))
+
+
+def check_loss(residual: Numbers, quantile: float) -> float:
+    """Σ ρ_τ(r) with ρ_τ(r) = r (τ − 1{r ≤ 0})."""
+    return float(np.sum(residual * (quantile - (residual <= 0))))
+
+
+@numba.njit(nogil=True, cache=True)
+def _interior_point(columns, response, quantile):  # type: ignore[no-untyped-def]
+    """The dual of quantile regression by a primal-dual method with Mehrotra's corrector.
+
+    max yᵀa subject to Xᵀa = (1 − τ) Xᵀ1, 0 ≤ a ≤ 1. The multipliers of the equations are the coefficients; `up` and
+    `down` are those of the two bounds, and up − down is the residual.
+    """
+    p, n = columns.shape
+    a = np.full(n, 1 - quantile)
+    beta = np.linalg.solve(columns @ columns.T, columns @ response)
+    residual = response - beta @ columns
+    # Both multipliers away from zero: a start well inside the region.
+    start = np.abs(residual).mean() + 1e-12
+    up = np.maximum(residual, 0.0) + 0.1 * start
+    down = up - residual
+    for row in range(n):
+        if down[row] <= 0.0:
+            down[row] = 0.1 * start
+            up[row] = down[row] + residual[row]
+    weighted = np.empty((p, n))
+    for _ in range(100):
+        free = 1 - a
+        gap = np.sum(up * free + down * a)
+        if gap < 1e-11 * n:
+            break
+        q = 1.0 / (down / a + up / free)
+        for k in range(p):
+            weighted[k] = columns[k] * q
+        normal = weighted @ columns.T
+        off = response - beta @ columns - up + down  # zero but for rounding
+        push, pull = -down, -up
+        da, dbeta = _direction(columns, weighted, normal, q, off, push, pull)
+        ddown, dup = push - down / a * da, pull + up / free * da
+        primal, dual = _length(a, da, free, -da), _length(down, ddown, up, dup)
+        if min(primal, dual) < 1.0:
+            reached = np.sum((up + dual * dup) * (free - primal * da) + (down + dual * ddown) * (a + primal * da))
+            target = gap / (2 * n) * (reached / gap) ** 3
+            push = target / a - down - da * ddown / a
+            pull = target / free - up + da * dup / free
+            da, dbeta = _direction(columns, weighted, normal, q, off, push, pull)
+            ddown, dup = push - down / a * da, pull + up / free * da
+            primal, dual = _length(a, da, free, -da), _length(down, ddown, up, dup)
+        a = a + primal * da
+        beta = beta + dual * dbeta
+        down = down + dual * ddown
+        up = up + dual * dup
+    return beta
+
+
+@numba.njit(nogil=True, cache=True)
+def _direction(columns, weighted, normal, q, off, push, pull):  # type: ignore[no-untyped-def]
+    """Newton's step: Xᵀda = 0 and the linearised optimality and complementarity conditions."""
+    wanted = off - pull + push
+    dbeta = np.linalg.solve(normal, weighted @ wanted)
+    return q * (wanted - dbeta @ columns), dbeta
+
+
+@numba.njit(nogil=True, cache=True)
+def _length(first, first_step, second, second_step):  # type: ignore[no-untyped-def]
+    """The longest step, up to 1, that keeps both vectors positive with a little to spare."""
+    most = 1.0 / 0.9995
+    for row in range(len(first)):
+        if first_step[row] < 0.0:
+            most = min(most, -first[row] / first_step[row])
+        if second_step[row] < 0.0:
+            most = min(most, -second[row] / second_step[row])
+    return min(1.0, 0.9995 * most)
