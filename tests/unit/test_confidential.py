@@ -151,8 +151,13 @@ def test_a_lenient_rule_lets_any_file_through() -> None:
         place={"levels": ["01", "02", "?"], "outside": "?", "missing": "?", "missing_codes": ["99"]},
         pay={"outside": "clamp", "missing": 0},
     )
-    frame = spoil(place=["01", SECRET, None, "99"], pay=[np.nan, np.inf, -np.inf, -5.0])
+    frame = spoil(place=[SECRET, SECRET, None, "99"], pay=[np.nan, np.inf, -np.inf, -5.0])
     Confidential.from_frame(frame, lenient).check(ALL)
+
+
+def test_rows_of_one_establishment_that_disagree_on_its_place_are_refused() -> None:
+    with pytest.raises(SchemaError, match=r"job\.place: rows of one establishment disagree.*link a workplace table"):
+        Confidential.from_frame(spoil(place=["01", "02", "02", "01"]), schema_of()).check(ALL)
 
 
 def test_declared_missing_codes_are_not_out_of_range() -> None:

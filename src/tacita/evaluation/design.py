@@ -2,15 +2,17 @@
 
 A dummy column has one entry per row, so a row is a short list of positions and not a long row of zeros: the
 cross-product XᵀWX costs the square of the number of *columns of the file*, not of parameters. Where all columns are
-categorical the rows are the distinct patterns with their counts. A missing number is its column's mean plus a flag.
+categorical the rows are the distinct patterns with their counts. A missing number is zero and has a flag.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -73,18 +75,43 @@ class Design:
         for start in range(worker * length, self.rows, WORKERS * length):
             rows = slice(start, min(start + length, self.rows))
             index = np.empty((len(self.groups), rows.stop - rows.start), dtype=np.int32)
-            for place, group in enumerate(self.groups):
-                cell = self.codes[group.first, rows]
-                if group.second >= 0:
-                    cell = cell * np.int32(group.width) + self.codes[group.second, rows]
-                index[place] = group.position[cell]
+            _fill_index(self.codes[:, rows], *self._layout, index)
             numbers = np.ascontiguousarray(self.numbers[:, rows])
             dense = np.empty((self.parameters - self.intercept, rows.stop - rows.start))
             dense[0] = 1.0
             dense[1 : 1 + len(numbers)] = numbers
-            for place, (a, b) in enumerate(self.products, 1 + len(numbers)):
-                np.multiply(numbers[a], numbers[b], out=dense[place])
+            _fill_products(numbers, self._pairs, dense)
             yield Block(index, numbers, dense, rows)
+
+    @cached_property
+    def _layout(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+        """The groups as arrays: columns and width, where their positions start, and all positions in a row."""
+        shape = np.array([(one.first, one.second, one.width) for one in self.groups], dtype=np.int64).reshape(-1, 3)
+        starts = np.cumsum([0, *(len(one.position) for one in self.groups)])
+        return shape, starts, np.concatenate([np.zeros(0, dtype=np.int32), *(one.position for one in self.groups)])
+
+    @cached_property
+    def _pairs(self) -> NDArray[np.int64]:
+        return np.array(self.products, dtype=np.int64).reshape(-1, 2)
+
+
+@numba.njit(nogil=True, cache=True)
+def _fill_index(codes, shape, starts, positions, index):  # type: ignore[no-untyped-def]
+    for place in range(shape.shape[0]):
+        first, second, width = shape[place]
+        for row in range(index.shape[1]):
+            cell = np.int64(codes[first, row])
+            if second >= 0:
+                cell = cell * width + codes[second, row]
+            index[place, row] = positions[starts[place] + cell]
+
+
+@numba.njit(nogil=True, cache=True)
+def _fill_products(numbers, pairs, dense):  # type: ignore[no-untyped-def]
+    for place in range(pairs.shape[0]):
+        a, b = pairs[place]
+        for row in range(numbers.shape[1]):
+            dense[1 + numbers.shape[0] + place, row] = numbers[a, row] * numbers[b, row]
 
 
 def build(pair: Pair, *, interactions: bool, limit: int) -> Design:
@@ -93,8 +120,8 @@ def build(pair: Pair, *, interactions: bool, limit: int) -> Design:
     Interactions enter from the smallest to the largest until the model would have more than `limit` parameters;
     the others are named in `left_out`. Levels and cells that no row has are not parameters, nor is a constant.
     """
-    names, codes, original, total = _rows(pair)
-    labels, numbers = _standardised(pair, len(total))
+    names, codes, original, total = pair.once("design rows", lambda: _rows(pair))
+    labels, numbers = pair.once("design numbers", lambda: _standardised(pair, len(total)))
     sizes = [int(one.max()) + 1 for one in codes]
     counts = [np.bincount(one, weights=total, minlength=size) for one, size in zip(codes, sizes, strict=True)]
     varied = [place for place, count in enumerate(counts) if np.count_nonzero(count) > 1]
@@ -140,7 +167,7 @@ def build(pair: Pair, *, interactions: bool, limit: int) -> Design:
 def _rows(pair: Pair) -> tuple[list[str], Codes, Numbers, Numbers]:
     """Codes (categorical columns, then flags of missing numbers) and how many original and total rows each has."""
     if pair.all_categorical:
-        found = pair.once("patterns", pair.cells.patterns)
+        found = pair.cells.patterns()
         codes = pair.cells.codes[:, found.representative]
         original = found.original.astype(np.float64)
         return list(pair.original.names), codes, original, original + found.synthetic.astype(np.float64)
@@ -162,11 +189,26 @@ def _standardised(pair: Pair, rows: int) -> tuple[list[str], Numbers]:
         known = values[~np.isnan(values)]
         if known.size and known.min() < known.max():
             scale = max(abs(known.min()), abs(known.max()))  # first to [−1, 1]: huge values must not overflow a square
-            centre, spread = np.mean(known / scale), np.std(known / scale)
+            spread = float(np.std(known / scale))
             if spread > 0:
                 labels.append(name)
-                made.append(np.nan_to_num((values / scale - centre) / spread, nan=0.0))
+                made.append(np.where(np.isnan(values), 0.0, (values / scale - _centre(known / scale)) / spread))
     return labels, np.stack(made) if made else np.zeros((0, rows))
+
+
+def _centre(known: Numbers) -> float:
+    """Where zero goes: the commonest value if a quarter of the rows have it (no income), else the mean.
+
+    The model is the same wherever it is. A heap at zero leaves most entries, and products of entries, empty.
+    """
+    ordered = np.sort(known)
+    quarters = ordered[np.linspace(0, len(ordered) - 1, 9).astype(np.int64)]  # a heap that large holds one of them
+    values, sizes = np.unique(quarters, return_counts=True)
+    for value in values[np.argsort(-sizes, kind="stable")]:
+        size = np.searchsorted(ordered, value, side="right") - np.searchsorted(ordered, value, side="left")
+        if 4 * size >= len(ordered):
+            return float(value)
+    return float(known.mean())
 
 
 def _crosses(

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
 from tacita.evaluation.cells import Numbers
-from tacita.evaluation.design import Design
 from tacita.evaluation.passes import Passes, likelihood
 
 _TOLERANCE = 1e-15  # what one more step could still gain in log-likelihood, per row
@@ -63,7 +62,7 @@ class Propensity:
         return float(np.abs(gap[last]).max())
 
 
-def logistic(design: Design) -> Propensity:
+def logistic(passes: Passes) -> Propensity:
     """Maximum likelihood. Columns that others determine are dropped, so `parameters` is the rank of the design.
 
     Where a level occurs in one file only the estimate runs to infinity; its propensities run to 0 or 1 and the fit
@@ -71,9 +70,7 @@ def logistic(design: Design) -> Propensity:
     numbers that nearly separate the files) there is no usable maximum: the fit is made again with a weak ridge, as
     tran2023 does, and `ridge` says so.
     """
-    passes = Passes(design)
-    gram = passes.gram(design.total)
-    fit = _Newton(design, passes, gram)
+    fit = _Newton(passes)
     if not fit.climb(ridge=0.0):
         fit.climb(ridge=_RIDGE)
     return fit.propensity()
@@ -82,7 +79,8 @@ def logistic(design: Design) -> Propensity:
 class _Newton:
     """A fit on its way: where it is, and the columns that count."""
 
-    def __init__(self, design: Design, passes: Passes, gram: Numbers) -> None:
+    def __init__(self, passes: Passes) -> None:
+        design, gram = passes.design, passes.whole_gram
         self.design, self.passes = design, passes
         self.rows = float(design.total.sum())
         self.kept = independent(gram)
@@ -109,7 +107,7 @@ class _Newton:
             if gain < (_SLOW_TOLERANCE if ridge else _TOLERANCE) * self.rows:
                 self.converged = True
                 break
-            if gain > 0.05 * last:  # the cross-product in hand no longer fits the propensities
+            if gain > 0.1 * last:  # the cross-product in hand no longer fits the propensities
                 solve = self._solver(pull)
                 step = solve(uphill)
                 before, exact = exact, float(uphill @ step)

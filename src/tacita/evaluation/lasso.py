@@ -14,14 +14,14 @@ import numba
 import numpy as np
 
 from tacita.evaluation.cells import Numbers
-from tacita.evaluation.design import Design
 from tacita.evaluation.fits import Propensity
 from tacita.evaluation.passes import Passes
 
 _STEPS = 200
-_PATH = 12
+_PATH = 10
 _SMALLEST = 0.01  # last penalty of the path as a share of the first
-_CLOSE = 1e-9  # change of the objective at which a step is the last
+_CLOSE = 1e-9  # gain per row at which a step is the last
+_NEAR = 1e-7  # the same on the way along the path
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,47 +34,43 @@ class _Point:
     log_likelihood: float
 
 
-def lasso(design: Design, penalty: float | None = None) -> tuple[Propensity, float]:
+def lasso(passes: Passes, penalty: float | None = None) -> tuple[Propensity, float]:
     """The penalised fit and its λ.
 
     Without a `penalty` λ is the one of a geometric path with the smallest Akaike information criterion, where the
     non-zero coefficients are the degrees of freedom: it estimates the deviance on fresh rows, as cross-validation
     does, but is deterministic and costs a single path.
     """
-    solver = _Solver(design)
+    solver = _Solver(passes)
     here = solver.null()
     if penalty is not None:
         here = solver.minimise(here, penalty)
         return solver.propensity(here), penalty
-    best, best_penalty, lowest, worse = here, math.inf, solver.criterion(here), 0
+    best, best_penalty, lowest = here, math.inf, solver.criterion(here)
     first = solver.largest_penalty(here)
     for penalty in first * np.geomspace(1, _SMALLEST, _PATH) if first > 0 else ():
-        here = solver.minimise(here, float(penalty))
-        now = solver.criterion(here)
-        if now < lowest:
-            best, best_penalty, lowest, worse = here, float(penalty), now, 0
-        else:
-            worse += 1
-            if worse >= 3 and solver.used(best):  # near its start the path may rise before it falls
-                break
-    return solver.propensity(best), best_penalty if math.isfinite(best_penalty) else first
+        here = solver.minimise(here, float(penalty), _NEAR)
+        if solver.criterion(here) < lowest:
+            best, best_penalty, lowest = here, float(penalty), solver.criterion(here)
+    if math.isinf(best_penalty):
+        return solver.propensity(best), first
+    return solver.propensity(solver.minimise(best, best_penalty)), best_penalty
 
 
 class _Solver:
-    def __init__(self, design: Design) -> None:
-        self.design = design
-        self.passes = Passes(design)
+    def __init__(self, passes: Passes) -> None:
+        self.passes = passes
+        self.design = design = passes.design
         self.n = float(design.total.sum())
         # A quarter of XᵀX bounds the second derivative everywhere, so a step with it never overshoots.
-        self.bound = self._curvature(design.total) / 4
+        self.bound = self._whole(passes.whole_gram) / 4
         squares = self.passes.gradient(design.total, squared=True) / self.n
         means = self.passes.gradient(design.total) / self.n
         self.spread = np.sqrt(np.maximum(squares - means**2, 0.0))
         self.spread[self.spread < 1e-12] = 0.0
 
-    def _curvature(self, weight: Numbers) -> Numbers:
-        lower = self.passes.gram(weight) / self.n
-        return np.asarray(np.tril(lower) + np.tril(lower, -1).T)
+    def _whole(self, lower: Numbers) -> Numbers:
+        return np.asarray((np.tril(lower) + np.tril(lower, -1).T) / self.n)
 
     def null(self) -> _Point:
         share = float(self.design.original.sum()) / self.n
@@ -93,7 +89,7 @@ class _Solver:
         moving = self.spread > 0
         return float(np.max(np.abs(here.slope[moving]) / self.spread[moving], initial=0.0))
 
-    def minimise(self, here: _Point, penalty: float) -> _Point:
+    def minimise(self, here: _Point, penalty: float, close: float = _CLOSE) -> _Point:
         here = replace(here, objective=-here.log_likelihood / self.n + penalty * float(self.spread @ np.abs(here.beta)))
         curvature = self.bound
         weights = penalty * self.spread
@@ -101,7 +97,7 @@ class _Solver:
         weights[self.design.intercept] = 0.0
         for count in range(_STEPS):
             if count % 6 == 5:  # far from even odds the bound is loose: use the curvature at this point
-                curvature = self._curvature(self.design.total * here.fitted * (1 - here.fitted))
+                curvature = self._whole(self.passes.gram(self.design.total * here.fitted * (1 - here.fitted)))
                 curvature[np.diag_indices_from(curvature)] += 1e-9 * np.diag(self.bound)
             step = _descend(curvature, here.slope, here.beta, weights) - here.beta
             tried = self._point(here.beta, here.eta, step, penalty)
@@ -112,7 +108,7 @@ class _Solver:
             gained = here.objective - tried.objective
             if gained >= 0:
                 here = tried
-            if gained < _CLOSE:
+            if gained < close:
                 break
         return here
 

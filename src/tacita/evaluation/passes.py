@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 
 import numba
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from tacita.evaluation.cells import WORKERS, Numbers
 from tacita.evaluation.design import Block, Design
 
+_SPARSE = 0.4  # share of non-zero dense entries below which rows are multiplied entry by entry
 _FAR = 35.0  # |log-odds| beyond which a propensity is 0 or 1 to the last bit that matters
 
 
@@ -87,6 +89,11 @@ class Passes:
         level, slope = self._sum(part)
         return direction, float(level[0]), fitted, slope
 
+    @cached_property
+    def whole_gram(self) -> Numbers:
+        """The lower triangle of XᵀNX with the counts of the rows; kept, because every fit starts from it."""
+        return self.gram(self.design.total)
+
     def gram(self, weight: Numbers) -> Numbers:
         """The lower triangle of XᵀWX."""
         split, size = self.design.intercept, self.design.parameters
@@ -96,10 +103,15 @@ class Passes:
             dense = np.zeros((size - split, size - split))
             for block in self.design.blocks(worker):
                 here = weight[block.rows]
-                weighted = block.dense * here
-                _cross_dense(weighted, block.dense, dense)
                 _cross_dummies(block.index, self.value_of, block.numbers, here, sparse)
-                _cross_mixed(block.index, self.value_of, block.numbers, np.ascontiguousarray(weighted.T), cross)
+                if np.count_nonzero(block.dense) < _SPARSE * block.dense.size:
+                    by_row = np.ascontiguousarray(block.dense.T)
+                    _cross_rows(block.index, self.value_of, block.numbers, here, by_row, cross, dense)
+                else:
+                    weighted = block.dense * here
+                    _cross_dense(weighted, block.dense, dense)
+                    by_row = np.ascontiguousarray(weighted.T)
+                    _cross_mixed(block.index, self.value_of, block.numbers, by_row, cross)
             return [sparse, cross, dense]
 
         sparse, cross, dense = self._sum(part)
@@ -168,6 +180,29 @@ def _cross_mixed(index, value_of, numbers, weighted, out):  # type: ignore[no-un
                 value = 1.0 if q < 0 else numbers[q, row]
                 for column in range(weighted.shape[1]):
                     out[i, column] += weighted[row, column] * value
+
+
+@numba.njit(nogil=True, cache=True)
+def _cross_rows(index, value_of, numbers, weight, by_row, mixed, dense):  # type: ignore[no-untyped-def]
+    """Dummies and dense columns times dense columns, over the non-zero entries of each row."""
+    held = np.empty(by_row.shape[1], dtype=np.int64)
+    for row in range(by_row.shape[0]):
+        count = 0
+        for column in range(by_row.shape[1]):
+            if by_row[row, column] != 0.0:
+                held[count] = column
+                count += 1
+        for first in range(count):
+            i = held[first]
+            w = weight[row] * by_row[row, i]
+            for second in range(first + 1):
+                dense[i, held[second]] += w * by_row[row, held[second]]
+        for s in range(index.shape[0]):
+            i = index[s, row]
+            if i >= 0:
+                w = weight[row] if value_of[s] < 0 else weight[row] * numbers[value_of[s], row]
+                for second in range(count):
+                    mixed[i, held[second]] += w * by_row[row, held[second]]
 
 
 # These three are plain loops and not calls of a BLAS: its threads would compete with the workers for the same cores.

@@ -17,11 +17,12 @@ import numpy as np
 
 from tacita.errors import UsageError
 from tacita.evaluation.cells import WORKERS
-from tacita.evaluation.design import Design, build
+from tacita.evaluation.design import build
 from tacita.evaluation.encoding import Pair
 from tacita.evaluation.fits import Propensity, logistic
 from tacita.evaluation.lasso import lasso
 from tacita.evaluation.metric import Metric, Outcome, averaged
+from tacita.evaluation.passes import Passes
 from tacita.evaluation.tree import Binned, binned, grow
 
 Model = Literal["logistic", "lasso", "cart"]
@@ -103,18 +104,21 @@ def _fit(model: Model, interactions: bool, limit: int) -> Callable[[Pair], Prope
     return partial(_logistic if model == "logistic" else _lasso, interactions=interactions, limit=limit)
 
 
-def _design(pair: Pair, interactions: bool, limit: int) -> Design:
-    return build(pair, interactions=interactions, limit=limit)
+def _passes(pair: Pair, interactions: bool, limit: int) -> Passes:
+    limit = limit if interactions else 0  # main effects are never left out
+    return pair.once(
+        ("passes", interactions, limit), lambda: Passes(build(pair, interactions=interactions, limit=limit))
+    )
 
 
 def _logistic(pair: Pair, interactions: bool, limit: int) -> Propensity:
-    limit = limit if interactions else 0  # main effects are never left out
-    return pair.once(("logistic", interactions, limit), lambda: logistic(_design(pair, interactions, limit)))
+    model = _passes(pair, interactions, limit)
+    return pair.once(("logistic", model), lambda: logistic(model))
 
 
 def _lasso(pair: Pair, interactions: bool, limit: int) -> Propensity:
-    limit = limit if interactions else 0
-    return pair.once(("lasso", interactions, limit), lambda: lasso(_design(pair, interactions, limit))[0])
+    model = _passes(pair, interactions, limit)
+    return pair.once(("lasso", model), lambda: lasso(model)[0])
 
 
 def _pmse(pair: Pair, fit: Callable[[Pair], Propensity]) -> Outcome:

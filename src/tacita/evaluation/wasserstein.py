@@ -119,23 +119,19 @@ def _distance(column: _Sorted, labels: NDArray[np.bool_], first: int) -> float:
 
 @numba.njit(nogil=True, cache=True)
 def _between_numbers(order, step, known, labels, first):  # type: ignore[no-untyped-def]
-    n, m = 0, 0
-    for place in range(known):
+    n, m = first, len(order) - first
+    for place in range(known, len(order)):
         if labels[order[place]]:
-            n += 1
+            n -= 1
         else:
-            m += 1
+            m -= 1
     gone = abs(n / first - m / (len(order) - first))
     if n == 0 or m == 0:
         return gone
-    a, b, total = 0, 0, 0.0
+    ahead, total = 0, 0.0
     for place in range(known):
-        if labels[order[place]]:
-            a += m
-        else:
-            b += n
-        if step[place] > 0.0:
-            total += step[place] * abs(a - b)
+        ahead += m if labels[order[place]] else -n
+        total += step[place] * abs(ahead)
     return total / n / m * min(n / first, m / (len(order) - first)) + gone
 
 

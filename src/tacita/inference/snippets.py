@@ -9,7 +9,7 @@ PYTHON = """\
 import tacita as tc
 
 schema = tc.Schema.load("release.schema.toml")
-files = tc.Implicates.read("microdata", schema)     # knows how the files were made, so it knows the rule
+files = tc.Implicates.read("microdata", schema)  # knows how the files were made, so it knows the rule
 
 mean_pay = tc.combine(files, lambda file: (file["pay"].mean(), file["pay"].var() / len(file)))
 print(mean_pay.value, mean_pay.standard_error, mean_pay.interval(0.95))

@@ -138,6 +138,9 @@ def _interior_point(columns, response, quantile):  # type: ignore[no-untyped-def
         for k in range(p):
             weighted[k] = columns[k] * q
         normal = weighted @ columns.T
+        for k in range(p):  # near a plane through more records than coefficients it would turn singular
+            normal[k, k] *= 1 + 1e-12
+            normal[k, k] += 1e-300
         off = response - beta @ columns - up + down  # zero but for rounding
         push, pull = -down, -up
         da, dbeta = _direction(columns, weighted, normal, q, off, push, pull)
