@@ -10,9 +10,7 @@ from __future__ import annotations
 import html
 import json
 import math
-import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacita.errors import UsageError
 from tacita.privacy import Guarantee
 
 
@@ -101,25 +98,6 @@ def ratio_and_se(numerator: ArrayLike, denominator: ArrayLike) -> tuple[float, f
     if top_se is None or bottom_se is None or top == 0:
         return ratio, None
     return ratio, ratio * math.hypot(top_se / top, bottom_se / bottom)
-
-
-@contextmanager
-def output_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
-    """A folder that appears under its name only when everything in it was written."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())) and not force:
-        raise UsageError(f"--out {out.name}: the folder is not empty; name a new one, or add --force to replace it")
-    aside = out.parent / f".{out.name}.partial"
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
-    try:
-        yield aside
-        if out.is_dir():
-            shutil.rmtree(out)
-        elif out.exists():
-            out.unlink()
-        aside.rename(out)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def as_document(study: str, settings: Mapping[str, Any], rows: Iterable[Row]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ in parallel. Cells that split one establishment's workers do not, under either d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -149,7 +149,7 @@ class CountPlan(Rehearsable):
 
     def restore(self, stored: bytes) -> Measured:
         draft = Measured.from_bytes(stored, error=None)  # type: ignore[arg-type]
-        return Measured.from_bytes(stored, error=self.error_law(draft.values.shape[1]))
+        return replace(draft, error=self.error_law(draft.values.shape[1]))
 
 
 @dataclass(frozen=True)

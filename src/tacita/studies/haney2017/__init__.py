@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from tacita.errors import UsageError
+from tacita.release.folder import written_whole
 from tacita.studies.frame import FULL_ESTABLISHMENTS, FULL_JOBS, simulate
 from tacita.studies.haney2017.arms import Grid
 from tacita.studies.haney2017.measure import Progress, measure
 from tacita.studies.haney2017.page import write_report
 from tacita.studies.haney2017.rows import rows_of
-from tacita.studies.results import as_document, output_folder, write_json
+from tacita.studies.results import as_document, write_json
 
 PAPER_TRIALS = 20
 DEFAULT_TRIALS = 5
@@ -44,7 +45,7 @@ def run(
         raise UsageError("trials: the study needs at least one draw of each mechanism")
     settled = grid or Grid()
     say = progress or (lambda what, done, total: None)
-    with output_folder(Path(out), force=force) as folder:
+    with written_whole(Path(out), force=force) as folder:
         say("simulating the linked frame", 0, 1)
         frame = simulate(jobs, max(50, round(jobs * FULL_ESTABLISHMENTS / FULL_JOBS)), seed)
         measured = measure(frame, repeats, seed, settled, say, folder if keep_data else None)
