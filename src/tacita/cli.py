@@ -206,13 +206,20 @@ def evaluate(
         list[str] | None, typer.Option(metavar="COLUMN", help="Without a schema: a number that is a code; repeatable.")
     ] = None,
     rows: Annotated[int, typer.Option(metavar="N", help="Look at no more than N random rows of a file.")] = 1_000_000,
+    attacks: Annotated[int, typer.Option(metavar="N", help="Also attack SPEC's products by N runs of each; slow.")] = 0,
     force: Force = False,
 ) -> None:
     """Write the internal dossier: utility and risk against the confidential rows. Confidential, not for release."""
     from tacita.dossier.request import request_of
     from tacita.dossier.run import evaluate as make_dossier
+    from tacita.release.spec import Spec
 
     console = _console()
+    if spec is not None and Spec.load(spec).engine == "spark":
+        console.print(
+            'The specification names engine = "spark". An evaluation does not use it: DuckDB reads the files on this '
+            f"machine, and no more than {rows:,} rows of each come into memory."
+        )
     request = request_of(
         spec,
         schema=schema,
@@ -224,6 +231,7 @@ def evaluate(
         questions=questions,
         categorical=categorical or [],
         rows=rows,
+        attacks=attacks,
     )
     with _Steps(console, 1) as progress:
         make_dossier(request, out, force=force, progress=progress.at, say=lambda words: console.print(words))
@@ -248,37 +256,67 @@ def ledger_verify(path: Annotated[Path, typer.Argument(metavar="LEDGER", help="T
     _console().print(f"Verified: {path}\nhead of the chain: {head}")
 
 
-@app.command(epilog="Example:  tacita study haney2017 --out study/")
+@app.command(epilog="Example:  tacita study tran2023 --out study/ --replicates 30")
 def study(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The paper: haney2017.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The paper: haney2017 or tran2023.")],
     out: OutFolder,
-    jobs: Annotated[int | None, typer.Option(metavar="N", help="Jobs in the simulated file.")] = None,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="haney2017: jobs in the simulated file.")] = None,
     trials: Annotated[
-        int | None, typer.Option("--trials", "--replicates", metavar="T", help="How often each noise is drawn.")
+        int | None,
+        typer.Option("--replicates", "--trials", metavar="R", help="Replicates: how often each method is drawn."),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="S", help="Studies use simulated data, so they may be seeded.")] = 2017,
+    seed: Annotated[
+        int | None, typer.Option(metavar="S", help="Studies use simulated data, so they may be seeded.")
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="The paper's own size.")] = False,
-    keep_data: Annotated[bool, typer.Option("--keep-data", help="Also keep the tables of the first trial.")] = False,
+    keep_data: Annotated[bool, typer.Option("--keep-data", help="Also keep the files of the first replicate.")] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            envvar="TACITA_DATA",
+            help="tran2023: a folder with ppp_small_states, nist_diverse_communities and taxcalc_cps, for a table on "
+            "real data; it is left out otherwise.",
+        ),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Repeat a paper's experiment on simulated data, beside its printed numbers."""
-    if name != "haney2017":
-        raise UsageError(f"there is no study {name}; the one study so far is haney2017")
-    from tacita.studies.frame import FULL_JOBS
-    from tacita.studies.haney2017 import run as run_study
-
+    seeded = {} if seed is None else {"seed": seed}
     console = _console()
     with _Steps(console, 1) as progress:
-        run_study(
-            out,
-            jobs=FULL_JOBS if jobs is None else jobs,
-            trials=trials,
-            seed=seed,
-            full=full,
-            keep_data=keep_data,
-            force=force,
-            progress=progress.at,
-        )
+        if name == "haney2017":
+            from tacita.studies import haney2017
+            from tacita.studies.frame import FULL_JOBS
+
+            haney2017.run(
+                out,
+                jobs=FULL_JOBS if jobs is None else jobs,
+                trials=trials,
+                full=full,
+                keep_data=keep_data,
+                force=force,
+                progress=progress.at,
+                **seeded,
+            )
+        elif name == "tran2023":
+            import os
+
+            from tacita.studies import tran2023
+
+            tran2023.run(
+                out,
+                replicates=trials,
+                full=full,
+                keep_data=keep_data,
+                force=force,
+                data=data,
+                workers=os.cpu_count() or 1,
+                progress=progress.at,
+                **seeded,
+            )
+        else:
+            raise UsageError(f"there is no study {name}; the studies so far are haney2017 and tran2023")
     console.print(f"Results: {out / 'results.json'}\nPage:    {out / 'report.html'}", highlight=False)
 
 

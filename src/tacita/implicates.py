@@ -7,10 +7,10 @@ estimates are combined (see `tacita.inference`).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -149,6 +149,35 @@ class Implicates:
             tuple(meta["synthesized"]),
             meta["kind"],
         )
+
+
+@runtime_checkable
+class Synthetic(Protocol):
+    """What a synthesizer's run returns: a `tacita.plan.Result` that holds synthetic files.
+
+    `measured` are the released parameters the files were drawn from, as JSON values; `implicates` are the files, the
+    same ones each time, also after the result was stored and restored.
+    """
+
+    @property
+    def implicates(self) -> Implicates: ...
+
+    @property
+    def measured(self) -> Mapping[str, Any]: ...
+
+    @property
+    def rehearsal(self) -> bool: ...
+
+    def to_bytes(self) -> bytes: ...
+
+
+def kind_of(path: Path) -> Kind | None:
+    """How the file was made, where it is one that `Implicates.write` wrote; None for any other file."""
+    if path.suffix != ".parquet" or not path.is_file():
+        return None
+    note = (pq.read_schema(path).metadata or {}).get(_META)
+    kind: Kind | None = None if note is None else json.loads(note)["kind"]
+    return kind
 
 
 def _columns(frame: Any) -> tuple[str, ...]:

@@ -31,6 +31,19 @@ def test_with_a_specification(folder: Path, tacita: Call) -> None:
     assert names == {"place", "sex"}
 
 
+def test_a_specification_for_spark_is_read_with_duckdb_and_says_so(folder: Path, tacita: Call) -> None:
+    (folder / "release.toml").write_text(SPEC.replace("[cap]", 'engine = "spark"\n[cap]', 1))
+    out = folder / "dossier"
+    said = tacita(
+        "evaluate",
+        *(folder / "release.toml", "--synthetic", folder / "synthetic.parquet"),
+        *("--rows", 50, "--out", out),
+    )
+    assert said.code == 0, said.err
+    assert "An evaluation does not use it: DuckDB reads the files on this machine, and no more than 50 rows" in said.out
+    assert (out / "dossier.html").is_file()
+
+
 def test_without_a_specification_or_a_schema(folder: Path, tacita: Call) -> None:
     pd.DataFrame({"x": range(50), "y": ["a", "b"] * 25}).to_csv(folder / "a.csv", index=False)
     out = folder / "dossier"
@@ -102,3 +115,16 @@ def test_a_value_of_the_confidential_file_never_reaches_the_screen(folder: Path,
     )
     assert said.code == 2
     assert SECRET not in said.out + said.err
+
+
+def test_attacks_on_the_tables_of_a_specification(folder: Path, tacita: Call) -> None:
+    out = folder / "dossier"
+    said = tacita("evaluate", folder / "release.toml", "--attacks", "40", "--out", out)
+    assert said.code == 0, said.err
+    (score,) = json.loads((out / "dossier.json").read_text())["scores"]
+    assert score["name"] == "lower bound on ε: places"
+    assert 0 <= score["value"] <= 1
+    assert "1 more worker at an establishment of 5" in (out / "dossier.html").read_text()
+    said = tacita("evaluate", "--original", folder / "jobs.parquet", "--attacks", "40", "--out", folder / "d")
+    assert said.code == 2
+    assert "needs the specification" in said.err

@@ -48,9 +48,9 @@ def test_plan_says_how_the_ledger_stands(folder: Path, tacita: Call) -> None:
     spec = folder / "release.toml"
     assert "The ledger is new; ε = 1 would be left" in tacita("plan", spec).out
     assert tacita("run", spec, "--out", folder / "one").code == 0
-    assert "ε = 1 is left of the cap, and ε = 0 would be left" in tacita("plan", spec).out
+    assert "strong α = 0.1 neighbours ε = 2 ε = 1 ε = 1 ε = 0 It fits." in tacita("plan", spec).out
     replaced('epsilon = "1"', 'epsilon = "3/2"')(folder)
-    assert "It does not fit what is left (ε = 1)" in tacita("plan", spec).out
+    assert "It does not fit what is left under strong α = 0.1 neighbours (ε = 1)" in tacita("plan", spec).out
     replaced('epsilon = "2"', 'epsilon = "5"')(folder)
     said = tacita("plan", spec).out
     assert "The ledger's cap is ε = 2, not ε = 5" in said

@@ -11,7 +11,7 @@ from ledger_fakes import WORKER, FakeData, FakePlan, release
 
 from tacita.errors import RefusedError, UsageError, VerificationError
 from tacita.ledger import Ledger, verify_extract
-from tacita.privacy import Loss, Neighbours, ReplaceOne, StrongAlpha, WeakAlpha
+from tacita.privacy import Guarantee, Loss, Neighbours, ReplaceOne, StrongAlpha, WeakAlpha
 
 STRONG, WEAK, REPLACED = StrongAlpha("0.1"), WeakAlpha("0.1"), ReplaceOne("worker")
 FILE = "jobs-2026"
@@ -79,6 +79,39 @@ def test_admit_adds_up_under_every_cap(path: Path) -> None:
     assert "and ε = 0.3 under weak α = 0.1 neighbours: cap ε = 0.5" in str(quotes[0])
     with pytest.raises(RefusedError, match=r"under weak .* the cap is ε = 0.5, spent is ε = 0, asked is ε = 0.6"):
         ledger.admit([*plans, strong("c", "0.1")], DATA)
+
+
+def test_a_preview_adds_up_under_every_cap_and_changes_nothing(path: Path) -> None:
+    ledger = with_caps(path, (STRONG, "1"), (WEAK, "0.5"))
+    release(ledger, strong("a", "0.3"))
+    before = path.read_bytes()
+    promises = [Guarantee(STRONG, Loss("0.1")), Guarantee(STRONG, Loss("0.2"))]
+    shares = Ledger.open(path, read_only=True).preview(promises, FILE)
+    assert [(one.account.neighbours, one.charge, one.account.left, one.fits) for one in shares] == [
+        (STRONG, Loss("0.3"), Loss("0.7"), True),
+        (WEAK, Loss("0.3"), Loss("0.2"), False),
+    ]
+    assert all(share.fits for share in ledger.preview(promises, "another file"))
+    assert not all(share.fits for share in ledger.preview(promises, "next year's file", [FILE]))
+    assert path.read_bytes() == before
+
+
+def test_a_preview_and_an_admission_take_a_cap_that_is_not_declared_yet(path: Path) -> None:
+    ledger = with_caps(path, (WORKER, "2"))
+    release(ledger, FakePlan("a", Loss("0.4")))
+    before = path.read_bytes()
+    (_, added) = ledger.preview([Guarantee(WORKER, Loss("0.3"))], FILE, cap=Loss("1.3"), neighbours=REPLACED)
+    assert (added.account.neighbours, added.account.spent, added.charge) == (REPLACED, Loss("0.8"), Loss("0.6"))
+    assert not added.fits
+    plans: list[Any] = [FakePlan("b", Loss("0.3"))]
+    with pytest.raises(RefusedError, match=r"cap is ε = 1.3, spent is ε = 0.8, asked is ε = 0.6"):
+        ledger.admit(plans, DATA, cap=Loss("1.3"), neighbours=REPLACED)
+    assert len(ledger.admit(plans, DATA, cap=Loss("1.4"), neighbours=REPLACED)[0].shares) == 2
+    with pytest.raises(RefusedError, match=r"cannot be ε = 0.5"):
+        ledger.preview([], FILE, cap=Loss("0.5"), neighbours=REPLACED)
+    with pytest.raises(RefusedError, match=r"is ε = 2 \(entry 2\), not ε = 3"):
+        ledger.preview([], FILE, cap=Loss("3"), neighbours=WORKER)
+    assert path.read_bytes() == before
 
 
 def test_caps_of_different_kinds_each_count_in_their_own(path: Path) -> None:

@@ -11,6 +11,7 @@ from tacita.dossier.findings import Findings, per_file
 from tacita.dossier.record import table_record
 from tacita.dossier.sections import number, percent, table
 from tacita.dossier.tables import TableCheck
+from tacita.evaluation.risk import PlanAttack
 
 
 def published_tables(found: Findings) -> str:
@@ -156,11 +157,13 @@ def method(found: Findings) -> str:
     files = table(["File", "Name and SHA-256", "Rows", "Looked at"], rows, numbers=(2, 3)) if rows else ""
     slow = sorted(found.answers, key=lambda one: -one.seconds)[:3]
     took = "; ".join(f"{escape(one.name)} {one.seconds:.0f} s" for one in slow if one.seconds >= 1)
+    kind = found.scope.kind if found.scope is not None else None
+    combined = f" Intervals over the files follow the combining rule for “{escape(kind)}” files." if kind else ""
     return (
         f"<h2>Files and method</h2>{files}<p class='note'>Made {escape(found.moment)} with tacita "
         f"{escape(found.version)} in {found.seconds:.0f} seconds{'; longest: ' + took if took else ''}. Random choices "
-        "inside the measures are seeded, so the same files give the same dossier. <code>dossier.json</code> beside "
-        "this page holds every score by name; the next dossier compares itself with it.</p>"
+        f"inside the measures are seeded, so the same files give the same dossier.{combined} <code>dossier.json</code> "
+        "beside this page holds every score by name; the next dossier compares itself with it.</p>"
     )
 
 
@@ -168,3 +171,58 @@ def sign_off(labels: Iterable[str] = ("Data steward", "Methodologist", "Disclosu
     """Lines to sign on paper."""
     rows = [(escape(label), "", "") for label in labels]
     return "<h2>Sign-off</h2>" + table(["Role", "Name and signature", "Date"], rows)
+
+
+def attacks(found: Findings) -> str:
+    """What attackers who run the method themselves achieved, beside the promise."""
+    if not found.attacks:
+        return ""
+    rows = [
+        (
+            escape(one.product),
+            escape(str(one.guarantee.loss)) if one.claimed is not None else "none",
+            f"{number(one.canary.epsilon, 3)}<span class='meaning'>of at most {number(one.canary.ceiling, 3)}</span>",
+            "—" if one.power is None else percent(one.power),
+            "—" if one.membership is None else _interval(one.membership.advantage, one.membership.interval),
+        )
+        for one in found.attacks
+    ]
+    head = ["Product", "Promised", "ε is at least", "Chance to notice", "Advantage of shadow models"]
+    trials, sure = found.attacks[0].canary.trials, found.attacks[0].canary.confidence
+    said = "".join(f"<li>{escape(one.product)}: {_verdict(one)}</li>" for one in found.attacks)
+    return (
+        "<h2>Attacks that run the method itself</h2>"
+        f"<p>Canary: something was planted that the promise must hide, and the method was run {trials:,} times with it "
+        f"and {trials:,} times without it. How differently it answers proves, with {sure:.0%} confidence, that its ε "
+        "is at least the figure shown; so many runs could never show more than the figure below it. “Chance to notice” "
+        "is the chance that a method with twice the promised ε would have been caught, had the event that tells most "
+        "been known. Shadow models: an attacker who can run the method on similar rows guesses who was in the file; "
+        "the advantage is the share of right accusations less the share of false ones.</p>"
+        + table(head, rows, numbers=(2, 3, 4))
+        + f"<ul>{said}</ul><p>A figure above the promise refutes it. A figure below it refutes nothing and proves "
+        "nothing: these attacks failed, with one planted record, on a small part of the file, and a better attack may "
+        "not. The guarantee rests on its proof.</p>"
+    )
+
+
+def _interval(value: float, ends: tuple[float, float]) -> str:
+    return f"{number(value, 2)}<span class='meaning'>{number(ends[0], 2)} to {number(ends[1], 2)}</span>"
+
+
+def _verdict(one: PlanAttack) -> str:
+    planted = f"planted was {escape(one.planted)}"
+    if one.claimed is None:
+        return f"{planted}. This method promises nothing, so there is nothing to refute."
+    if one.is_refuted:
+        return f"{planted}. <strong class='worse'>The promise of ε = {number(one.claimed, 3)} is refuted.</strong>"
+    if one.is_doubtful and one.membership is not None:
+        return (
+            f"{planted}. <strong class='worse'>The shadow models did better than ε = {number(one.claimed, 3)} allows"
+            f"</strong> (it takes at least {number(one.membership.epsilon_needed, 3)}); find out why before publishing."
+        )
+    if one.canary.ceiling <= one.claimed:
+        return (
+            f"{planted}. The promise of ε = {number(one.claimed, 3)} was not refuted, and could not have been: more "
+            "runs are needed to show that much."
+        )
+    return f"{planted}. The promise of ε = {number(one.claimed, 3)} was not refuted."

@@ -16,6 +16,7 @@ import pyarrow.csv as pa_csv
 from tacita.confidential import Confidential, engine_of, rows
 from tacita.engine import Engine, connect
 from tacita.errors import SchemaError, UsageError
+from tacita.implicates import Kind, kind_of
 from tacita.schema import Identifier, Integer, Numeric, Schema
 
 MOST_ROWS = 1_000_000
@@ -114,6 +115,12 @@ def common_columns(tables: Sequence[pa.Table], schema: Schema | None) -> tuple[l
     if not kept:
         raise UsageError("synthetic: no column is in every file; give files with the columns of the original")
     return kept, [name for name in anywhere if name not in everywhere and name not in ids]
+
+
+def common_kind(paths: Sequence[Path]) -> Kind | None:
+    """How the synthetic files were made, where all of them say so and agree."""
+    kinds = {kind_of(path) for path in paths}
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 def synthetic_paths(given: Iterable[Path]) -> list[Path]:

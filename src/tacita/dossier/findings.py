@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tacita.dossier.attacks import attack_scores
 from tacita.dossier.comparators import Compared
 from tacita.dossier.files import File
 from tacita.dossier.questions import Scope, Skipped
@@ -17,6 +18,7 @@ from tacita.dossier.scoring import Answer
 from tacita.dossier.tables import TableCheck
 from tacita.dossier.touches import Touch
 from tacita.evaluation import Comparison
+from tacita.evaluation.risk import PlanAttack
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Findings:
     compared: tuple[Compared, ...]
     tables: tuple[TableCheck, ...]
     touches: tuple[Touch, ...]
+    attacks: tuple[PlanAttack, ...] = ()
     earlier: str = ""
     changes: tuple[Change, ...] = ()
 
@@ -83,7 +86,11 @@ class Findings:
         return sorted(found, key=lambda one: -one[2])[:most]
 
     def scores(self) -> list[dict[str, Any]]:
-        return [*(score_record(answer) for answer in self.answers), *table_scores(self.tables)]
+        return [
+            *(score_record(answer) for answer in self.answers),
+            *table_scores(self.tables),
+            *attack_scores(self.attacks),
+        ]
 
     def document(self) -> dict[str, Any]:
         """The dossier as JSON; no rows, no pictures."""

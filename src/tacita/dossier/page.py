@@ -23,6 +23,7 @@ def render_dossier(found: Findings) -> str:
         sections.trends(found),
         sections.analyses(found),
         evidence.risk(found),
+        evidence.attacks(found),
         evidence.comparators(found),
         evidence.touched(found),
         evidence.not_answered(found),

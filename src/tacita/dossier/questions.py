@@ -26,6 +26,8 @@ from tacita.evaluation.risk import (
     uniques,
 )
 from tacita.evaluation.trends import Panel, trend_metrics
+from tacita.implicates import Kind
+from tacita.inference import Rule, rule_for
 from tacita.release.spec import EvaluationSpec
 from tacita.schema import Schema
 
@@ -71,9 +73,15 @@ class Scope:
     contributions: tuple[tuple[tuple[str, ...], str], ...]
     panel: Panel | None
     declared: bool
+    kind: Kind | None = None
+    """How the synthetic files were made, which decides how they are combined; None where they do not say."""
+
+    @property
+    def rule(self) -> Rule | None:
+        return None if self.kind is None else rule_for(self.kind)
 
 
-def scope_of(comparison: Comparison, asked: EvaluationSpec) -> Scope:
+def scope_of(comparison: Comparison, asked: EvaluationSpec, kind: Kind | None = None) -> Scope:
     """What was declared, and sensible choices for what was not."""
     names = comparison.original.names
     for key in ("known", "targets"):
@@ -97,6 +105,7 @@ def scope_of(comparison: Comparison, asked: EvaluationSpec) -> Scope:
         contributions=tuple((one.by, one.value) for one in asked.contributions),
         panel=panel,
         declared=bool(asked.known or asked.targets or asked.tables),
+        kind=kind if len(comparison.synthetic) > 1 else None,
     )
 
 
@@ -115,13 +124,14 @@ def _asked(comparison: Comparison, scope: Scope) -> Iterator[Question]:
     for metric in _general(comparison):
         yield Question("general", metric, on_holdout=has_holdout)
     if len(comparison.original.names) > 1:
-        yield Question("general", chi_square_agreement())
+        # For full synthesis nothing is published that combines chi-square statistics alone.
+        yield Question("general", chi_square_agreement(rule=None if scope.kind == "full" else scope.rule))
     for by in scope.tables:
         table = Tabulation(by, "share")
-        yield Question("domains", cell_rmse_ratio(table))
-        yield Question("domains", cell_coverage(table))
+        yield Question("domains", cell_rmse_ratio(table, scope.rule))
+        yield Question("domains", cell_coverage(table, rule=scope.rule))
     for model in scope.regressions:
-        for metric in regression_metrics(model):
+        for metric in regression_metrics(model, rule=scope.rule):
             yield Question("analyses", metric)
         if has_holdout:
             yield Question("analyses", holdout_nrmse(model))
@@ -177,10 +187,6 @@ def _not_asked(comparison: Comparison, scope: Scope) -> Iterator[Skipped]:
             "Nearest records, and every score against rows that the synthesizer never saw",
             "there is no hold-out file; give one with --holdout",
         )
-    yield Skipped(
-        "Membership inference and the canary experiment",
-        "both run the synthesizer many times on altered rows: tacita.evaluation.risk has them as functions to call",
-    )
 
 
 def _model(comparison: Comparison, formula: str) -> Regression:

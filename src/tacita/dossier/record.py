@@ -37,6 +37,7 @@ def score_record(answer: Answer) -> dict[str, Any]:
         "reference": metric.reference,
         "range": [end if math.isfinite(end) else None for end in metric.range],
         "meaning": metric.meaning,
+        "note": answer.score.note,
         "seconds": round(answer.seconds, 2),
     }
 
@@ -60,6 +61,7 @@ def table_scores(checks: Sequence[TableCheck]) -> list[dict[str, Any]]:
             "reference": reference,
             "range": [0.0, None],
             "meaning": meaning,
+            "note": "",
             "seconds": 0.0,
         }
         for check in checks

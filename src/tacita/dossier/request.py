@@ -8,6 +8,8 @@ from pathlib import Path
 
 from tacita.dossier.files import MOST_ROWS
 from tacita.errors import UsageError
+from tacita.plan import Plan
+from tacita.release.plans import prepare
 from tacita.release.spec import EvaluationSpec, Spec
 from tacita.schema import Schema
 
@@ -27,6 +29,10 @@ class Request:
     asked: EvaluationSpec = field(default_factory=EvaluationSpec)
     categorical: tuple[str, ...] = ()
     most_rows: int = MOST_ROWS
+    attacks: int = 0
+    """Shadow runs and counted canary runs of each plan; 0 runs no attack."""
+    plans: tuple[tuple[str, Plan], ...] = ()
+    """What to attack: each product of the specification by name."""
 
 
 def request_of(
@@ -41,11 +47,14 @@ def request_of(
     questions: Path | None = None,
     categorical: Sequence[str] = (),
     rows: int = MOST_ROWS,
+    attacks: int = 0,
 ) -> Request:
     """The request; an explicit path goes before what the specification names."""
     loaded = Spec.load(spec) if spec is not None else None
     if loaded is not None and schema is not None:
         raise UsageError("--schema: the specification names the schema; leave the option out")
+    if attacks and loaded is None:
+        raise UsageError("--attacks: needs the specification, which says what to run; give SPEC")
     known: Schema | None = None
     if loaded is not None:
         known = Schema.load(loaded.resolve(loaded.schema_path))
@@ -69,4 +78,10 @@ def request_of(
         asked=EvaluationSpec.load(questions) if questions is not None else asked,
         categorical=tuple(categorical),
         most_rows=rows,
+        attacks=attacks,
+        plans=_plans(loaded) if attacks and loaded is not None else (),
     )
+
+
+def _plans(spec: Spec) -> tuple[tuple[str, Plan], ...]:
+    return tuple((product.spec.name, product.plan) for product in prepare(spec, rehearsal=True).products)

@@ -10,8 +10,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tacita.confidential import Confidential
+from tacita.dossier.attacks import attacked
 from tacita.dossier.comparators import Compared, compared, methods
-from tacita.dossier.files import File, common_columns, original_file, plain_file, synthetic_paths
+from tacita.dossier.files import File, common_columns, common_kind, original_file, plain_file, synthetic_paths
 from tacita.dossier.findings import Findings
 from tacita.dossier.page import render_dossier
 from tacita.dossier.questions import Scope, Skipped, questions, scope_of, trend_questions
@@ -22,6 +23,7 @@ from tacita.dossier.tables import TableCheck, check_tables
 from tacita.dossier.touches import touches
 from tacita.errors import RefusedError, UsageError
 from tacita.evaluation import Comparison, compare
+from tacita.evaluation.risk.plans import LEAST_RUNS
 from tacita.release.folder import check_target, written_whole
 
 _PER_FILE = 8  # seconds for the models of each synthetic file, whatever its size
@@ -58,6 +60,7 @@ def evaluate(
     earlier = read_earlier(request.earlier) if request.earlier is not None else None
     looked = _microdata(request, progress, say) if request.synthetic else Looked()
     tables = _tables(request, progress) if request.bundle is not None else ()
+    attacks, unattacked = attacked(request, progress)
     progress("Writing the dossier", 1, 1)
     columns = looked.comparison.original.names if looked.comparison is not None else ()
     found = Findings(
@@ -70,10 +73,13 @@ def evaluate(
         comparison=looked.comparison,
         scope=looked.scope,
         answers=looked.answers,
-        skipped=looked.skipped,
+        skipped=(*looked.skipped, *unattacked),
         compared=looked.practice,
         tables=tables,
-        touches=tuple(touches(request.ledger, moment, columns, [one.name for one in tables])),
+        attacks=attacks,
+        touches=tuple(
+            touches(request.ledger, moment, columns, [one.name for one in tables], [one.product for one in attacks])
+        ),
     )
     if earlier is not None:
         found = replace(found, earlier=earlier["made"], changes=tuple(changes(earlier, found.scores())))
@@ -92,7 +98,7 @@ def _check(request: Request, out: Path, force: bool) -> None:
                 "Name a folder elsewhere"
             )
     check_target(out, force=force)
-    if not request.synthetic and request.bundle is None:
+    if not request.synthetic and request.bundle is None and not request.attacks:
         raise UsageError("evaluate: nothing to evaluate; give --synthetic FILE, or --bundle DIR for published tables")
     if request.original is None:
         raise UsageError("--original: is missing; give the confidential file, or a specification that names it")
@@ -100,6 +106,8 @@ def _check(request: Request, out: Path, force: bool) -> None:
         raise UsageError(f"--bundle {request.bundle}: is not a bundle; give the folder that `tacita run` wrote")
     if request.bundle is not None and request.schema is None:
         raise UsageError("--bundle: needs the schema of the confidential file; give --schema, or a specification")
+    if request.attacks and request.attacks < LEAST_RUNS:
+        raise UsageError(f"--attacks: fewer than {LEAST_RUNS} runs show nothing; use at least that, better 1000")
     if request.most_rows < 1:
         raise UsageError("--rows: must be at least 1")
 
@@ -140,7 +148,7 @@ def _microdata(request: Request, progress: Progress, say: Callable[[str], None])
         columns=names,
         categorical=[name for name in request.categorical if name in names],
     )
-    scope = scope_of(comparison, request.asked)
+    scope = scope_of(comparison, request.asked, common_kind(paths))
     trends = None
     if scope.panel is not None:
         columns = [scope.panel.unit, scope.panel.period, scope.panel.employment]

@@ -86,6 +86,14 @@ def _compared_files(found: Findings) -> Iterable[tuple[str, str]]:
 
 
 def _stand_outs(found: Findings) -> Iterable[tuple[str, str]]:
+    for attack in found.attacks:
+        if attack.is_refuted and attack.claimed is not None:
+            yield (
+                "A promise is broken",
+                f"{escape(attack.product)}: ε is at least {number(attack.canary.epsilon, 3)} with "
+                f"{attack.canary.confidence:.0%} confidence, and {number(attack.claimed, 3)} was promised. "
+                "Do not publish.",
+            )
     if found.changes:
         worse = [one.name for one in found.changes if one.verdict == "worse"]
         better = sum(one.verdict == "better" for one in found.changes)
@@ -114,7 +122,8 @@ def _stand_outs(found: Findings) -> Iterable[tuple[str, str]]:
         listed = "; ".join(f"{escape(one.name)} {number(one.score.value, 3)}" for one in risks[:4])
         yield "Empirical risk", f"{listed}. A low figure says that these attacks failed, not that every attack will."
     if found.skipped:
-        yield "Not answered", f"{len(found.skipped)} questions; the last section says which and why."
+        count = len(found.skipped)
+        yield "Not answered", f"{count} question{'s' * (count > 1)}; “Not answered” below says which and why."
 
 
 def score_tables(found: Findings) -> str:
@@ -147,8 +156,9 @@ def _score_row(answer: Answer, *, has_holdout: bool) -> str:
     target = "—" if metric.reference is None else number(metric.reference)
     left_out = max((len(one.get("left_out") or ()) for one in per_file(answer.score.details)), default=0)
     note = f" ({left_out} of the interactions left out, to keep the model to a size)" if left_out else ""
+    said = f"<span class='caution'>{escape(answer.score.note)}</span>" if answer.score.note else ""
     return (
-        f"<tr><td>{escape(metric.name)}<span class='meaning'>{escape(metric.meaning)}{note}</span></td>"
+        f"<tr><td>{escape(metric.name)}<span class='meaning'>{escape(metric.meaning)}{note}</span>{said}</td>"
         f"<td class='number'>{number(answer.score.value)}{spread}</td>{held}"
         f"<td class='number'>{target}</td><td>{escape(metric.better)}</td></tr>"
     )

@@ -13,6 +13,7 @@ main { max-width: 54rem; }
 .group td { padding-top: 1.1rem; border-bottom: 1.5px solid var(--ink); font-weight: 600; }
 .scores td:first-child { width: 56%; }
 .meaning { display: block; color: var(--soft); font-size: .92em; }
+.caution { display: block; color: var(--warn); font-size: .92em; }
 .multiples { display: grid; grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 1.1rem 1.3rem; margin: 1.2rem 0; }
 .multiples figure { margin: 0; } .multiples figcaption { margin: 0 0 .2rem; color: var(--ink); font-size: .8rem; }
 .multiples.two { grid-template-columns: repeat(2, minmax(0, 1fr)); }

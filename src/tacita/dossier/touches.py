@@ -19,7 +19,9 @@ class Touch:
     state: str
 
 
-def touches(ledger: Path | None, moment: str, columns: Sequence[str], tables: Sequence[str]) -> list[Touch]:
+def touches(
+    ledger: Path | None, moment: str, columns: Sequence[str], tables: Sequence[str], attacks: Sequence[str] = ()
+) -> list[Touch]:
     """The ledger's reservations, the check before a run, and this evaluation itself."""
     found = []
     if ledger is not None and ledger.exists():
@@ -36,11 +38,13 @@ def touches(ledger: Path | None, moment: str, columns: Sequence[str], tables: Se
             "",
         )
     )
-    what = f"columns {', '.join(columns)}" if columns else f"exact counts behind {', '.join(tables)}"
+    parts = [f"columns {', '.join(columns)}"] if columns else []
+    parts += [f"exact counts behind {', '.join(tables)}"] if tables else []
+    parts += [f"rehearsals of {', '.join(attacks)} for attacks"] if attacks else []
     found.append(
         Touch(
             _minute(moment),
-            f"This dossier: {what}, and everything computed from them here",
+            f"This dossier: {'; '.join(parts) or 'the rows'}, and everything computed from them here",
             "not paid: it must not be released, in whole or in part",
             "",
         )

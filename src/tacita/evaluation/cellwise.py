@@ -225,4 +225,4 @@ def _estimates(
 def _number(file: Encoded, name: str) -> Floats:
     if file.column(name).kind != "numeric":
         raise UsageError(f"{name}: must be a number in this table; declare it so in the schema")
-    return file.numbers[name]
+    return file.squarable(name)

@@ -26,6 +26,7 @@ Codes = NDArray[np.int32]
 Numbers = NDArray[np.float64]
 Frame: TypeAlias = pd.DataFrame | pa.Table
 MISSING = "(missing)"
+_LARGEST = 1e100  # products of squares of such numbers, and sums of them, are still finite
 
 _T = TypeVar("_T")
 
@@ -83,6 +84,14 @@ class Encoded:
         if column.missing is None:
             return np.zeros(self.rows, dtype=np.bool_)
         return np.asarray(self.codes[name] == column.missing)
+
+    def squarable(self, name: str) -> Numbers:
+        """A numeric column for measures that add up squares: refused where a square would be infinite."""
+        values = self.numbers[name]
+        known = values[~np.isnan(values)]
+        if known.size and max(-known.min(), known.max()) > _LARGEST:
+            raise UsageError(f"{name}: holds numbers beyond {_LARGEST:g}, whose squares overflow; rescale the column")
+        return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +284,7 @@ def _stored(frame: Frame, name: str) -> pa.Array:
     try:
         made = pa.array(series, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError):  # an object column of mixed types, such as numbers and words
-        made = pa.array([None if pd.isna(value) else _text(value) for value in series], type=pa.string())
+        made = pa.array([None if pd.isna(value) else as_text(value) for value in series], type=pa.string())
     return pa.concat_arrays(made.chunks) if isinstance(made, pa.ChunkedArray) else made
 
 
@@ -285,7 +294,7 @@ def _is_text(stored: Sequence[pa.Array]) -> bool:
     return any(not (pa.types.is_integer(one) or pa.types.is_floating(one) or pa.types.is_decimal(one)) for one in types)
 
 
-def _text(value: object) -> str | None:
+def as_text(value: object) -> str | None:
     """The published spelling of a stored value; 1.0 is "1", because pandas makes floats of codes with gaps."""
     if value is None or value == "" or value != value:
         return None
@@ -301,7 +310,7 @@ def _encode_categorical(
     for array in stored:
         if not pa.types.is_dictionary(array.type):
             array = array.dictionary_encode()
-        texts = [_text(value) for value in array.dictionary.to_pylist()]
+        texts = [as_text(value) for value in array.dictionary.to_pylist()]
         positions = array.indices
         if positions.null_count:
             positions = positions.fill_null(len(texts))

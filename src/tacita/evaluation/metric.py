@@ -21,11 +21,15 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a metric's function returns: its value, what a report may want to show, and the value per file."""
+    """What a metric's function returns: its value, what a report may want to show, and the value per file.
+
+    `note` is a sentence that a reader of this value must not miss, such as that it cannot be read as usual here.
+    """
 
     value: float
     details: Mapping[str, Any] = field(default_factory=dict)
     by_implicate: tuple[float, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class Metric:
 
     def _scored(self, comparison: Comparison, against: Literal["original", "holdout"]) -> Score:
         found = self.score(comparison)
-        return Score(self, float(found.value), found.details, found.by_implicate, against)
+        return Score(self, float(found.value), found.details, found.by_implicate, against, found.note)
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ class Score:
     details: Mapping[str, Any] = field(default_factory=dict, repr=False)
     by_implicate: tuple[float, ...] = ()
     against: Literal["original", "holdout"] = "original"
+    note: str = ""
 
     def __post_init__(self) -> None:
         low, high = self.metric.range
@@ -103,7 +108,8 @@ class Score:
     def summary(self) -> str:
         error = self.standard_error
         spread = "" if error is None else f" (standard error {error:.3g} over {len(self.by_implicate)} files)"
-        return f"{self.metric.name} {self.value:.4g}{spread}"
+        said = f". {self.note}" if self.note else ""
+        return f"{self.metric.name} {self.value:.4g}{spread}{said}"
 
 
 def averaged(of_pair: Callable[[Pair], Outcome]) -> Callable[[Comparison], Outcome]:
@@ -113,11 +119,18 @@ def averaged(of_pair: Callable[[Pair], Outcome]) -> Callable[[Comparison], Outco
     """
 
     def score(comparison: Comparison) -> Outcome:
-        found = [of_pair(pair) for pair in comparison.pairs]
-        values = tuple(float(one.value) for one in found)
-        return Outcome(math.fsum(values) / len(values), {"files": tuple(one.details for one in found)}, values)
+        return mean_of([of_pair(pair) for pair in comparison.pairs])
 
     return score
+
+
+def mean_of(files: Sequence[Outcome]) -> Outcome:
+    """One outcome from those of the single files."""
+    values = tuple(float(one.value) for one in files)
+    notes = dict.fromkeys(one.note for one in files if one.note)
+    return Outcome(
+        math.fsum(values) / len(values), {"files": tuple(one.details for one in files)}, values, " ".join(notes)
+    )
 
 
 def _first_nan(found: object, path: str) -> str | None:

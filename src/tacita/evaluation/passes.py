@@ -45,7 +45,7 @@ class Passes:
                 block = _squared(block) if squared else block
                 eta = np.zeros(block.dense.shape[1])
                 _add_dense(block.dense, beta[self.design.intercept :], eta)
-                _add_dummies(block.index, self.value_of, block.numbers, beta, eta)
+                _add_dummies(block.index, self.value_of, block.numbers, beta, eta, False)
                 out[block.rows] = eta
             return []
 
@@ -61,7 +61,7 @@ class Passes:
                 block = _squared(block) if squared else block
                 here = residual[block.rows]
                 _dot_dense(block.dense, here, found[self.design.intercept :])
-                _scatter(block.index, self.value_of, block.numbers, here, found)
+                _add_dummies(block.index, self.value_of, block.numbers, here, found, True)
             return [found]
 
         return self._sum(part)[0]
@@ -77,13 +77,13 @@ class Passes:
                 rows = block.rows
                 here = np.zeros(block.dense.shape[1])
                 _add_dense(block.dense, step[design.intercept :], here)
-                _add_dummies(block.index, self.value_of, block.numbers, step, here)
+                _add_dummies(block.index, self.value_of, block.numbers, step, here, False)
                 direction[rows] = here
                 gained, fitted[rows] = likelihood(eta[rows] + here, design.original[rows], design.total[rows])
                 level += gained
                 residual = design.original[rows] - design.total[rows] * fitted[rows]
                 _dot_dense(block.dense, residual, slope[design.intercept :])
-                _scatter(block.index, self.value_of, block.numbers, residual, slope)
+                _add_dummies(block.index, self.value_of, block.numbers, residual, slope, True)
             return [level, slope]
 
         level, slope = self._sum(part)
@@ -134,23 +134,18 @@ def likelihood(eta: Numbers, original: Numbers, total: Numbers) -> tuple[float, 
 
 
 @numba.njit(nogil=True, cache=True)
-def _add_dummies(index, value_of, numbers, beta, eta):  # type: ignore[no-untyped-def]
+def _add_dummies(index, value_of, numbers, given, out, transposed):  # type: ignore[no-untyped-def]
+    """Xβ from coefficients to rows; transposed, Xᵀr from rows to coefficients."""
     for s in range(index.shape[0]):
         q = value_of[s]
         for row in range(index.shape[1]):
             i = index[s, row]
             if i >= 0:
-                eta[row] += beta[i] if q < 0 else beta[i] * numbers[q, row]
-
-
-@numba.njit(nogil=True, cache=True)
-def _scatter(index, value_of, numbers, residual, out):  # type: ignore[no-untyped-def]
-    for s in range(index.shape[0]):
-        q = value_of[s]
-        for row in range(index.shape[1]):
-            i = index[s, row]
-            if i >= 0:
-                out[i] += residual[row] if q < 0 else residual[row] * numbers[q, row]
+                entry = 1.0 if q < 0 else numbers[q, row]
+                if transposed:
+                    out[i] += given[row] * entry
+                else:
+                    out[row] += given[i] * entry
 
 
 @numba.njit(nogil=True, cache=True)

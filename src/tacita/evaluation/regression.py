@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from tacita.errors import UsageError
 from tacita.evaluation.encoding import Comparison
 from tacita.evaluation.linear_models import Fit
-from tacita.evaluation.metric import Metric, Outcome
+from tacita.evaluation.metric import Metric, Outcome, mean_of
 from tacita.evaluation.regression_model import Regression, difference_in_differences, fits_of, model_data
 from tacita.inference import Estimate, PartialSynthesis, Rule, combine_estimates
 
@@ -68,15 +69,10 @@ def interval_overlap(model: Regression, confidence: float = 0.95) -> Metric:
 
     def of_file(fit: Fit, original: Fit) -> Outcome:
         overlap = overlaps(original.interval(confidence), fit.interval(confidence))
-        overlap = np.where(fit.estimable, overlap, 0.0)
-        per_term = {t: float(v) for t, v, ok in zip(fit.terms, overlap, original.estimable, strict=True) if ok}
-        return Outcome(float(overlap[original.estimable].mean()), {"terms": per_term})
+        return _over_terms(original, np.where(fit.estimable, overlap, 0.0))
 
-    return Metric(
+    return _share(
         f"confidence-interval overlap: {model}",
-        "higher",
-        (0.0, 1.0),
-        1.0,
         f"average overlap of the {confidence:.0%} intervals of all coefficients; a fresh sample gives about 0.71",
         _per_file(model, of_file),
     )
@@ -90,14 +86,10 @@ def sign_agreement(model: Regression) -> Metric:
         everywhere = np.all([fit.estimable for fit in fits], axis=0)
         mean = np.mean([fit.coefficients for fit in fits], axis=0)
         same = everywhere & (np.sign(mean) == np.sign(original.coefficients))
-        per_term = {t: bool(v) for t, v, ok in zip(original.terms, same, original.estimable, strict=True) if ok}
-        return Outcome(float(same[original.estimable].mean()), {"terms": per_term})
+        return _over_terms(original, same)
 
-    return Metric(
+    return _share(
         f"sign agreement: {model}",
-        "higher",
-        (0.0, 1.0),
-        1.0,
         "share of coefficients with the same sign as on the original; a term that cannot be estimated disagrees",
         score,
     )
@@ -118,14 +110,10 @@ def coefficient_coverage(model: Regression, confidence: float = 0.95, rule: Rule
         # A tie within rounding (a model that fits exactly on both files) counts as covered.
         slack = 1e-9 * np.abs(original.coefficients)
         inside = (lower - slack <= original.coefficients) & (original.coefficients <= upper + slack) & everywhere
-        per_term = {t: bool(v) for t, v, ok in zip(original.terms, inside, original.estimable, strict=True) if ok}
-        return Outcome(float(inside[original.estimable].mean()), {"terms": per_term})
+        return _over_terms(original, inside)
 
-    return Metric(
+    return _share(
         f"coefficient coverage: {model}",
-        "higher",
-        (0.0, 1.0),
-        1.0,
         f"share of the original's coefficients that lie in the {confidence:.0%} interval of the synthetic files",
         score,
     )
@@ -160,13 +148,13 @@ def holdout_nrmse(model: Regression) -> Metric:
     )
 
 
-def regression_metrics(model: Regression, confidence: float = 0.95) -> tuple[Metric, ...]:
+def regression_metrics(model: Regression, confidence: float = 0.95, rule: Rule | None = None) -> tuple[Metric, ...]:
     """Every metric of one model that needs no hold-out file."""
     return (
         coefficient_difference(model),
         interval_overlap(model, confidence),
         sign_agreement(model),
-        coefficient_coverage(model, confidence),
+        coefficient_coverage(model, confidence, rule),
     )
 
 
@@ -186,12 +174,23 @@ def overlaps(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> Flo
     return answer
 
 
+def _share(name: str, meaning: str, score: Callable[[Comparison], Outcome]) -> Metric:
+    return Metric(name, "higher", (0.0, 1.0), 1.0, meaning, score)
+
+
+def _over_terms(original: Fit, values: NDArray[Any]) -> Outcome:
+    """The mean over the terms that the original estimates, and the value of each."""
+    kept = np.flatnonzero(original.estimable)
+    if not len(kept):
+        raise UsageError("regression: no term can be estimated on the original; drop predictors with rare levels")
+    terms = {original.terms[at]: value for at, value in zip(kept, values[kept].tolist(), strict=True)}
+    return Outcome(float(values[kept].mean()), {"terms": terms})
+
+
 def _per_file(model: Regression, of_file: Callable[[Fit, Fit], Outcome]) -> Callable[[Comparison], Outcome]:
     def score(comparison: Comparison) -> Outcome:
         original, fits = fits_of(model, comparison)
-        found = [of_file(fit, original) for fit in fits]
-        values = tuple(one.value for one in found)
-        return Outcome(math.fsum(values) / len(values), {"files": tuple(one.details for one in found)}, values)
+        return mean_of([of_file(fit, original) for fit in fits])
 
     return score
 

@@ -151,7 +151,7 @@ def model_data(
                 if not (codes == reference).any():
                     lacking.add(name)
             else:
-                made[name] = Predictor(name, file.numbers[name][rows])
+                made[name] = Predictor(name, file.squarable(name)[rows])
         products = tuple(tuple(made[name] for name in term.split(":")) for term in model.predictors)
         width = 1 + sum(math.prod(len(one.terms) for one in product) for product in products)
         if width > _MOST_TERMS:
@@ -161,7 +161,10 @@ def model_data(
         design = Design(len(rows), products)
         unmatched = np.zeros(width, dtype=bool)
         if lacking:
-            shares = [any(f"{name}=" in part for name in lacking for part in term.split(":")) for term in design.terms]
+            shares = [
+                any(part.startswith(f"{name}=") for name in lacking for part in term.split(":"))
+                for term in design.terms
+            ]
             unmatched = np.array(shares)
             unmatched[0] = True
         return design, answer[rows], unmatched
@@ -178,7 +181,7 @@ def _response(model: Regression, files: Sequence[Encoded]) -> Callable[[Encoded]
                 values = file.numbers[model.response]
                 if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
                     raise UsageError(f"{model.response}: a logistic response is 0 and 1, or a category with success=…")
-        return lambda file: (file.numbers[model.response], ~file.missing(model.response))
+        return lambda file: (file.squarable(model.response), ~file.missing(model.response))
     if model.family == "linear":
         raise UsageError(f'{model.response}: is a category; a linear model needs a number (or use family="logistic")')
     if model.success is not None:

@@ -13,6 +13,11 @@ Which file answers which question:
 Nothing in here can reach confidential rows.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from tacita.inference.combine import combine, combine_estimates
 from tacita.inference.estimate import Estimate
 from tacita.inference.rules import (
@@ -22,6 +27,7 @@ from tacita.inference.rules import (
     OneMeasurement,
     PartialSynthesis,
     Rule,
+    rule_for,
 )
 from tacita.inference.significance import (
     Test,
@@ -31,11 +37,31 @@ from tacita.inference.significance import (
     wald_test,
 )
 
+if TYPE_CHECKING:
+    from tacita.inference import survey
+    from tacita.inference.noise_aware import NoisyCells, NoisyInterval
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when first used: not everybody who combines files has a survey or a noisy table.
+    if name == "survey":
+        return import_module("tacita.inference.survey")
+    if name in ("NoisyCells", "NoisyInterval"):
+        return getattr(import_module("tacita.inference.noise_aware"), name)
+    raise AttributeError(f"module 'tacita.inference' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 __all__ = [
     "Estimate",
     "FixedMeasurement",
     "FullSynthesis",
     "LargeSample",
+    "NoisyCells",
+    "NoisyInterval",
     "OneMeasurement",
     "PartialSynthesis",
     "Rule",
@@ -45,5 +71,7 @@ __all__ = [
     "combine_estimates",
     "combine_p_values",
     "likelihood_ratio_test",
+    "rule_for",
+    "survey",
     "wald_test",
 ]

@@ -218,11 +218,11 @@ class NoisyCells:
         centre = max(value, 0.0)
         lower = 0.0 if holds(0.0) else _edge(holds, centre, 0.0)
         if self._within(below, abs(bottom), confidence):
-            return NoisyInterval(value, lower, np.inf, confidence)
+            return NoisyInterval(centre, lower, np.inf, confidence)
         far = max(2 * centre, 1.0)
         while holds(far):
             far *= 2
-        return NoisyInterval(value, lower, _edge(holds, centre, far), confidence)
+        return NoisyInterval(centre, lower, _edge(holds, centre, far), confidence)
 
 
 def _edge(holds: Callable[[float], bool], inside: float, outside: float) -> float:

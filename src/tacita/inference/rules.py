@@ -133,7 +133,8 @@ class OneMeasurement(_Additive):
             known = np.where(total > 0, within / total, 1.0)
             observed = known * analysis_df * (analysis_df + 1) / (analysis_df + 3)
             joint = 1 / (1 / df + 1 / observed)
-        return np.where(np.isfinite(analysis_df), joint, df)
+        # Where a file by itself leaves no variance, nothing of the analysis' own degrees is left to limit by.
+        return np.where(np.isfinite(analysis_df) & (known > 0), joint, df)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +148,12 @@ class FixedMeasurement(_Additive):
     """
 
     noise_variance: Any
+
+    def __post_init__(self) -> None:
+        given = np.asarray(self.noise_variance, dtype=np.float64)
+        own = np.diagonal(given) if given.ndim == 2 else given
+        if given.ndim > 2 or not np.isfinite(given).all() or (own < 0).any():
+            raise UsageError("noise_variance: must be a finite variance, or variances or their matrix, none below 0")
 
     def noise(self, shape: tuple[int, ...]) -> Floats:
         given = np.asarray(self.noise_variance, dtype=np.float64)

@@ -146,7 +146,9 @@ def combine_chi_square(statistics: Sequence[float], df: float, rule: Rule | None
     Li, Meng, Raghunathan and Rubin (1991), made for multiple imputation and so for `OneMeasurement`, which is the
     default. With `PartialSynthesis` the variance between files enters as 1/m instead of 1 + 1/m, as it does in that
     rule; the published form is very cautious there (a 5 percent test rejects in 1 to 2 percent of cases).
-    The rule of thumb is rough either way: prefer `wald_test` where estimates and covariances are at hand.
+    The rule of thumb is rough either way: prefer `wald_test` where estimates and covariances are at hand. With few
+    files it has little power: of associations in a 3 × 3 table (df = 4) that one file shows 99 times in 100 it finds,
+    at 5 percent, 29, 29, 37 and 61 percent with 2, 3, 5 and 10 files (with `PartialSynthesis` 46, 62, 90 and 100).
 
     >>> found = combine_chi_square([24.957, 18.051, 18.812, 17.362, 21.234, 18.615, 19.84], df=4)
     >>> print(f"F(4, {found.df_denominator:.2f}) = {found.statistic:.3f}, p = {found.p_value:.5f}")

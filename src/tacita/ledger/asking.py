@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tacita.errors import RefusedError
 from tacita.ledger.book import Book
 from tacita.ledger.codec import canonical, digest, guarantee_to_json
-from tacita.ledger.terms import DataKey, Reservation, Tally, request_key
+from tacita.ledger.terms import Cap, DataKey, Reservation, Tally, request_key
 from tacita.ledger.views import Account, Quote, Share, account, unfinished_note
-from tacita.privacy import Loss
+from tacita.privacy import Guarantee, Loss, Neighbours
 
 if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
     from tacita.confidential import Confidential
@@ -64,9 +65,41 @@ def quoted(book: Book, asked: Asked) -> Quote:
     )
 
 
+def with_cap(book: Book, cap: Loss | None, neighbours: Neighbours | None) -> Book:
+    """The accounts as they would be, were this cap declared; refuses what opening a ledger with it would refuse."""
+    if cap is None or neighbours is None:
+        return book
+    known = book.caps.get(neighbours)
+    if known is None:
+        book.declare(Cap(neighbours, cap, 0))
+    elif known.loss != cap:
+        refuse_other_cap(known, cap)
+    return book
+
+
+def refuse_other_cap(known: Cap, cap: Loss) -> None:
+    raise RefusedError(
+        f"the cap for {known.neighbours} is {known.loss} (entry {known.declared_in}), not {cap}; open the ledger "
+        "with that cap or with none. A cap is raised only by Ledger.raise_cap(new, reason=…), which leaves an "
+        "entry that every later bundle shows"
+    )
+
+
+def previewed(book: Book, guarantees: Iterable[Guarantee], key: DataKey) -> tuple[Share, ...]:
+    """What several new releases would take together from every account that any of them counts in."""
+    totals: dict[Neighbours, Tally] = {}
+    for guarantee in guarantees:
+        for cap, charge in book.charges(guarantee):
+            totals[cap.neighbours] = totals.get(cap.neighbours, Tally()) + Tally.of(charge)
+    return tuple(
+        Share(account(book, neighbours, key), total.loss(book.caps[neighbours].loss))
+        for neighbours, total in totals.items()
+    )
+
+
 def refuse_over_cap(book: Book, key: DataKey, quote: Quote, full: Account, charge: Loss) -> None:
     """Refuse a charge that one account, of all those it counts in, cannot hold."""
-    if (Tally.of(full.spent) + Tally.of(charge)).fits(full.cap):
+    if Share(full, charge).fits:
         return
     sharing = sorted(book.family(key))
     raise RefusedError(

@@ -23,7 +23,8 @@ from tacita.privacy import Guarantee, Loss, Neighbours, StrongAlpha, WeakAlpha
 
 @dataclass
 class Book:
-    """The accounts as they stand after some lines. `add` is the only thing that changes it."""
+    """The accounts as they stand after some lines. `add` is the only thing that changes it for good; `declare` alone
+    answers what a cap that nobody has written down yet would mean."""
 
     caps: dict[Neighbours, Cap] = field(default_factory=dict)
     waivers: dict[Neighbours, Waiver] = field(default_factory=dict)
@@ -68,16 +69,20 @@ class Book:
         old = self.caps.get(cap.neighbours)
         if old is None:
             try:
-                before = self.lost_before(cap)
+                self.declare(cap)
             except RefusedError:
                 raise VerificationError(
                     f"ledger entry {record.number}: this cap could not be declared after what was released before it"
                 ) from None
-            for root, total in before.items():
-                self._totals[root][cap.neighbours] = total
         else:
             rises = old.loss <= cap.loss and old.loss != cap.loss and bool(record.body["reason"])
             self._require(rises, record, "a cap only rises, and with a reason")
+            self.caps[cap.neighbours] = cap
+
+    def declare(self, cap: Cap) -> None:
+        """The first cap of a relation; refuses one that cannot bound what was lost before it."""
+        for root, total in self.lost_before(cap).items():
+            self._totals[root][cap.neighbours] = total
         self.caps[cap.neighbours] = cap
 
     def _add_waiver(self, record: Record) -> None:

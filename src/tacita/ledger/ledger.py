@@ -16,13 +16,22 @@ from typing import TYPE_CHECKING, Any
 
 from tacita.errors import RefusedError, TacitaError, UsageError, VerificationError
 from tacita.ledger import views
-from tacita.ledger.asking import Asked, data_key, quoted, refuse_over_cap, stored_result
+from tacita.ledger.asking import (
+    Asked,
+    data_key,
+    previewed,
+    quoted,
+    refuse_other_cap,
+    refuse_over_cap,
+    stored_result,
+    with_cap,
+)
 from tacita.ledger.book import Book
 from tacita.ledger.codec import digest, guarantee_to_json, loss_to_json, neighbours_to_json
 from tacita.ledger.store import Reader, Record, Store, Writer
-from tacita.ledger.terms import Cap, Reservation, Tally
-from tacita.ledger.views import Account, Entry, Quote
-from tacita.privacy import Loss, Neighbours
+from tacita.ledger.terms import Cap, DataKey, Reservation, Tally
+from tacita.ledger.views import Account, Entry, Quote, Share
+from tacita.privacy import Guarantee, Loss, Neighbours
 
 if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
     from tacita.confidential import Confidential
@@ -107,11 +116,7 @@ class Ledger:
                     book.lost_before(Cap(neighbours, cap, len(records) + 1))  # refuses a promise already broken
                     self._append_cap(writer, cap, neighbours, reason="declared")
         if known is not None and known.loss != cap:
-            raise RefusedError(
-                f"the cap for {neighbours} is {known.loss} (entry {known.declared_in}), not {cap}; open the ledger "
-                "with that cap or with none. A cap is raised only by Ledger.raise_cap(new, reason=…), which leaves an "
-                "entry that every later bundle shows"
-            )
+            refuse_other_cap(known, cap)
 
     def raise_cap(self, new: Loss, *, reason: str, neighbours: Neighbours | None = None) -> None:
         """Allow more under one relation, for a reason that stays on record."""
@@ -221,12 +226,20 @@ class Ledger:
         """
         return quoted(self._read()[1], Asked(plan, data))
 
-    def admit(self, plans: Iterable[Plan], data: Confidential) -> list[Quote]:
+    def admit(
+        self,
+        plans: Iterable[Plan],
+        data: Confidential,
+        *,
+        cap: Loss | None = None,
+        neighbours: Neighbours | None = None,
+    ) -> list[Quote]:
         """Refuse several releases together unless all of them fit: none is begun that the others would strand.
 
-        Releases that are stored already cost nothing, and one request named twice is paid for once.
+        Releases that are stored already cost nothing, and one request named twice is paid for once. With `cap` and
+        `neighbours` the answer is for the ledger as it would be with that cap declared; it is not declared.
         """
-        book = self._read()[1]
+        book = with_cap(self._read()[1], cap, neighbours)
         quotes: list[Quote] = []
         totals: dict[Neighbours, Tally] = {}
         seen: set[str] = set()
@@ -241,6 +254,25 @@ class Ledger:
                     totals[one.neighbours] = totals.get(one.neighbours, Tally()) + Tally.of(share.charge)
                     refuse_over_cap(book, asked.key, quote, one, totals[one.neighbours].loss(one.cap))
         return quotes
+
+    def preview(
+        self,
+        guarantees: Iterable[Guarantee],
+        identity: str,
+        lineage: Iterable[str] = (),
+        *,
+        cap: Loss | None = None,
+        neighbours: Neighbours | None = None,
+    ) -> tuple[Share, ...]:
+        """What new releases with these promises would take together, from every cap they count against.
+
+        For looking ahead without the file: the data set is known by its declared name alone, so neither a renamed copy
+        nor a result that is stored already is recognised. Refuses, as `release` would, a promise that leaves a declared
+        one unanswered; a share that is over its cap is shown (`Share.fits`). `cap` and `neighbours` as in `admit`.
+        """
+        return previewed(
+            with_cap(self._read()[1], cap, neighbours), guarantees, DataKey(identity, None, tuple(lineage))
+        )
 
     # ------------------------------------------------------------ looking
 

@@ -17,7 +17,7 @@ from tacita.ledger.codec import (
     neighbours_to_json,
 )
 from tacita.ledger.store import Record
-from tacita.ledger.terms import DataKey, Waiver
+from tacita.ledger.terms import DataKey, Tally, Waiver
 from tacita.privacy import Loss, Neighbours
 
 EXTRACT_FORMAT = 1
@@ -74,6 +74,11 @@ class Share:
 
     account: Account
     charge: Loss
+
+    @property
+    def fits(self) -> bool:
+        """Whether the account can still hold it."""
+        return (Tally.of(self.account.spent) + Tally.of(self.charge)).fits(self.account.cap)
 
     def __str__(self) -> str:
         one = self.account

@@ -1,7 +1,7 @@
 """A release and the folder it is handed over in.
 
-The folder holds everything a reader needs to check it: tables, the noisy measurements they were made from,
-the plan as run, the ledger's entries, records for archives, a public page, and a manifest that pins every
+The folder holds everything a reader needs to check it: tables and synthetic files, the noisy measurements they were
+made from, the plan as run, the ledger's entries, records for archives, a public page, and a manifest that pins every
 other file. Nothing in here can reach confidential rows: a `Release` is built from published values only.
 """
 
@@ -24,6 +24,7 @@ from tacita.release.bundle_files import BUNDLE_FORM, fingerprint, write_json, wr
 from tacita.release.codebook import data_package, ddi
 from tacita.release.facts import TableFacts, table_facts
 from tacita.release.folder import written_whole
+from tacita.release.microdata import Microdata, microdata_facts, write_microdata
 from tacita.release.page import render_page
 from tacita.release.registry import registry_record
 from tacita.release.sdmx import sdmx_csv, sdmx_structure
@@ -96,6 +97,7 @@ class Release:
     finished: str
     seed: int | None = None
     source: str = "the confidential file"
+    microdata: tuple[Microdata, ...] = ()
 
     @property
     def rehearsal(self) -> bool:
@@ -134,8 +136,11 @@ class Release:
 
 
 def _write_products(release: Release, folder: Path) -> None:
-    for name in ("tables", "measurements"):
-        (folder / name).mkdir()
+    (folder / "measurements").mkdir()
+    if release.products:
+        (folder / "tables").mkdir()
+    for files in release.microdata:
+        write_microdata(files, folder, rehearsal=release.rehearsal)
     for product in release.products:
         table = _stamped(product.table) if release.rehearsal else product.table
         # No statistics beyond the values and no writer's own metadata that differs from run to run.
@@ -158,22 +163,23 @@ def _plan_document(release: Release) -> dict[str, Any]:
         "seed": release.seed,
         "source": release.source,
         "guarantee": guarantee_record(release.guarantee),
-        "tables": [
-            {
-                "name": product.name,
-                "title": product.title,
-                "mechanism": product.mechanism,
-                "settings": product.settings,
-                "proof": product.proof,
-                "guarantee": guarantee_record(product.guarantee),
-                "forecast": product.forecast,
-                "noise": product.noise,
-            }
-            for product in release.products
-        ],
+        "tables": [{**_record(product), "noise": product.noise} for product in release.products],
+        "microdata": [{**_record(files), **files.record()} for files in release.microdata],
         "public_inputs": _public_inputs(release),
         "spec": release.spec,
         "schema": release.schema.to_dict(),
+    }
+
+
+def _record(product: Product | Microdata) -> dict[str, Any]:
+    return {
+        "name": product.name,
+        "title": product.title,
+        "mechanism": product.mechanism,
+        "settings": product.settings,
+        "proof": product.proof,
+        "guarantee": guarantee_record(product.guarantee),
+        "forecast": product.forecast,
     }
 
 
@@ -190,7 +196,10 @@ def _ledger_document(release: Release) -> dict[str, Any]:
 
 
 def _write_records(release: Release, folder: Path) -> None:
-    facts = [product_facts(product, release.schema) for product in release.products]
+    tables = [product_facts(product, release.schema) for product in release.products]
+    facts = [*tables]
+    for files in release.microdata:
+        facts += microdata_facts(files, release.schema, rehearsal=release.rehearsal)
     software = f"tacita {_version('tacita') or 'unknown'}"
     promise = f"{release.guarantee}. Protected: {release.guarantee.neighbours.meaning}."
     (folder / "codebook.xml").write_bytes(
@@ -199,7 +208,7 @@ def _write_records(release: Release, folder: Path) -> None:
             publisher=release.publisher,
             published=release.finished[:10],
             software=software,
-            abstract="Tables made from a confidential file, with noise of known size added for privacy.",
+            abstract=f"{_products(release)} made from a confidential file, with noise of known size added for privacy.",
             confidentiality=promise,
             unit=release.schema.unit,
             tables=facts,
@@ -219,14 +228,8 @@ def _write_records(release: Release, folder: Path) -> None:
             hashes={one.path: fingerprint(folder / one.path) for one in facts},
         ),
     )
-    (folder / "sdmx").mkdir()
-    stamp = f"{STAMP}_" if release.rehearsal else ""  # an SDMX table is told apart by the name of its flow
-    flows = [replace(one, name=f"{stamp}{one.name}") for one in facts]
-    for flow, product in zip(flows, release.products, strict=True):
-        (folder / "sdmx" / f"{product.name}.csv").write_bytes(sdmx_csv(flow, product.table))
-    (folder / "sdmx" / "structure.xml").write_bytes(
-        sdmx_structure(release.full_title, release.finished, flows, is_test=release.rehearsal)
-    )
+    if tables:
+        _write_sdmx(release, tables, folder)
     (folder / "registry.yaml").write_bytes(
         registry_record(
             title=release.full_title,
@@ -235,13 +238,32 @@ def _write_records(release: Release, folder: Path) -> None:
             unit=release.schema.unit,
             guarantee=release.guarantee,
             cap=str(release.budget.cap),
-            tables=[
-                {"name": product.name, "title": product.title, "mechanism": product.settings["mechanism"]}
-                for product in release.products
-            ],
+            tables=[_in_short(product) for product in release.products],
+            microdata=[_in_short(files) for files in release.microdata],
             version=_version("tacita") or "unknown",
             rehearsal=release.rehearsal,
         )
+    )
+
+
+def _in_short(product: Product | Microdata) -> dict[str, Any]:
+    return {"name": product.name, "title": product.title, "mechanism": product.settings["mechanism"]}
+
+
+def _products(release: Release) -> str:
+    kinds = (("tables", release.products), ("synthetic files", release.microdata))
+    words = " and ".join(kind for kind, there in kinds if there)
+    return words[:1].upper() + words[1:]
+
+
+def _write_sdmx(release: Release, tables: list[TableFacts], folder: Path) -> None:
+    (folder / "sdmx").mkdir()
+    stamp = f"{STAMP}_" if release.rehearsal else ""  # an SDMX table is told apart by the name of its flow
+    flows = [replace(one, name=f"{stamp}{one.name}") for one in tables]
+    for flow, product in zip(flows, release.products, strict=True):
+        (folder / "sdmx" / f"{product.name}.csv").write_bytes(sdmx_csv(flow, product.table))
+    (folder / "sdmx" / "structure.xml").write_bytes(
+        sdmx_structure(release.full_title, release.finished, flows, is_test=release.rehearsal)
     )
 
 

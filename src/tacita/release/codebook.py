@@ -39,12 +39,21 @@ def ddi(
     for number, table in enumerate(tables, start=1):
         _file(root, number, table)
     data = ElementTree.SubElement(root, "dataDscr")
+    described: set[str] = set()
     for number, table in enumerate(tables, start=1):
+        if table.series and table.series in described:
+            continue  # its variables are those of the first file of the series
+        described.add(table.series)
+        files = [at for at, other in enumerate(tables, start=1) if at == number or _same_series(other, table)]
         for position, column in enumerate(table.columns, start=1):
-            _variable(data, number, position, column, table)
+            _variable(data, files, position, column, table)
     ElementTree.indent(root)
     body: bytes = ElementTree.tostring(root, encoding="utf-8")
     return b'<?xml version="1.0" encoding="UTF-8"?>\n' + body + b"\n"
+
+
+def _same_series(one: TableFacts, other: TableFacts) -> bool:
+    return bool(one.series) and one.series == other.series
 
 
 def _study(
@@ -66,19 +75,31 @@ def _study(
     information = ElementTree.SubElement(study, "stdyInfo")
     _text(information, "abstract", abstract)
     summary = ElementTree.SubElement(information, "sumDscr")
-    _text(summary, "anlyUnit", f"cells of tables; the unit of privacy is the {unit}")
+    has_tables, has_files = any(not one.series for one in tables), any(one.series for one in tables)
+    rows = [words for words, there in (("cells of tables", has_tables), (f"synthetic {unit}", has_files)) if there]
+    _text(summary, "anlyUnit", f"{' and '.join(rows)}; the unit of privacy is the {unit}")
     for universe in dict.fromkeys(table.universe for table in tables):
         _text(summary, "universe", universe)
-    _text(summary, "dataKind", "aggregate data with noise added for privacy")
+    if has_tables:
+        _text(summary, "dataKind", "aggregate data with noise added for privacy")
+    if has_files:
+        _text(summary, "dataKind", "synthetic microdata")
     use = ElementTree.SubElement(ElementTree.SubElement(study, "dataAccs"), "useStmt")
     _text(use, "confDec", confidentiality)
-    _text(use, "disclaimer", "Every value is an estimate. Quote it with its margin of error.")
+    warnings = ["Every value is an estimate. Quote it with its margin of error."] if has_tables else []
+    if has_files:
+        warnings.append("Analyse each synthetic file by itself and combine the answers. Say nothing about one record.")
+    _text(use, "disclaimer", " ".join(warnings))
 
 
 def _text(parent: ElementTree.Element, tag: str, content: str) -> ElementTree.Element:
     child = ElementTree.SubElement(parent, tag)
     child.text = content
     return child
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
 def _file(root: ElementTree.Element, number: int, table: TableFacts) -> None:
@@ -92,18 +113,26 @@ def _file(root: ElementTree.Element, number: int, table: TableFacts) -> None:
     _text(file, "fileType", "CSV, UTF-8, comma-separated, with a header line")
 
 
-def _variable(parent: ElementTree.Element, number: int, position: int, column: Column, table: TableFacts) -> None:
+def _variable(
+    parent: ElementTree.Element, files: Sequence[int], position: int, column: Column, table: TableFacts
+) -> None:
     interval = "contin" if column.kind == "number" else "discrete"
-    names = {"ID": f"F{number}V{position}", "name": column.name, "files": f"F{number}", "intrvl": interval}
+    places = " ".join(f"F{number}" for number in files)
+    names = {"ID": f"F{files[0]}V{position}", "name": column.name, "files": places, "intrvl": interval}
     variable = ElementTree.SubElement(parent, "var", names)
     _text(variable, "labl", column.label)
+    if column.drawn:
+        _text(variable, "imputation", f"Every value was drawn by a synthesizer. {table.guarantee}")
+    if column.bounds is not None:
+        ends = {"min": _number(column.bounds[0]), "max": _number(column.bounds[1])}
+        ElementTree.SubElement(ElementTree.SubElement(variable, "valrng"), "range", ends)
     _text(variable, "universe", table.universe)
     for code, label in column.levels:
         category = ElementTree.SubElement(variable, "catgry")
         _text(category, "catValu", code)
         _text(category, "labl", label)
     ElementTree.SubElement(variable, "varFormat", {"type": "character" if column.kind == "string" else "numeric"})
-    if column.name == "value":
+    if column.name == "value" and not table.series:
         _text(variable, "notes", f"Noise was added for privacy. {table.guarantee}")
 
 
@@ -146,21 +175,24 @@ def _resource(table: TableFacts, hashes: Mapping[str, tuple[str, int]]) -> dict[
         "bytes": size,
         "hash": f"sha256:{digest}",
         "schema": {
-            "fields": [_field(column) for column in table.columns],
+            "fields": [_field(column, table) for column in table.columns],
             "missingValues": [""],
-            "primaryKey": list(table.keys),
+            **({"primaryKey": list(table.keys)} if not table.series else {}),
         },
     }
 
 
-def _field(column: Column) -> dict[str, Any]:
+def _field(column: Column, table: TableFacts) -> dict[str, Any]:
     field: dict[str, Any] = {"name": column.name, "type": column.kind, "title": column.label}
     constraints: dict[str, Any] = {}
+    if column.bounds is not None and column.kind != "string":
+        constraints["minimum"], constraints["maximum"] = column.bounds
     if column.levels:
-        constraints["required"] = True
+        if not table.series:
+            constraints["required"] = True
         if len(column.levels) <= _LARGEST_INLINE_LIST:
             constraints["enum"] = [code for code, _ in column.levels]
-    if column.name == "margin_of_error":
+    if column.name == "margin_of_error" and not table.series:
         constraints["minimum"] = 0
     if constraints:
         field["constraints"] = constraints

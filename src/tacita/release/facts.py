@@ -23,17 +23,23 @@ MEASURES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a published table; `levels` are code and label in the declared order."""
+    """One column of a published file; `levels` are code and label in the declared order.
+
+    `bounds` are the declared bounds of a number and `drawn` says that its values were drawn by a synthesizer; both are
+    for synthetic files.
+    """
 
     name: str
     label: str
     kind: Kind
     levels: tuple[tuple[str, str], ...] = ()
+    bounds: tuple[float, float] | None = None
+    drawn: bool = False
 
 
 @dataclass(frozen=True)
 class TableFacts:
-    """One published table as its reader sees it."""
+    """One published file as its reader sees it: a table, or one of a `series` of synthetic files."""
 
     name: str
     title: str
@@ -41,16 +47,18 @@ class TableFacts:
     guarantee: str
     rows: int
     columns: tuple[Column, ...]
+    file: str = ""
+    series: str = ""
 
     @property
     def path(self) -> str:
         """Where the file is in its bundle."""
-        return f"tables/{self.name}.csv"
+        return self.file or f"tables/{self.name}.csv"
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The columns that tell one row from another."""
-        return tuple(column.name for column in self.columns if column.levels)
+        """The columns that tell one row from another; two synthetic records may well be alike."""
+        return () if self.series else tuple(column.name for column in self.columns if column.levels)
 
 
 def table_facts(
@@ -69,7 +77,8 @@ def table_facts(
     (('sex',), 'Sex', 'integer')
     """
     columns = tuple(
-        Column(field.name, _label(field.name), _kind(field.type), levels.get(field.name, ())) for field in table.schema
+        Column(field.name, _label(field.name), kind_of(field.type), levels.get(field.name, ()))
+        for field in table.schema
     )
     return TableFacts(name, title, universe, guarantee, table.num_rows, columns)
 
@@ -90,7 +99,8 @@ def _label(name: str) -> str:
     return f"{spoken(name.removesuffix('_label'))}, in words" if name.endswith("_label") else spoken(name)
 
 
-def _kind(storage: pa.DataType) -> Kind:
+def kind_of(storage: pa.DataType) -> Kind:
+    """How a stored column is called in the records."""
     if pa.types.is_integer(storage):
         return "integer"
     return "number" if pa.types.is_floating(storage) or pa.types.is_decimal(storage) else "string"

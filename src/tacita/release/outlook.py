@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from tacita.errors import RefusedError
 from tacita.ledger import Ledger
+from tacita.release.spec import TableSpec
 from tacita.release.words import kind_of_privacy, not_protected, odds_example
 
 if TYPE_CHECKING:
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from tacita.ledger.views import Share
+    from tacita.privacy import Neighbours
     from tacita.release.plans import PlannedRelease
     from tacita.release.run import Finished
 
@@ -33,44 +38,83 @@ def show_plan(console: Console, planned: PlannedRelease) -> None:
     for sentence in not_protected(guarantee.neighbours):
         _say(console, f"- {sentence}", indent=4)
     console.print("\n[bold]The cost[/]")
-    cost = Table("table", "mechanism", "privacy loss", box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    for table in planned.tables:
-        cost.add_row(table.spec.name, table.spec.mechanism, str(table.guarantee.loss))
-    cost.add_row("all tables", "", str(guarantee.loss), style="bold")
+    cost = Table("product", "mechanism", "privacy loss", box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for product in planned.products:
+        cost.add_row(product.spec.name, product.spec.mechanism, str(product.guarantee.loss))
+    cost.add_row("all together", "", str(guarantee.loss), style="bold")
     cost.add_row("cap for this file", "", str(spec.cap.loss))
     console.print(Padding(cost, (0, 0, 0, 2), expand=False))
-    _say(console, _standing(planned))
+    _show_standing(console, planned)
     console.print("\n[bold]The error to expect[/]")
-    for table in planned.tables:
-        forecast = table.plan.forecast(planned.schema)
-        _say(console, f"{escape(table.title)} ({table.spec.name}): up to {forecast.cells:,} cells")
+    for product in planned.products:
+        forecast = product.plan.forecast(planned.schema)
+        size = f": up to {forecast.cells:,} cells" if isinstance(product.spec, TableSpec) else ", synthetic files"
+        _say(console, f"{escape(product.title)} ({product.spec.name}){size}")
         for sentence in forecast.sentences:
             _say(console, escape(sentence), indent=4)
     console.print()
 
 
-def _standing(planned: PlannedRelease) -> str:
-    """Whether the release fits: the cap, and what the ledger knows of this file by its declared name."""
+def _show_standing(console: Console, planned: PlannedRelease) -> None:
+    """Whether `tacita run` would take it: every cap it counts against, not [cap] alone.
+
+    Without the confidential file the ledger knows this data set by its declared name only.
+    """
     spec, cost = planned.spec, planned.guarantee.loss
     cap, relation = spec.cap.loss, spec.cap.relation
-    if not planned.fits:
-        return "[bold red]It does not fit the cap:[/] `tacita run` would refuse. Lower epsilon, or drop a table."
     path = spec.resolve(spec.ledger)
+    if not planned.fits:
+        _say(console, f"{_no('It does not fit the cap')} Lower epsilon, or drop a product.")
+        return
     if not path.exists():
-        return f"It fits. The ledger is new; {cap.minus(cost)} would be left for later releases."
+        _say(console, f"It fits. The ledger is new; {cap.minus(cost)} would be left for later releases.")
+        return
     ledger = Ledger.open(path, read_only=True)
-    declared = ledger.caps().get(relation)
-    if declared is None:
-        return f"It fits. The ledger has no cap for {relation} yet; `tacita run` would declare this one."
-    if declared != cap:
-        return f"[bold red]The ledger's cap is {declared}, not {cap}:[/] `tacita run` would refuse. Correct \\[cap]."
-    left = ledger.remaining(relation, planned.schema.identity)
-    if cost <= left:
-        return f"It fits. {left} is left of the cap, and {left.minus(cost)} would be left after this release."
-    return (
-        f"[bold red]It does not fit what is left ({left}):[/] `tacita run` would refuse, except for tables that "
-        "were released before, which are returned from the ledger at no cost."
+    declared = ledger.caps()
+    if declared.get(relation, cap) != cap:
+        words = f"The ledger's cap is {declared[relation]}, not {cap}"
+        _say(console, f"{_no(words)} Correct \\[cap].")
+        return
+    schema = planned.schema
+    try:
+        shares = ledger.preview(planned.guarantees, schema.identity, schema.lineage, cap=cap, neighbours=relation)
+    except RefusedError as error:
+        _say(console, f"{_no('The ledger does not allow it')} {escape(_sentence(str(error)))}")
+        return
+    _show_shares(
+        console, shares, [one for one in declared if one not in {share.account.neighbours for share in shares}]
     )
+    if relation not in declared:
+        _say(console, f"The ledger has no cap for {relation} yet; `tacita run` would declare this one.")
+    full = [share for share in shares if not share.fits]
+    for share in full:
+        words = f"It does not fit what is left under {share.account.neighbours} ({share.account.left})"
+        _say(console, f"{_no(words)} Only what was released before is returned from the ledger, at no cost.")
+    if not full:
+        fits = "It fits." if len(shares) == 1 else "It fits every cap that it counts against."
+        _say(console, f"{fits} Releases of the same rows under another name would count too; only the run finds them.")
+
+
+def _show_shares(console: Console, shares: Sequence[Share], silent: Sequence[Neighbours]) -> None:
+    """Each account with what this release would take from it. A cap it is silent on was waived, or it were refused."""
+    lines = Table("counts under", "cap", "spent", "this release", "left after", box=None, pad_edge=False)
+    for column in lines.columns:
+        column.overflow = "fold"
+    for share in shares:
+        one = share.account
+        left = str(one.left.minus(share.charge)) if share.fits else "[bold red]too little[/]"
+        lines.add_row(str(one.neighbours), str(one.cap), str(one.spent), str(share.charge), left)
+    console.print(Padding(lines, (1, 0, 1, 2), expand=False))
+    for relation in silent:
+        _say(console, f"This release says nothing about {relation}; that promise was waived on record.")
+
+
+def _no(words: str) -> str:
+    return f"[bold red]{words}:[/] `tacita run` would refuse."
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"
 
 
 def show_finished(console: Console, finished: Finished, bundle: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from calendar import month_name
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from html import escape
 from pathlib import Path
@@ -17,10 +17,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from tacita.ledger.codec import guarantee_from_json, loss_from_json
+from tacita.ledger.codec import guarantee_from_json, loss_from_json, neighbours_from_json
+from tacita.ledger.terms import implies
 from tacita.mechanisms.eree import requirements
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, ReplaceOne, text
 from tacita.release.charts import budget_bar
+from tacita.release.page_microdata import microdata_section
 from tacita.release.page_style import STYLE
 from tacita.release.page_tables import file_list, product_section
 from tacita.release.page_usage import usage_section
@@ -33,6 +35,20 @@ _REQUIREMENTS = {
     "establishment shape": "the make-up of its workforce",
 }
 
+_FIRMNESS = {
+    "always": "That is a proved bound. It holds for every method of attack, now and later, and however much computing "
+    "power goes into it.",
+    "asymptotically": "That bound is proved for the law that the noise is meant to follow. The noise was drawn by a "
+    "method that comes close to this law and was checked for it; how close is evidence, not proof.",
+    "never": "",
+}
+_HOLDS = {
+    "always": "Always, for every possible file.",
+    "asymptotically": "In the limit: it assumes that the method which drew the noise has converged. The section on "
+    "what the methods assume says how that was checked.",
+    "never": "Never: this method has no guarantee.",
+}
+
 
 def render_page(folder: Path, made: dict[str, Any]) -> str:
     """The page of the bundle in `folder`; `made` is the manifest's account of how it was made."""
@@ -42,9 +58,10 @@ def render_page(folder: Path, made: dict[str, Any]) -> str:
     sections = [
         _head(plan, made),
         _plain_words(plan, ledger, guarantee),
-        _guarantee(plan, guarantee),
+        _guarantee(plan, ledger, guarantee),
         _budget(ledger, guarantee),
         _tables(folder, plan),
+        *(microdata_section(folder, record, plan) for record in plan.get("microdata", [])),
         usage_section(folder, plan),
         _requirements(guarantee),
         _assumptions(guarantee),
@@ -54,7 +71,7 @@ def render_page(folder: Path, made: dict[str, Any]) -> str:
     ]
     title = ("REHEARSAL: " if plan["rehearsal"] else "") + plan["title"]
     body = "\n".join(section for section in sections if section)
-    # escape() writes an apostrophe as &#x27;, so this touches prose only, never markup.
+    # escape() writes an apostrophe in prose as &#x27;; markup and code to copy have them as they are.
     body = body.replace("&#x27;", "’")
     body = re.sub(r"([αεδρ]) = ", "\\1\u00a0=\u00a0", body)  # a parameter and its number stay on one line
     return (
@@ -88,18 +105,16 @@ def _day(moment: str) -> str:
 
 def _plain_words(plan: dict[str, Any], ledger: dict[str, Any], guarantee: Guarantee) -> str:
     """The first page: everything a reader must know, without a formula."""
-    count = len(plan["tables"])
-    tables = "one table" if count == 1 else f"{count} tables"
+    products = [*plan["tables"], *plan.get("microdata", [])]
     unit = plan["schema"]["dataset"]["unit"]
     cost = "What it costs" if not plan["rehearsal"] else "What it would cost"
     this, cap, left = (loss_from_json(ledger[key]) for key in ("this_release", "cap", "left"))
     odds = odds_example(guarantee) or _capital(guarantee.odds_factor) + "."
     points = [
-        ("What is published", "; ".join(table["title"] for table in plan["tables"]) + "."),
+        ("What is published", "; ".join(product["title"] for product in products) + "."),
         (
             "What is kept silent",
-            f"{_capital(guarantee.neighbours.meaning)}. {odds} That is a proved bound. It holds for every method of "
-            "attack, now and later, and however much computing power goes into it.",
+            f"{_capital(guarantee.neighbours.meaning)}. {odds} {_FIRMNESS[guarantee.holds]}",
         ),
         (
             "What is left open",
@@ -110,37 +125,96 @@ def _plain_words(plan: dict[str, Any], ledger: dict[str, Any], guarantee: Guaran
             f"A privacy loss of {_amount(this, cap)}, out of {_amount(cap, cap)} set as the cap for this file; "
             f"{_amount(left, cap)} is left for later releases.",
         ),
-        (
-            "How to read a number",
-            "Each number comes with a margin of error. The margin says how far the noise may have moved the number; "
-            "it is part of the statistic and belongs beside it wherever it is quoted.",
-        ),
-        (
-            "What it must not be used for",
-            f"Statements about one {unit}, or about a cell whose margin is as large as its value.",
-        ),
+        *_reading(plan, unit),
     ]
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(words)}</dd>" for name, words in points)
     return (
-        f"<section class='first'><p class='lead'>This release publishes {tables} made from a confidential file. Every "
-        "number is an estimate: random noise of known size was added, so that the tables keep silent about each "
-        f"{escape(unit)} while they speak about all together.</p><dl class='plain'>{listed}</dl></section>"
+        f"<section class='first'><p class='lead'>{escape(_opening(plan, unit))}</p><dl class='plain'>{listed}</dl>"
+        "</section>"
     )
 
 
-def _guarantee(plan: dict[str, Any], guarantee: Guarantee) -> str:
+def _opening(plan: dict[str, Any], unit: str) -> str:
+    tables, sets = len(plan["tables"]), sum(len(one["rows"]) for one in plan.get("microdata", []))
+    counted = [
+        "one " + what if count == 1 else f"{count} {what}s"
+        for what, count in (("table", tables), ("synthetic file", sets))
+        if count
+    ]
+    words = f"This release publishes {' and '.join(counted)} made from a confidential file."
+    if tables:
+        words += (
+            " Every number is an estimate: random noise of known size was added, so that the tables keep silent about "
+            f"each {unit} while they speak about all together."
+        )
+    if sets:
+        words += (
+            " The synthetic files were drawn from a model that knows the confidential file only through measurements "
+            f"with random noise: they resemble it as a whole, and keep silent about each {unit}."
+        )
+    return words
+
+
+def _reading(plan: dict[str, Any], unit: str) -> Iterator[tuple[str, str]]:
+    """How to use what was published, and how not to."""
+    wrong = [f"Statements about one {unit}"]
+    if plan["tables"]:
+        wrong.append("or about a cell whose margin is as large as its value")
+        yield (
+            "How to read a number",
+            "Each number comes with a margin of error. The margin says how far the noise may have moved the number; "
+            "it is part of the statistic and belongs beside it wherever it is quoted.",
+        )
+    if plan.get("microdata"):
+        wrong.append("or results from one synthetic file alone")
+        yield (
+            "How to use the files",
+            "Run an analysis on each synthetic file by itself and combine the answers. The difference between the "
+            "files is part of the error of every result.",
+        )
+    yield "What it must not be used for", ", ".join(wrong) + "."
+
+
+def _guarantee(plan: dict[str, Any], ledger: dict[str, Any], guarantee: Guarantee) -> str:
     rows = [
         ("Definition", kind_of_privacy(guarantee)),
         ("Neighbouring files", _capital(str(guarantee.neighbours))),
         ("Privacy loss", str(guarantee.loss)),
         ("What that means", _capital(guarantee.odds_factor) + "."),
         ("What is protected", _capital(guarantee.neighbours.meaning) + "."),
-        ("How firmly it holds", {"always": "Always, for every possible file."}.get(guarantee.holds, guarantee.holds)),
+        ("How firmly it holds", _HOLDS[guarantee.holds]),
         ("Unit of privacy", _capital(plan["schema"]["dataset"]["unit"])),
     ]
     facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows)
     open_matters = _list(not_protected(guarantee.neighbours))
-    return f"<h2>The guarantee</h2><dl>{facts}</dl>{_odds(guarantee)}<h3>What is not protected</h3>{open_matters}"
+    return (
+        f"<h2>The guarantee</h2><dl>{facts}</dl>{_odds(guarantee)}<h3>What is not protected</h3>{open_matters}"
+        f"{_waivers(ledger)}"
+    )
+
+
+def _waivers(ledger: dict[str, Any]) -> str:
+    """Promises that the ledger once made for this file and that were lifted; the ledger's sealed lines say which."""
+    lines = [line["entry"] for line in ledger["extract"].get("entries", [])]
+    paid = [guarantee_from_json(line["guarantee"]) for line in lines if line["kind"] == "reserve"]
+    sentences = []
+    for line in lines:
+        if line["kind"] != "waive":
+            continue
+        relation = neighbours_from_json(line["neighbours"])
+        kept = all(implies(one, relation) for one in paid)
+        sentences.append(
+            f"{_capital(relation.meaning)} ({relation}). This promise was lifted on {_day(line['time'])}, in entry "
+            f"{line['number']} of the ledger. The reason on record: {line['reason']}{_stop(line['reason'])} "
+            + ("This release keeps it all the same." if kept else "This release says nothing about it.")
+        )
+    if not sentences:
+        return ""
+    return (
+        "<h3>Promises that were lifted</h3><p>The ledger of this file once promised, or was asked to promise, more "
+        "than it does now. Whoever keeps the ledger lifted these promises on record. That cannot be undone, and every "
+        f"later release may leave open what they covered.</p>{_list(sentences)}"
+    )
 
 
 def _odds(guarantee: Guarantee) -> str:
@@ -153,11 +227,21 @@ def _odds(guarantee: Guarantee) -> str:
         return ""
     return (
         "<h3>What it means for an attacker’s odds</h3><p>Take any guess about one unit that the guarantee covers, "
-        "such as “this person holds a job there”. However sure an attacker was before, and whatever else is known, "
+        f"such as “{escape(_guess(guarantee))}”. However sure an attacker was before, and whatever else is known, "
         "the release can move that belief no further than this.</p>"
         "<table class='odds'><thead><tr><th class='number'>Belief before</th><th class='number'>Lowest after</th>"
         f"<th class='number'>Highest after</th></tr></thead><tbody>{rows}</tbody></table>"
     )
+
+
+def _guess(guarantee: Guarantee) -> str:
+    """Something an attacker may suspect, and that the guarantee covers."""
+    relation = guarantee.neighbours
+    if isinstance(relation, ReplaceOne):
+        return f"this {relation.unit} reported that value"
+    if isinstance(relation, AddRemoveOne) and relation.unit != "worker":
+        return f"this {relation.unit} is in the file"
+    return "this person holds a job there"
 
 
 def _budget(ledger: dict[str, Any], guarantee: Guarantee) -> str:
@@ -195,6 +279,8 @@ def _amount(loss: Loss, cap: Loss) -> str:
 
 
 def _tables(folder: Path, plan: dict[str, Any]) -> str:
+    if not plan["tables"]:
+        return ""
     opening = (
         "<p>All figures in this section are computed from the published values. They contain the same noise, "
         "and nothing in them was read from the confidential file.</p>"

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tacita.release.bundle_files import bundle_files, fingerprint
 from tacita.release.charts import error_bars
 from tacita.release.facts import MEASURES
+from tacita.release.page_parts import settings_rows, sheet
 from tacita.tables.publish import TOTAL
 
 Floats = NDArray[np.float64]
@@ -115,8 +116,7 @@ def _bands(values: Floats, margins: Floats, confidence: str) -> str:
 
 def _sheet(record: dict[str, Any]) -> str:
     """The mechanism sheet: which method, with which settings, proved where."""
-    mechanism = {key: value for key, value in record["mechanism"].items() if value not in (None, [], {}, "", "0")}
-    rows = [(key.replace("_", " "), _shown(value)) for key, value in mechanism.items()]
+    rows = settings_rows(record["mechanism"])
     rows += [("noise", _noise(record["noise"])), ("proof", record["proof"])]
     settings = record["settings"]
     after = [
@@ -129,21 +129,12 @@ def _sheet(record: dict[str, Any]) -> str:
     if settings.get("rank"):
         after.append("ranked by the noisy values")
     rows.append(("after the noise", "; ".join(after) or "nothing"))
-    body = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in rows)
-    return f"<table class='sheet'><caption>Mechanism sheet</caption><tbody>{body}</tbody></table>"
+    return sheet(rows)
 
 
 def _noise(law: dict[str, Any]) -> str:
     scale = f", scale {law['scale']}" if "scale" in law else ""
     return f"{law.get('law', 'unknown')}{scale}"
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):
-        return "; ".join(f"{key}: {_shown(inner)}" for key, inner in value.items())
-    if isinstance(value, list):
-        return ", ".join(_shown(inner) for inner in value)
-    return str(value)
 
 
 def file_list(folder: Path) -> str:

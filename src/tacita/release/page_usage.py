@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +14,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tacita.release.facts import MEASURES
+from tacita.release.page_microdata import microdata_code
+from tacita.release.page_parts import code_blocks
 from tacita.tables.publish import TOTAL
 
 
 def usage_section(folder: Path, plan: dict[str, Any]) -> str:
     """How to read, add and compare published values; how to combine synthetic files where there are any."""
-    parts = [_margins()]
+    parts = [_margins()] if plan["tables"] else []
     # The rule for sums takes independent errors, so a table without worker attributes is the better example.
     if records := sorted(plan["tables"], key=lambda one: bool(one["settings"].get("worker"))):
         record = records[0]
         table = pq.read_table(folder / "tables" / f"{record['name']}.parquet")
         parts.append(table_code(record["name"], table))
     if implicates := sorted((folder / "microdata").glob("implicate-*.parquet")):
-        parts.append(_microdata(implicates, plan))
+        parts.append(microdata_code(implicates, plan))
     return "".join(parts)
 
 
@@ -70,15 +71,6 @@ def table_code(name: str, table: pa.Table) -> str:
         "<h3>Sums, differences and ratios: code to copy</h3>"
         "<p>Run it in the folder of this bundle. It compares the first two codes of one table; put in the table, "
         f"columns and codes you need.</p>{blocks}"
-    )
-
-
-def code_blocks(*blocks: tuple[str, str]) -> str:
-    """Code to copy, one block per language."""
-    return "".join(
-        f"<figure class='code'><figcaption>{escape(language)}</figcaption>"
-        f"<pre><code>{escape(code)}</code></pre></figure>"
-        for language, code in blocks
     )
 
 
@@ -143,9 +135,3 @@ display "ratio " a / b " +- " sqrt(va + (a / b)^2 * vb) / abs(b)"""
 
 def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
-
-
-def _microdata(files: Sequence[Path], plan: dict[str, Any]) -> str:
-    from tacita.release.page_microdata import microdata_code  # only bundles with microdata need the inference layer
-
-    return microdata_code(files, plan)

@@ -1,4 +1,4 @@
-"""From a specification to plans: which mechanism measures each table, with every default decided.
+"""From a specification to plans: which mechanism makes each product, with every default decided.
 
 Only public things are used here, so `tacita plan` can say the cost and the expected error of a release
 before anyone opens the confidential file.
@@ -10,29 +10,43 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from typing import Any
+from types import ModuleType
+from typing import Any, Generic, TypeVar
 
 from tacita.errors import RefusedError, SpecError, TacitaError
+from tacita.ledger.codec import canonical, neighbours_from_json
 from tacita.mechanisms import eree
 from tacita.plan import Forecast, Plan
-from tacita.privacy import Guarantee, in_sequence
-from tacita.release.spec import Spec, TableSpec
+from tacita.privacy import Guarantee, Neighbours, in_sequence
+from tacita.release.spec import MicrodataSpec, Spec, TableSpec
 from tacita.schema import Schema
 
 PUBLISHING = ("integers", "nonnegative", "totals", "rank", "confidence")  # what is done to a table after the noise
 
+# The modules whose `__all__` names the plans that a specification may ask for. A plan's `describe()` has its class
+# name as "mechanism", and its other entries are arguments that make the same plan again (neighbours as JSON).
+TABLE_PLANS: tuple[ModuleType, ...] = (eree,)
+SYNTHESIZERS: tuple[ModuleType, ...] = ()
+
+Named = TableSpec | MicrodataSpec
+S = TypeVar("S", TableSpec, MicrodataSpec)
+
 
 @dataclass(frozen=True)
-class PlannedTable:
-    """One table with the plan that will measure it."""
+class Planned(Generic[S]):
+    """One product with the plan that will make it."""
 
-    spec: TableSpec
+    spec: S
     plan: Plan
     guarantee: Guarantee
 
     @property
     def title(self) -> str:
         return self.spec.title or self.spec.name
+
+
+PlannedTable = Planned[TableSpec]
+PlannedMicrodata = Planned[MicrodataSpec]
 
 
 @dataclass(frozen=True)
@@ -42,10 +56,24 @@ class PlannedRelease:
     spec: Spec
     schema: Schema
     tables: tuple[PlannedTable, ...]
+    microdata: tuple[PlannedMicrodata, ...] = ()
+
+    @property
+    def products(self) -> tuple[PlannedTable | PlannedMicrodata, ...]:
+        return (*self.tables, *self.microdata)
 
     @property
     def guarantee(self) -> Guarantee:
-        return in_sequence(table.guarantee for table in self.tables)
+        """The promise of all products together; two that ask for the very same thing are drawn and paid for once."""
+        return in_sequence(product.guarantee for product in self._drawn())
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """What the plans themselves promise, one for each draw of noise, before it is restated for [cap]."""
+        return tuple(product.plan.guarantee for product in self._drawn())
+
+    def _drawn(self) -> tuple[PlannedTable | PlannedMicrodata, ...]:
+        return tuple({canonical(product.plan.describe()): product for product in self.products}.values())
 
     @property
     def fits(self) -> bool:
@@ -53,11 +81,11 @@ class PlannedRelease:
         return self.guarantee.loss <= self.spec.cap.loss
 
     def forecasts(self) -> dict[str, Forecast]:
-        return {table.spec.name: table.plan.forecast(self.schema) for table in self.tables}
+        return {product.spec.name: product.plan.forecast(self.schema) for product in self.products}
 
     def columns(self) -> tuple[str, ...]:
-        """Every column that any table reads."""
-        return tuple(dict.fromkeys(name for table in self.tables for name in table.plan.columns(self.schema)))
+        """Every column that any product reads."""
+        return tuple(dict.fromkeys(name for product in self.products for name in product.plan.columns(self.schema)))
 
 
 def prepare(spec: Spec, *, rehearsal: bool = False) -> PlannedRelease:
@@ -66,75 +94,80 @@ def prepare(spec: Spec, *, rehearsal: bool = False) -> PlannedRelease:
     Only a rehearsal may use a mechanism without a guarantee.
     """
     schema = Schema.load(spec.resolve(spec.schema_path))
-    tables = tuple(_planned(spec, table, rehearsal) for table in spec.table)
-    for table in tables:
-        _named(table.spec, table.plan.columns, schema)
-    return PlannedRelease(spec, schema, tables)
+    tables = tuple(Planned(table, *_planned(spec, table, rehearsal)) for table in spec.table)
+    microdata = tuple(Planned(files, *_planned(spec, files, rehearsal)) for files in spec.microdata)
+    planned = PlannedRelease(spec, schema, tables, microdata)
+    for product in planned.products:
+        _named(product.spec, product.plan.columns, schema)
+    return planned
 
 
-def _planned(spec: Spec, table: TableSpec, rehearsal: bool) -> PlannedTable:
-    mechanism = _mechanism(table)
-    plan: Plan = _named(table, mechanism, **_arguments(spec, table, mechanism))
+def _planned(spec: Spec, product: Named, rehearsal: bool) -> tuple[Plan, Guarantee]:
+    mechanism = _mechanism(product)
+    plan: Plan = _named(product, mechanism, **_arguments(spec, product, mechanism))
     if plan.guarantee.holds == "never" and not rehearsal:
         raise RefusedError(
-            f'table "{table.name}": {table.mechanism} with these settings has no guarantee, so it cannot be released. '
+            f"{product.spoken}: {product.mechanism} with these settings has no guarantee, so it cannot be released. "
             'Set calibration = "proved", or use it in `tacita rehearse` and `tacita study` only'
         )
     try:
         guarantee = plan.guarantee.under(spec.cap.relation)
     except RefusedError as error:
         raise RefusedError(
-            f'table "{table.name}": {error}. Choose a mechanism that protects what [cap] promises, '
+            f"{product.spoken}: {error}. Choose a mechanism that protects what [cap] promises, "
             "or change neighbours in [cap]"
         ) from None
-    return PlannedTable(table, plan, guarantee)
+    return plan, guarantee
 
 
-def _named(table: TableSpec, call: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call something, and say which table of the specification was meant where it objects."""
+def _named(product: Named, call: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call something, and say which product of the specification was meant where it objects."""
     try:
         return call(*args, **kwargs)
     except TacitaError as error:
-        raise type(error)(f'table "{table.name}": {error}') from None
+        raise type(error)(f"{product.spoken}: {error}") from None
 
 
-def _mechanism(table: TableSpec) -> type:
-    names = [name for name in eree.__all__ if _is_plan(getattr(eree, name))]
-    if table.mechanism not in names:
-        near = get_close_matches(table.mechanism, names, n=1, cutoff=0.4)
+def _mechanism(product: Named) -> type:
+    known = _plans(TABLE_PLANS if isinstance(product, TableSpec) else SYNTHESIZERS)
+    if product.mechanism not in known:
+        near = get_close_matches(product.mechanism, known, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]}? " if near else ""
         raise SpecError(
-            f'mechanism of table "{table.name}": there is no {table.mechanism}; '
-            f"{hint}Known mechanisms: {', '.join(sorted(names))}"
+            f"mechanism of {product.spoken}: there is no {product.mechanism}; "
+            f"{hint}Known mechanisms: {', '.join(sorted(known)) or 'none yet'}"
         )
-    found: type = getattr(eree, table.mechanism)
-    return found
+    return known[product.mechanism]
+
+
+def _plans(modules: tuple[ModuleType, ...]) -> dict[str, type]:
+    found = {name: getattr(module, name) for module in modules for name in module.__all__}
+    return {name: thing for name, thing in found.items() if _is_plan(thing)}
 
 
 def _is_plan(thing: object) -> bool:
     return inspect.isclass(thing) and hasattr(thing, "guarantee") and hasattr(thing, "run")
 
 
-def _arguments(spec: Spec, table: TableSpec, mechanism: type) -> dict[str, Any]:
-    """The constructor's arguments: what the table says, then what follows from the cap."""
+def _arguments(spec: Spec, product: Named, mechanism: type) -> dict[str, Any]:
+    """The constructor's arguments: what the product says, then what follows from the cap."""
     # A constructor that passes some settings on shows them as fields only.
     named = [one.name for one in inspect.signature(mechanism).parameters.values() if one.kind is not one.VAR_KEYWORD]
     accepted = dict.fromkeys([*named, *(one.name for one in fields(mechanism))])
-    given: dict[str, Any] = {
-        key: getattr(table, key)
-        for key in ("epsilon", "delta", "alpha", "definition", "calibration", "margin_share", "theta")
-        if getattr(table, key) is not None
-    }
-    given |= {key: getattr(table, key) for key in ("by", "worker", "where") if getattr(table, key)}
+    given = _settings(product)
     strangers = [key for key in given if key not in accepted]
     if strangers:
+        near = get_close_matches(strangers[0], accepted, n=1, cutoff=0.6)
+        hint = f"did you mean {near[0]}?" if near else "remove it."
         raise SpecError(
-            f'{strangers[0]} of table "{table.name}": {table.mechanism} has no such setting; remove it. '
+            f"{strangers[0]} of {product.spoken}: {product.mechanism} has no such setting; {hint} "
             f"Its settings: {', '.join(accepted)}"
         )
-    follows: Mapping[str, str | None] = {
+    follows: Mapping[str, str | Neighbours | None] = {
         "alpha": spec.cap.alpha,
         "definition": spec.cap.neighbours if spec.cap.neighbours in ("strong", "weak") else None,
+        "unit": spec.cap.unit,
+        "neighbours": spec.cap.relation,
     }
     for key, value in follows.items():
         if key in accepted and key not in given and value is not None:
@@ -142,8 +175,31 @@ def _arguments(spec: Spec, table: TableSpec, mechanism: type) -> dict[str, Any]:
     return given
 
 
+def _settings(product: Named) -> dict[str, Any]:
+    if isinstance(product, MicrodataSpec):
+        stated: dict[str, Any] = {"epsilon": product.epsilon, "delta": product.delta}
+        return {key: value for key, value in stated.items() if value is not None} | {
+            key: _tuples(value) for key, value in product.options.items()
+        }
+    given: dict[str, Any] = {
+        key: getattr(product, key)
+        for key in ("epsilon", "delta", "alpha", "definition", "calibration", "margin_share", "theta")
+        if getattr(product, key) is not None
+    }
+    return given | {key: getattr(product, key) for key in ("by", "worker", "where") if getattr(product, key)}
+
+
+def _tuples(value: Any) -> Any:
+    """Lists as tuples, all the way down: a plan is frozen, and so are its settings."""
+    if isinstance(value, dict):
+        return {key: _tuples(inner) for key, inner in value.items()}
+    return tuple(_tuples(inner) for inner in value) if isinstance(value, list) else value
+
+
 def plan_from_record(record: Mapping[str, Any]) -> Plan:
     """The plan that described itself so; for checking a bundle with the software that made it."""
-    settings = {key: value for key, value in record.items() if key != "mechanism"}
-    plan: Plan = getattr(eree, record["mechanism"])(**settings)
+    settings = {key: _tuples(value) for key, value in record.items() if key != "mechanism"}
+    if isinstance(settings.get("neighbours"), dict):
+        settings["neighbours"] = neighbours_from_json(settings["neighbours"])
+    plan: Plan = _plans((*TABLE_PLANS, *SYNTHESIZERS))[record["mechanism"]](**settings)
     return plan

@@ -26,17 +26,28 @@ def registry_record(
     guarantee: Guarantee,
     cap: str,
     tables: Sequence[dict[str, Any]],
+    microdata: Sequence[dict[str, Any]] = (),
     version: str,
     rehearsal: bool,
 ) -> bytes:
-    """The record as YAML bytes."""
+    """The record as YAML bytes; each product has a name, a title and a mechanism."""
+    products = [*tables, *microdata]
+    kinds = [kind for kind, there in (("tables", tables), ("synthetic microdata", microdata)) if there]
+    after = [
+        words
+        for words, there in (
+            ("rounding, non-negativity, totals and ranks are made from the noisy values only", tables),
+            ("synthetic files are drawn from the noisy measurements only", microdata),
+        )
+        if there
+    ]
     record: dict[str, Yaml] = {
         "name": title,
         "status": "REHEARSAL, not a deployment" if rehearsal else "published",
         "data_curator": publisher or "not stated in the specification",
         "data_product": {
-            "type": "tables",
-            "description": [f"{table['name']}: {table['title']}" for table in tables],
+            "type": " and ".join(kinds),
+            "description": [f"{one['name']}: {one['title']}" for one in products],
             "publication_date": published,
         },
         "privacy_definition": {
@@ -49,12 +60,12 @@ def registry_record(
         "privacy_loss": {**loss_to_json(guarantee.loss), "cap_over_all_releases": cap},
         "model": "central: the curator holds the confidential file and adds the noise",
         "accounting": {
-            "composition": "losses of all tables and releases add, as exact fractions, in an append-only ledger",
-            "post_processing": "rounding, non-negativity, totals and ranks are made from the noisy values only",
+            "composition": "losses of all products and releases add, as exact fractions, in an append-only ledger",
+            "post_processing": "; ".join(after),
         },
         "implementation": {
             "software": f"tacita {version}",
-            "mechanisms": [f"{table['name']}: {table['mechanism']}" for table in tables],
+            "mechanisms": [f"{one['name']}: {one['mechanism']}" for one in products],
             "randomness": "a stated seed" if rehearsal else "the operating system's entropy",
             "assumes": list(guarantee.assumes) or ["nothing beyond the definition"],
         },

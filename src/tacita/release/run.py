@@ -14,6 +14,7 @@ from typing import Any
 
 from tacita.confidential import Confidential
 from tacita.errors import RefusedError, UsageError
+from tacita.implicates import Synthetic
 from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import Loss, StrongAlpha, WeakAlpha
@@ -21,8 +22,9 @@ from tacita.release.bundle import Budget, Product, PublicInput, Release
 from tacita.release.bundle_files import fingerprint
 from tacita.release.folder import check_target
 from tacita.release.measurements import long_form, noise_record
+from tacita.release.microdata import Microdata
 from tacita.release.mock import mock_tables
-from tacita.release.plans import PUBLISHING, PlannedRelease, PlannedTable, prepare
+from tacita.release.plans import PUBLISHING, PlannedMicrodata, PlannedRelease, PlannedTable, prepare
 from tacita.release.spec import Spec
 from tacita.tables import publish
 
@@ -41,7 +43,7 @@ class Finished:
 
 def steps(spec: Spec) -> int:
     """How many times `run` and `rehearse` report progress."""
-    return 4 + len(spec.table)
+    return 4 + len(spec.table) + len(spec.microdata)
 
 
 def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lambda step: None) -> Finished:
@@ -57,22 +59,28 @@ def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lamb
     progress("Asking the ledger")
     relation = spec.cap.relation
     _refuse_broken_promises(planned)
-    ledger = Ledger.open(spec.resolve(spec.ledger), cap=spec.cap.loss, neighbours=relation)
-    plans = [table.plan for table in planned.tables]
+    plans = [product.plan for product in planned.products]
+    place = spec.resolve(spec.ledger)
+    if place.is_file():  # before [cap] is declared: a cap that is declared stays, even if the run is refused
+        Ledger.open(place, read_only=True).admit(plans, data, cap=spec.cap.loss, neighbours=relation)
+    ledger = Ledger.open(place, cap=spec.cap.loss, neighbours=relation)
     ledger.admit(plans, data)
     before = ledger.spent(relation, data)
-    products = []
-    for table in planned.tables:
-        progress(f"Measuring {table.spec.name}")
-        result = ledger.release(table.plan, data, label=f"{spec.title}: {table.spec.name}")
-        products.append(_product(planned, table, result))
+
+    def made(product: PlannedTable | PlannedMicrodata) -> Any:
+        progress(f"Measuring {product.spec.name}")
+        return ledger.release(product.plan, data, label=f"{spec.title}: {product.spec.name}")
+
+    tables = tuple(_product(planned, table, made(table)) for table in planned.tables)
+    microdata = tuple(_microdata(planned, files, made(files)) for files in planned.microdata)
     progress("Writing the bundle")
     paid = [quote.stored for quote in ledger.admit(plans, data)]
     extract = ledger.extract([number for number in paid if number is not None])
     after = ledger.spent(relation, data)
     release = _release(
         planned,
-        tuple(products),
+        tables,
+        microdata,
         budget=Budget(ledger.caps()[relation], after, planned.guarantee.loss),
         ledger_extract=extract,
         started=started,
@@ -99,16 +107,19 @@ def rehearse(
     progress("Checking the rows against the schema")
     data.check(planned.columns())
     entropy = SeededEntropy(seed)
-    products = []
-    for table in planned.tables:
-        progress(f"Measuring {table.spec.name}")
-        result = table.plan.run(data, entropy.child(table.spec.name))
-        products.append(_product(planned, table, result))
+
+    def made(product: PlannedTable | PlannedMicrodata) -> Any:
+        progress(f"Measuring {product.spec.name}")
+        return product.plan.run(data, entropy.child(product.spec.name))
+
+    tables = tuple(_product(planned, table, made(table)) for table in planned.tables)
+    microdata = tuple(_microdata(planned, files, made(files)) for files in planned.microdata)
     progress("Writing the bundle")
     cost = planned.guarantee.loss
     release = _release(
         planned,
-        tuple(products),
+        tables,
+        microdata,
         # Shown against an untouched cap: a rehearsal knows of no ledger.
         budget=Budget(spec.cap.loss if planned.fits else cost, cost, cost),
         ledger_extract={},
@@ -123,24 +134,24 @@ def rehearse(
 def _refuse_over_cap(planned: PlannedRelease) -> None:
     if not planned.fits:
         raise RefusedError(
-            f"the tables together cost {planned.guarantee.loss}, and [cap] allows {planned.spec.cap.loss}. "
-            "Lower epsilon of a table, drop a table, or have the cap raised. Nothing was spent"
+            f"the products together cost {planned.guarantee.loss}, and [cap] allows {planned.spec.cap.loss}. "
+            "Lower epsilon of one, drop one, or have the cap raised. Nothing was spent"
         )
 
 
 def _refuse_broken_promises(planned: PlannedRelease) -> None:
-    """Before [cap] is declared in a ledger that has others: once declared it stays, even if the run is refused."""
+    """The promises of a ledger that has other caps, said for the product that would break one."""
     path = planned.spec.resolve(planned.spec.ledger)
     if not path.is_file():
         return
     promised = [account.neighbours for account in Ledger.open(path, read_only=True).accounts() if not account.waived]
-    for table in planned.tables:
+    for product in planned.products:
         for relation in promised:
             try:
-                table.plan.guarantee.under(relation)
+                product.plan.guarantee.under(relation)
             except RefusedError as error:
                 raise RefusedError(
-                    f'table "{table.spec.name}": the ledger promises protection under {relation}, and {error}. Choose '
+                    f"{product.spec.spoken}: the ledger promises protection under {relation}, and {error}. Choose "
                     "a mechanism that keeps that promise, or have it waived on record (Ledger.waive). Nothing was spent"
                 ) from None
 
@@ -164,7 +175,6 @@ def _mock(planned: PlannedRelease, seed: int) -> Confidential:
 
 def _product(planned: PlannedRelease, table: PlannedTable, result: Any) -> Product:
     spec = table.spec
-    forecast = table.plan.forecast(planned.schema)
     published = publish(result, planned.schema, **{key: getattr(spec, key) for key in PUBLISHING})
     return Product(
         name=spec.name,
@@ -173,18 +183,38 @@ def _product(planned: PlannedRelease, table: PlannedTable, result: Any) -> Produ
         settings=spec.model_dump(mode="json"),
         proof=table.plan.proof,
         guarantee=table.guarantee,
-        forecast={
-            "cells": forecast.cells,
-            "sentences": list(forecast.sentences),
-            "figures": dict(forecast.figures),
-        },
+        forecast=_forecast(planned, table),
         noise=noise_record(result),
         measurements=long_form(result, planned.schema),
         table=published,
     )
 
 
-def _release(planned: PlannedRelease, products: tuple[Product, ...], **rest: Any) -> Release:
+def _microdata(planned: PlannedRelease, files: PlannedMicrodata, result: Any) -> Microdata:
+    if not isinstance(result, Synthetic):
+        raise TypeError("a synthesizer's result has implicates and measured")
+    return Microdata(
+        name=files.spec.name,
+        title=files.title,
+        mechanism=files.plan.describe(),
+        settings=files.spec.model_dump(mode="json"),
+        proof=files.plan.proof,
+        guarantee=files.guarantee,
+        forecast=_forecast(planned, files),
+        measured=result.measured,
+        implicates=result.implicates,
+        stored=result.to_bytes(),
+    )
+
+
+def _forecast(planned: PlannedRelease, product: PlannedTable | PlannedMicrodata) -> dict[str, Any]:
+    forecast = product.plan.forecast(planned.schema)
+    return {"cells": forecast.cells, "sentences": list(forecast.sentences), "figures": dict(forecast.figures)}
+
+
+def _release(
+    planned: PlannedRelease, products: tuple[Product, ...], microdata: tuple[Microdata, ...], **rest: Any
+) -> Release:
     spec = planned.spec
     written = spec.model_dump(mode="json", by_alias=True)
     # File names only: where an agency keeps its confidential files is nobody's business.
@@ -198,6 +228,7 @@ def _release(planned: PlannedRelease, products: tuple[Product, ...], **rest: Any
         spec=written,
         schema=planned.schema,
         products=products,
+        microdata=microdata,
         guarantee=planned.guarantee,
         public_inputs=tuple(_public_inputs(planned)),
         engine=spec.engine,

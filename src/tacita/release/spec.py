@@ -11,13 +11,28 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from tacita.errors import SpecError, UsageError
 from tacita.privacy import AddRemoveOne, Loss, Neighbours, ReplaceOne, StrongAlpha, WeakAlpha, exact, text
 from tacita.release.spec_errors import explain
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+
+
+def _file_name(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise ValueError("becomes a file name: use small letters, digits, - and _ only")
+    return value
 
 
 def _exact_text(value: object) -> str:
@@ -37,6 +52,7 @@ def _exact_text(value: object) -> str:
 
 
 Exact = Annotated[str, BeforeValidator(_exact_text)]
+FileName = Annotated[str, AfterValidator(_file_name)]
 
 
 class _Part(BaseModel):
@@ -85,7 +101,7 @@ class TableSpec(_Part):
     belongs to TruncatedLaplace alone, delta to mechanisms that need one.
     """
 
-    name: str
+    name: FileName
     title: str = ""
     by: tuple[str, ...] = ()
     worker: tuple[str, ...] = ()
@@ -104,12 +120,9 @@ class TableSpec(_Part):
     rank: bool = False
     confidence: Exact = "0.95"
 
-    @field_validator("name")
-    @classmethod
-    def _name_is_a_file_name(cls, value: str) -> str:
-        if not _NAME.fullmatch(value):
-            raise ValueError("becomes a file name: use small letters, digits, - and _ only")
-        return value
+    @property
+    def spoken(self) -> str:
+        return f'table "{self.name}"'
 
     @field_validator("confidence")
     @classmethod
@@ -136,6 +149,30 @@ class TableSpec(_Part):
         if strangers:
             raise ValueError(f"totals: {strangers[0]} is not one of this table's attributes; list it in by first")
         return self
+
+
+class MicrodataSpec(_Part):
+    """Synthetic files of the release and the synthesizer that draws them.
+
+    Every other key, such as the number of files, is a setting of the synthesizer, which knows what it may be.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    name: FileName
+    title: str = ""
+    mechanism: str
+    epsilon: Exact
+    delta: Exact | None = None
+
+    @property
+    def spoken(self) -> str:
+        return f'microdata "{self.name}"'
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The synthesizer's own settings, as they were written."""
+        return dict(self.model_extra or {})
 
 
 class PublicInputSpec(_Part):
@@ -217,24 +254,32 @@ class Spec(_Part):
     engine: Literal["duckdb", "spark"] = "duckdb"
     publisher: str = ""
     cap: CapSpec
-    table: tuple[TableSpec, ...]
+    table: tuple[TableSpec, ...] = ()
+    microdata: tuple[MicrodataSpec, ...] = ()
     public_input: tuple[PublicInputSpec, ...] = ()
     evaluation: EvaluationSpec = Field(default=EvaluationSpec(), exclude=True)
     path: Path = Field(default=Path(), exclude=True)
 
-    @field_validator("table", "public_input", mode="before")
+    @field_validator("table", "microdata", "public_input", mode="before")
     @classmethod
     def _list_to_tuple(cls, value: object) -> object:
         return tuple(value) if isinstance(value, list) else value
 
     @model_validator(mode="after")
-    def _tables_are_named(self) -> Spec:
-        if not self.table:
-            raise ValueError("table: there is none; add one [[table]] for each table to publish")
-        names = [table.name for table in self.table]
+    def _products_are_named(self) -> Spec:
+        if not self.table and not self.microdata:
+            raise ValueError(
+                "table: there is none; add one [[table]] for each table to publish, or [[microdata]] for synthetic "
+                "files"
+            )
+        if len(self.microdata) > 1:
+            raise ValueError(
+                "microdata: a bundle holds the files of one synthesizer; make a second release for the others"
+            )
+        names = [*(table.name for table in self.table), *(files.name for files in self.microdata)]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"table name {twice[0]} is used twice; each table needs its own file name")
+            raise ValueError(f"the name {twice[0]} is used twice; each product needs its own file name")
         return self
 
     @classmethod

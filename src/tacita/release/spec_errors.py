@@ -40,7 +40,7 @@ def _sentences(error: ValidationError, model: type[BaseModel], raw: dict[str, An
             yield f"{key}: {problem['ctx']['error']}" if path else str(problem["ctx"]["error"])
         elif rule == "literal_error":
             yield f"{key}: must be one of {problem['ctx']['expected']}"
-        elif key in ("table", "public_input"):
+        elif key in ("table", "microdata", "public_input"):
             yield f"{key}: write it as one [[{key}]] section for each"
         elif key == "data":
             yield 'data: must be a file name in quotes, or a table such as { job = "job.parquet" }'

@@ -8,16 +8,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from tacita.errors import TacitaError, VerificationError
 from tacita.ledger import Ledger
-from tacita.ledger.codec import digest, guarantee_from_json, loss_from_json, neighbours_from_json
+from tacita.ledger.codec import canonical, digest, guarantee_from_json, loss_from_json, neighbours_from_json
+from tacita.ledger.terms import Cap, restated
 from tacita.ledger.views import verify_extract
 from tacita.privacy import Guarantee, Loss, in_sequence
 from tacita.release.bundle_files import BUNDLE_FORM, bundle_files, fingerprint, json_bytes, manifest_hash
 from tacita.release.measurements import rebuild
+from tacita.release.microdata import FOLDER, check_made_again, check_microdata, read_csv_like
 from tacita.release.plans import PUBLISHING, plan_from_record
 from tacita.schema import Schema
 from tacita.tables import publish
@@ -39,11 +40,12 @@ def checks(folder: Path) -> Iterator[str]:
         _refuse_rehearsal(folder, manifest, plan, ledger)
         yield "it is a release, not a rehearsal"
         guarantee = _check_promise(plan)
-        yield f"the promise adds up over the tables: {guarantee}"
+        yield f"the promise adds up over all products: {guarantee}"
         _check_payment(plan, ledger, guarantee)
-        yield "the ledger's entries are sealed and pay for every table"
+        yield "the ledger's entries are sealed and pay for every product"
         _check_tables(folder, plan)
-        yield "each table is the same in both formats"
+        _check_microdata(folder, plan, ledger)
+        yield "each table and each synthetic file is the same in both formats"
         yield from _recomputed(folder, manifest, plan, ledger)
     except VerificationError:
         raise
@@ -97,27 +99,47 @@ def _check_files(folder: Path, manifest: dict[str, Any]) -> int:
 
 def _check_promise(plan: dict[str, Any]) -> Guarantee:
     total = guarantee_from_json(plan["guarantee"])
-    summed = in_sequence(guarantee_from_json(table["guarantee"]) for table in plan["tables"])
-    if total != summed:
-        raise VerificationError("plan.json: the tables' losses do not add up to the promise")
+    # Two products that ask for exactly the same thing are drawn once and paid for once.
+    drawn = {canonical(one["mechanism"]): guarantee_from_json(one["guarantee"]) for one in _products(plan)}
+    if total != in_sequence(drawn.values()):
+        raise VerificationError("plan.json: the products' losses do not add up to the promise")
     if total.holds == "never":
-        raise VerificationError("plan.json: this bundle holds a table without a guarantee")
+        raise VerificationError("plan.json: this bundle holds a product without a guarantee")
     return total
 
 
+def _products(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*plan["tables"], *plan.get("microdata", [])]
+
+
 def _check_payment(plan: dict[str, Any], ledger: dict[str, Any], guarantee: Guarantee) -> None:
+    """The entries are sealed, pay for every product, and cost under the bundle's relation what the bundle says.
+
+    An entry names one account, and a release counts in every account that its guarantee implies: where the ledger has
+    other caps the entry may name another one than the bundle's. So each entry's guarantee is restated here.
+    """
     verify_extract(ledger["extract"])
     lines = [line["entry"] for line in ledger["extract"]["entries"]]
     reserved = {line["number"]: line for line in lines if line["kind"] == "reserve"}
     finished = {line["reserve"] for line in lines if line["kind"] == "commit"}
-    for table in plan["tables"]:
-        # One reservation may pay for two tables only if they ask for exactly the same thing.
-        if not any(line["plan"] == table["mechanism"] and number in finished for number, line in reserved.items()):
-            raise VerificationError(f"ledger.json: no finished entry pays for the table {table['name']}")
-    if neighbours_from_json(ledger["neighbours"]) != guarantee.neighbours:
+    for product in _products(plan):
+        # One reservation may pay for two products only if they ask for exactly the same thing.
+        if not any(line["plan"] == product["mechanism"] and number in finished for number, line in reserved.items()):
+            raise VerificationError(f"ledger.json: no finished entry pays for {product['name']}")
+    relation = neighbours_from_json(ledger["neighbours"])
+    if relation != guarantee.neighbours:
         raise VerificationError("ledger.json: the budget is kept under other neighbours than the promise")
     this, other, left, cap = (loss_from_json(ledger[key]) for key in ("this_release", "other_releases", "left", "cap"))
-    charged = sum((loss_from_json(line["charge"]) for line in reserved.values()), Loss.zero())
+    declared = [
+        line for line in lines if line["kind"] == "cap" and neighbours_from_json(line["neighbours"]) == relation
+    ]
+    if not declared or loss_from_json(declared[-1]["cap"]) != cap:
+        raise VerificationError("ledger.json: the cap is not the one that the ledger sealed for these neighbours")
+    sealed = Cap(relation, cap, declared[-1]["number"])
+    costs = [restated(guarantee_from_json(line["guarantee"]), sealed) for line in reserved.values()]
+    charged = sum((cost for cost in costs if cost is not None), Loss.zero())
+    if None in costs:
+        raise VerificationError(f"ledger.json: an entry says nothing about {relation}")
     if this != charged or charged != guarantee.loss or this + other + left != cap:
         raise VerificationError("ledger.json: the shares do not add up to the cap")
 
@@ -129,12 +151,24 @@ def _check_tables(folder: Path, plan: dict[str, Any]) -> None:
             raise VerificationError(f"{place}/ does not hold the tables that plan.json lists")
     for name in sorted(expected):
         table = pq.read_table(folder / "tables" / f"{name}.parquet")
-        options = pa_csv.ConvertOptions(
-            column_types=table.schema, strings_can_be_null=True, quoted_strings_can_be_null=False
-        )
-        copy = pa_csv.read_csv(folder / "tables" / f"{name}.csv", convert_options=options)
+        copy = read_csv_like(folder / "tables" / f"{name}.csv", table)
         if not copy.equals(table.replace_schema_metadata(None)):
             raise VerificationError(f"tables/{name}.csv and tables/{name}.parquet do not hold the same values")
+
+
+def _check_microdata(folder: Path, plan: dict[str, Any], ledger: dict[str, Any]) -> None:
+    records = plan.get("microdata", [])
+    if not records and (folder / FOLDER).exists():
+        raise VerificationError(f"{FOLDER}/ holds files that plan.json does not list")
+    for record in records:
+        check_microdata(folder, record, _sealed(ledger))
+
+
+def _sealed(ledger: dict[str, Any]) -> list[tuple[Any, str]]:
+    """Every stored result that the ledger's lines speak of: the plan and the hash."""
+    lines = [line["entry"] for line in ledger["extract"]["entries"]]
+    plans = {line["number"]: line["plan"] for line in lines if line["kind"] == "reserve"}
+    return [(plans[line["reserve"]], line["sha256"]) for line in lines if line["kind"] == "commit"]
 
 
 def _recomputed(folder: Path, manifest: dict[str, Any], plan: dict[str, Any], ledger: dict[str, Any]) -> Iterator[str]:
@@ -149,9 +183,9 @@ def _recomputed(folder: Path, manifest: dict[str, Any], plan: dict[str, Any], le
         yield f"not made again from the measurements, since the bundle was made with {others[0]} {made[others[0]]}"
         return
     schema = Schema.from_dict(plan["schema"])
-    lines = [line["entry"] for line in ledger["extract"]["entries"]]
-    plans = {line["number"]: line["plan"] for line in lines if line["kind"] == "reserve"}
-    sealed = [(plans[line["reserve"]], line["sha256"]) for line in lines if line["kind"] == "commit"]
+    sealed = _sealed(ledger)
+    for record in plan.get("microdata", []):
+        check_made_again(folder, record, schema)
     for record in plan["tables"]:
         name, mechanism, settings = record["name"], record["mechanism"], record["settings"]
         measured = rebuild(
@@ -166,7 +200,10 @@ def _recomputed(folder: Path, manifest: dict[str, Any], plan: dict[str, Any], le
         made_again = publish(measured, schema, **{key: settings[key] for key in PUBLISHING})
         if not made_again.equals(pq.read_table(folder / "tables" / f"{name}.parquet")):
             raise VerificationError(f"tables/{name}.parquet does not follow from its measurements")
-    yield "the measurements are those the ledger sealed, and the tables follow from them"
+    made_from = " and the ".join(
+        words for words, key in (("tables", "tables"), ("synthetic files", "microdata")) if plan.get(key)
+    )
+    yield f"the measurements are those the ledger sealed, and the {made_from} follow from them"
 
 
 def compare_with_ledger(folder: Path, ledger: Path) -> None:

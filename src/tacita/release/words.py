@@ -75,7 +75,7 @@ def _percent(share: float) -> str:
 def not_protected(neighbours: Neighbours) -> tuple[str, ...]:
     """What the promise leaves open. A board signs this list as much as the promise itself."""
     general = (
-        "What is true of many at once: patterns of whole places, sectors or groups are what the tables are for.",
+        "What is true of many at once: patterns of whole places, sectors or groups are what a release is for.",
         "What can be learned elsewhere. The promise is about what this release adds, not about what is already known.",
     )
     if isinstance(neighbours, StrongAlpha | WeakAlpha):

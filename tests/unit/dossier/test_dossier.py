@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from dossier_sample import SECRET, original, request
+from dossier_sample import SECRET, original, request, schema
 
 from tacita.dossier.comparators import coarsened, rounded, suppressed
 from tacita.dossier.findings import Findings
@@ -20,7 +20,9 @@ from tacita.dossier.run import estimate, evaluate
 from tacita.dossier.sections import number
 from tacita.errors import RefusedError, UsageError
 from tacita.evaluation import compare
+from tacita.implicates import Implicates
 from tacita.release.bundle_files import write_json
+from tacita.release.spec import EvaluationSpec
 
 Made = tuple[Findings, Path]
 VOID = {"meta", "br", "img", "hr", "link", "input"}
@@ -247,3 +249,27 @@ class TestComparators:
         assert kept is not None
         assert kept.rows == 3
         assert suppressed(file, ["x"]) is None
+
+
+def test_files_that_say_how_they_were_made_are_combined_by_their_rule(tmp_path: Path) -> None:
+    columns = ["place", "sex", "pay"]
+    frames = tuple(original(seed=seed)[columns] for seed in (2, 3))
+    original().to_parquet(tmp_path / "original.parquet", index=False)
+    found = {}
+    for kind in ("partial", "full", "one-measurement"):
+        Implicates(frames, schema(), ("pay",), kind).write(tmp_path / kind)
+        paths = {"original": tmp_path / "original.parquet"}
+        asked = EvaluationSpec(known=("place",), tables=(("place",),))
+        given = request(paths, "original", synthetic=(tmp_path / kind,), asked=asked)
+        found[kind] = evaluate(given, tmp_path / f"dossier-{kind}")
+        assert f"combining rule for “{kind}” files" in (tmp_path / f"dossier-{kind}" / "dossier.html").read_text()
+    ratios = {
+        kind: {one.name: one.score.value for one in made.answers}["cell error ratio: share by place"]
+        for kind, made in found.items()
+    }
+    assert ratios["partial"] < ratios["one-measurement"]
+    for made in found.values():  # the weakness of the combined tests is said where they are shown
+        (agreement,) = [one for one in made.answers if one.name.startswith("chi-square")]
+        assert "2 files is weak" in agreement.score.note
+    page = (tmp_path / "dossier-partial" / "dossier.html").read_text()
+    assert "<span class='caution'>The combined test of 2 files is weak" in page

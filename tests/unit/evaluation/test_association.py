@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from scipy.optimize import brentq
 
 from tacita.errors import UsageError
 from tacita.evaluation.association import chi_square_agreement, independence
 from tacita.evaluation.encoding import compare
+from tacita.inference import combine_chi_square
 
 
 def people(n: int, seed: int, link: float = 0.3) -> pd.DataFrame:
@@ -91,3 +93,34 @@ def test_one_column_has_no_pairs_and_levels_are_checked() -> None:
         chi_square_agreement()(compare(frame, frame))
     with pytest.raises(UsageError, match="level"):
         chi_square_agreement(1.5)
+
+
+def test_the_combined_test_of_few_files_is_weak_and_the_score_says_so() -> None:
+    """Two files that show every association as clearly as the original does: only combining them loses it."""
+    original, files = people(2000, 12, link=0.5), [people(2000, seed, link=0.5) for seed in (40, 41)]
+    score = chi_square_agreement()(compare(original[["a", "b"]], [one[["a", "b"]] for one in files]))
+    assert all(by_scipy(one, "a", "b")[2] < 1e-100 for one in (original, *files))
+    assert score.value == 0
+    assert score.details["one by one"] == 1
+    assert "2 files is weak" in score.note
+    assert "here 1 of the 1 pairs that disagree" in score.note
+    assert "agree on 100% of the pairs" in score.note
+    assert score.note in score.summary()
+
+
+def test_a_note_is_left_out_where_the_combination_costs_nothing() -> None:
+    original = people(400, 15)
+    assert chi_square_agreement()(compare(original, people(400, 16))).note == ""
+    copies = chi_square_agreement()(compare(original, [original] * 6))
+    assert (copies.value, copies.note) == (1.0, "")
+
+
+@pytest.mark.parametrize(
+    ("m", "k", "documented"), [(2, 1, 0.59), (2, 4, 0.29), (3, 4, 0.29), (5, 4, 0.37), (10, 4, 0.61), (10, 16, 0.12)]
+)
+def test_power_of_the_combined_test_is_as_documented(m: int, k: int, documented: float) -> None:
+    """Statistics of an association that one file shows 99 times in 100; 600 repetitions, four standard errors."""
+    strength = brentq(lambda x: stats.ncx2.sf(stats.chi2.isf(0.05, k), k, x) - 0.99, 1, 200)
+    drawn = np.random.default_rng(17).noncentral_chisquare(k, strength, (600, m))
+    found = np.mean([combine_chi_square(one.tolist(), k).p_value < 0.05 for one in drawn])
+    assert abs(found - documented) < 4 * np.sqrt(documented * (1 - documented) / 600)

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import tacita.evaluation.risk
+import tacita.inference
 from tacita.errors import UsageError
 from tacita.evaluation import Metric, Outcome, Score, averaged, compare, general_metrics
 
@@ -112,3 +114,17 @@ def test_general_metrics_tell_equal_from_disjoint_files() -> None:
 def test_names_are_distinct() -> None:
     names = [one.name for one in general_metrics()]
     assert len(set(names)) == len(names)
+
+
+def test_every_exported_name_is_there_and_nothing_else_is() -> None:
+    for package in (tacita.evaluation, tacita.inference, tacita.evaluation.risk):
+        assert len(set(package.__all__)) == len(package.__all__)
+        assert all(getattr(package, name) is not None for name in package.__all__)
+        with pytest.raises(AttributeError):
+            package.no_such_name  # noqa: B018
+    assert set(dir(tacita.evaluation)) == set(tacita.evaluation.__all__)
+
+
+def test_notes_of_single_files_are_said_once() -> None:
+    once = averaged(lambda pair: Outcome(1.0, note="Read with care."))
+    assert metric(score=once)(compare(ANY, [ANY, ANY])).note == "Read with care."

@@ -338,3 +338,25 @@ def test_difference_in_differences_of_a_real_file_solves_firths_equations(voters
     assert fit.standard_errors[kept] == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-6)
     assert any(term.startswith("RACE=") for term in np.array(fit.terms)[kept])
     assert np.abs(fit.coefficients).max() < 10
+
+
+def test_a_lacking_reference_level_does_not_touch_a_column_whose_name_ends_alike() -> None:
+    """No file shares a level of `age`, so its terms have no common reference; those of `wage` do."""
+    rng = np.random.default_rng(30)
+    n = 200
+    original = pd.DataFrame({"age": rng.choice(["a", "b"], n), "wage": rng.choice(["low", "high"], n)})
+    original["pay"] = rng.normal(size=n) + (original["wage"] == "high")
+    synthetic = original.assign(age=rng.choice(["c", "d"], n))
+    _, (fit,) = fits_of(Regression("pay", ("age", "wage")), compare(original, synthetic))
+    estimable = dict(zip(fit.terms, fit.estimable.tolist(), strict=True))
+    assert [estimable[term] for term in estimable if term.startswith("wage=")] == [True]
+    assert not any(estimable[term] for term in estimable if term.startswith("age="))
+
+
+def test_numbers_whose_squares_overflow_are_refused_by_name() -> None:
+    frame = sample(60, 31)
+    huge = frame.assign(pay=frame["pay"] * 1e300)
+    with pytest.raises(UsageError, match="pay: holds numbers beyond"):
+        sign_agreement(Regression("pay", ("age",)))(compare(huge, huge))
+    with pytest.raises(UsageError, match="pay: holds numbers beyond"):
+        sign_agreement(Regression("age", ("pay",)))(compare(huge, huge))

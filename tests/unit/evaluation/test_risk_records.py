@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -209,7 +210,7 @@ def test_a_copying_synthesizer_is_caught_and_one_that_ignores_its_input_is_not()
     # A bootstrap holds 1 - 1/e = 63% of its rows, and a record that shows up must have been in.
     assert 0.4 < caught.interval[0] < caught.advantage < 0.8
     assert caught.epsilon_needed > 0.8
-    blind = membership_inference(pool, ignore, shadow_runs=8, test_runs=6, targets=40, seed=1)
+    blind = membership_inference(pool, ignore, shadow_runs=8, test_runs=12, targets=40, seed=1)
     assert blind.interval[0] < 0 < blind.interval[1] < 0.25
     assert blind.epsilon_needed == 0
     assert caught.metric(compare(pool, pool)).value == pytest.approx(caught.advantage)
@@ -238,21 +239,43 @@ def test_a_known_signal_gives_the_advantage_of_its_theory() -> None:
 def test_membership_arguments_are_checked_and_runs_are_repeatable() -> None:
     pool = people(40, 21)
     seeds: list[int] = []
+    sizes: list[int] = []
 
     def synthesize(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
         seeds.append(seed)
-        assert len(frame) == 20
+        sizes.append(len(frame))
         return frame
 
-    first, second = (
-        membership_inference(pool, synthesize, shadow_runs=4, test_runs=2, targets=10, seed=3, choose="random")
-        for _ in range(2)
-    )
+    attack = partial(membership_inference, pool, synthesize, shadow_runs=4, test_runs=2, targets=10, choose="random")
+    first, second = attack(seed=3, neighbours="replace"), attack(seed=3, neighbours="replace")
+    assert sizes == [20] * 12
     assert first == second
     assert seeds[:6] == seeds[6:]
     assert all(a != b for a, b in pairwise(seeds[:6]))
     assert first.advantage > 0.8
+    assert attack(seed=3).advantage > 0.8
+    assert len(set(sizes[12:])) > 1  # for one record added or removed, each has a coin of its own
+    with pytest.raises(UsageError, match="neighbours"):
+        attack(neighbours="other")
     with pytest.raises(UsageError, match="shadow runs"):
         membership_inference(pool, synthesize, shadow_runs=2)
     with pytest.raises(UsageError, match="4 rows"):
         membership_inference(pool.head(2), synthesize)
+
+
+def test_randomised_response_gives_the_advantage_that_its_epsilon_allows() -> None:
+    """Every record's presence is told truthfully with odds e^ε : 1, one record in or out: the best advantage is
+    tanh(ε/2) = 0.462 at ε = 1, and the attack must come near it without passing it."""
+    pool = pd.DataFrame({"x": np.arange(100.0)})
+
+    def respond(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
+        rng = np.random.default_rng(seed)
+        inside = np.isin(pool["x"], frame["x"])
+        told = inside ^ (rng.random(100) < 1 / (1 + np.e))
+        return pool[told]
+
+    found = membership_inference(pool, respond, shadow_runs=20, test_runs=40, targets=100, choose="random", seed=4)
+    assert found.attack.startswith(("exact matches", "nearest distance"))
+    assert found.interval[0] < np.tanh(0.5) < found.interval[1] + 0.02
+    assert found.advantage > 0.4
+    assert found.epsilon_needed <= 1

@@ -97,6 +97,27 @@ def test_rules_are_those_of_an_independent_implementation(case: str, rule: Rule,
     assert [found.value, found.variance, found.df] == pytest.approx(stored["cases"][case], rel=1e-12)
 
 
+def test_a_published_worked_example_of_the_components() -> None:
+    """IBM SPSS Amos 21 User's Guide (Arbuckle 2012), example 31, page 472: a regression weight over ten imputed files.
+
+    Printed: mean 1.172, within 0.0233, between 0.0085, total 0.0326, standard error 0.1807, t 6.49, 109 degrees of
+    freedom. Ten estimates with exactly that mean and variance stand for the files, which the page does not list. The
+    guide's own figures are rounded, so the last printed digit may be off by one.
+    """
+    spread = np.linspace(-1, 1, 10)
+    values = 1.172 + spread * np.sqrt(0.0085 / spread.var(ddof=1))
+    found = combine_estimates(answers(values.tolist(), [0.0233] * 10), OneMeasurement())
+    assert found.value == pytest.approx(1.172, abs=1e-12)
+    assert found.variance == pytest.approx(0.0326, abs=1e-4)
+    assert found.standard_error == pytest.approx(0.1807, abs=1e-4)
+    assert found.value / found.standard_error == pytest.approx(6.49, abs=0.01)
+    assert found.df == pytest.approx(109, abs=1)
+    # The same components under the other rules, which weigh the variance between files differently.
+    assert combine_estimates(answers(values.tolist(), [0.0233] * 10), PartialSynthesis()).variance == pytest.approx(
+        0.0233 + 0.0085 / 10
+    )
+
+
 def test_a_published_example_of_combined_chi_squares() -> None:
     """The example of micombine.chisquare in the manual of the R package miceadds: F(4, 482.06) = 4.438, p = 0.00157."""
     found = combine_chi_square([24.957, 18.051, 18.812, 17.362, 21.234, 18.615, 19.84], df=4)
@@ -272,3 +293,16 @@ def test_chi_squares_that_are_none_are_refused() -> None:
         combine_p_values([0.0, 0.5], 2)
     with pytest.raises(UsageError, match="rule"):
         combine_chi_square([1.0, 2.0], 2, FullSynthesis())
+
+
+def test_files_that_leave_no_variance_by_themselves_still_give_an_interval() -> None:
+    """A number that is the same for every row of a file: only the files differ, on m − 1 degrees of freedom."""
+    found = combine_estimates([Estimate(value, 0.0, df=30) for value in (1.0, 2.0, 4.0)], OneMeasurement())
+    assert found.df == 2
+    assert np.isfinite(found.interval()).all()
+
+
+@pytest.mark.parametrize("wrong", [-1.0, np.nan, [1.0, -1.0], [[1.0, 0.0], [0.0, -2.0]]])
+def test_a_noise_variance_below_zero_is_refused(wrong: Any) -> None:
+    with pytest.raises(UsageError, match="noise_variance"):
+        FixedMeasurement(wrong)

@@ -162,3 +162,10 @@ def test_a_cell_without_a_margin_leaves_the_sum_open() -> None:
 def test_questions_without_an_answer_are_refused(ask: Any, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         ask(NoisyCells.from_measured(measured(FixedError(LAW)), SCHEMA))
+
+
+def test_a_ratio_is_never_negative_even_where_the_noisy_numerator_is() -> None:
+    cells = NoisyCells.with_laplace(np.array([-3.0, 100.0]), DiscreteLaplace(Fraction(2)))
+    found = cells.ratio(np.array([True, False]), np.array([False, True]))
+    assert found.value == found.lower == 0
+    assert 0 < found.upper < 0.1

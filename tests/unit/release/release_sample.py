@@ -52,10 +52,14 @@ def measured() -> Measured:
     )
 
 
-def sealed_extract() -> dict[str, Any]:
-    """What a ledger with one paid release hands to a bundle."""
+def sealed_extract(*before: dict[str, Any]) -> dict[str, Any]:
+    """What a ledger with one paid release hands to a bundle; `before` are lines that came before the release."""
+    reserve = 3 + len(before)
+    cap = {"neighbours": neighbours_to_json(PROMISE.neighbours), "cap": loss_to_json(Loss("2")), "reason": "declared"}
     bodies: list[dict[str, Any]] = [
         {"kind": "open", "ledger": "test"},
+        {"kind": "cap", **cap},
+        *before,
         {
             "kind": "reserve",
             "label": "demo",
@@ -64,14 +68,14 @@ def sealed_extract() -> dict[str, Any]:
             "account": neighbours_to_json(PROMISE.neighbours),
             "charge": loss_to_json(PROMISE.loss),
         },
-        {"kind": "commit", "reserve": 2, "sha256": digest(measured().to_bytes()), "bytes": 10},
+        {"kind": "commit", "reserve": reserve, "sha256": digest(measured().to_bytes()), "bytes": 10},
     ]
     previous, entries = "0" * 64, []
     for number, body in enumerate(bodies, start=1):
         entry = {"number": number, "previous": previous, "time": "2026-01-01T00:00:00+00:00", **body}
         previous = digest(canonical(entry))
         entries.append({"sha256": previous, "entry": entry})
-    head = {"number": 3, "sha256": previous}
+    head = {"number": len(entries), "sha256": previous}
     return {"format": 1, "ledger": "test", "head": head, "entries": entries, "accounts": []}
 
 

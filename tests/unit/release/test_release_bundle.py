@@ -99,7 +99,13 @@ def _edit(name: str, change: Callable[[dict], None]) -> Callable[[Path], None]:
         (_edit("ledger.json", lambda ledger: ledger["left"].update(epsilon="1")), "do not add up to the cap"),
         (_edit("ledger.json", lambda ledger: ledger["extract"]["entries"].pop()), "no finished entry pays"),
         (
-            _edit("ledger.json", lambda ledger: ledger["extract"]["entries"][1]["entry"].update(label="x")),
+            _edit(
+                "ledger.json", lambda ledger: (ledger["cap"].update(epsilon="3"), ledger["left"].update(epsilon="1.5"))
+            ),
+            "the cap is not the one that the ledger sealed",
+        ),
+        (
+            _edit("ledger.json", lambda ledger: ledger["extract"]["entries"][2]["entry"].update(label="x")),
             "not what was sealed",
         ),
         (lambda folder: (folder / "measurements/employment.parquet").unlink(), "measurements/ does not hold"),
@@ -276,4 +282,4 @@ def test_budget_shares_add_up() -> None:
 
 
 def test_the_sample_extract_is_sound() -> None:
-    assert sealed_extract()["head"]["number"] == 3
+    assert sealed_extract()["head"]["number"] == 4

@@ -44,6 +44,7 @@ SEQUENCES = {
         *("codInstr", "verStmt", "concept", "derivation", "varFormat", "geoMap", "catLevel", "notes"),
     ],
     "catgry": ["catValu", "labl", "txt", "catStat", "mrow"],
+    "valrng": ["item", "range", "key", "notes"],
 }
 ONCE = {("codeBook", "dataDscr"), ("citation", "titlStmt"), ("titlStmt", "titl"), ("catgry", "catValu")}
 ATTRIBUTES = {
@@ -52,6 +53,7 @@ ATTRIBUTES = {
     "var": {"ID", "name", "files", "intrvl"},
     "varFormat": {"type"},
     "prodDate": {"date"},
+    "range": {"min", "max"},
 }
 
 
@@ -68,7 +70,7 @@ def check_structure(root: ElementTree.Element) -> None:
         children = [_tag(child) for child in element]
         if tag not in SEQUENCES:
             assert not children, f"{tag} holds text only"
-            assert tag == "varFormat" or (element.text or "").strip(), f"{tag} is empty"
+            assert tag in ("varFormat", "range") or (element.text or "").strip(), f"{tag} is empty"
             continue
         order = [SEQUENCES[tag].index(child) for child in children]
         assert order == sorted(order), f"{tag}: {children} out of order"

@@ -8,6 +8,7 @@ A low number here says that the attacks below failed, not that every attack will
 - `membership`: can an attacker with shadow models tell whether a record was in the file?
 - `contributors`: p% and (n, k) rules for establishment tables.
 - `canary`: a lower bound on ε with a confidence level.
+- `plans`: the last two against a plan, with neighbours that fit its guarantee.
 """
 
 from tacita.evaluation.risk.attribute import attribute_disclosure
@@ -15,6 +16,7 @@ from tacita.evaluation.risk.canary import CanaryBound, canary_bound, detection_p
 from tacita.evaluation.risk.contributors import Dominance, PPercent, given_away_cells, sensitive_cells
 from tacita.evaluation.risk.linkage import nearest_record
 from tacita.evaluation.risk.membership import MembershipAdvantage, membership_inference
+from tacita.evaluation.risk.plans import PlanAttack, attack_plan
 from tacita.evaluation.risk.uniques import replicated_uniques, uniques
 
 __all__ = [
@@ -22,6 +24,8 @@ __all__ = [
     "Dominance",
     "MembershipAdvantage",
     "PPercent",
+    "PlanAttack",
+    "attack_plan",
     "attribute_disclosure",
     "canary_bound",
     "detection_power",

@@ -31,7 +31,7 @@ from tacita.evaluation.metric import Metric, Outcome
 
 Floats = NDArray[np.float64]
 Draw = Callable[[bool, int, np.random.Generator], ArrayLike]
-"""draw(canary_in, count, generator) -> `count` independent outputs, each reduced to one number."""
+"""draw(canary_in, count, generator) -> `count` independent outputs, each reduced to one number or to a row of a few."""
 
 _MOST_THRESHOLDS = 400
 
@@ -73,13 +73,19 @@ class CanaryBound:
 
 
 def canary_bound(
-    draw: Draw, *, trials: int = 20_000, confidence: float = 0.95, delta: float = 0.0, seed: int = 0
+    draw: Draw,
+    *,
+    trials: int = 20_000,
+    scouts: int | None = None,
+    confidence: float = 0.95,
+    delta: float = 0.0,
+    seed: int = 0,
 ) -> CanaryBound:
-    """Lower bound on ε from `trials` counted runs on each side, plus a quarter as many to choose the event.
+    """Lower bound on ε from `trials` counted runs on each side, plus `scouts` (a quarter as many) to choose the event.
 
-    The event (a threshold, a tail and a direction) is chosen on separate runs, so that the counted runs test one event
-    only. The two rates are bounded by Clopper-Pearson at (1 - confidence)/2 each, so for a correct mechanism the bound
-    exceeds the true ε with probability at most 1 - confidence, at any number of trials.
+    The event (a threshold, a tail, a direction, and of several numbers which) is chosen on separate runs, so that the
+    counted runs test one event only. The two rates are bounded by Clopper-Pearson at (1 - confidence)/2 each, so for a
+    correct mechanism the bound exceeds the true ε with probability at most 1 - confidence, at any number of trials.
 
     >>> def laplace(canary_in, count, rng):
     ...     return rng.laplace(1.0 if canary_in else 0.0, 1.0, count)
@@ -92,20 +98,28 @@ def canary_bound(
     if not 0.5 < confidence < 1 or not 0 <= delta < 1:
         raise UsageError("canary confidence must lie in (0.5, 1) and delta in [0, 1)")
     generator = np.random.default_rng(seed)
-    scouts = max(20, trials // 4)
+    scouts = max(20, trials // 4 if scouts is None else scouts)
     scouted = [_outputs(draw, side, scouts, generator) for side in (True, False)]
-    threshold, upper_tail, canary_likelier = _best_event(scouted[0], scouted[1], confidence, delta)
-    counted = [_outputs(draw, side, trials, generator) for side in (True, False)]
+    if scouted[0].shape != scouted[1].shape:
+        raise UsageError("canary draw: must return as many numbers per run with the canary as without it")
+    events = [
+        _best_event(inside, outside, confidence, delta)
+        for inside, outside in zip(scouted[0].T, scouted[1].T, strict=True)
+    ]
+    which = int(np.argmax([event[0] for event in events]))
+    _, threshold, upper_tail, canary_likelier = events[which]
+    counted = [_outputs(draw, side, trials, generator)[:, which] for side in (True, False)]
     hits = [int(np.sum(one >= threshold if upper_tail else one <= threshold)) for one in counted]
     likelier, other = hits if canary_likelier else hits[::-1]
     epsilon = float(_bounds(np.array([likelier]), np.array([other]), trials, confidence, delta)[0])
     side = "with" if canary_likelier else "without"
+    name = "output" if len(events) == 1 else f"output {which + 1}"
     return CanaryBound(
         epsilon=max(0.0, epsilon),
         confidence=confidence,
         delta=delta,
         trials=trials,
-        event=f"output {'≥' if upper_tail else '≤'} {threshold:.6g}, likelier {side} the canary",
+        event=f"{name} {'≥' if upper_tail else '≤'} {threshold:.6g}, likelier {side} the canary",
         rate_likelier=likelier / trials,
         rate_other=other / trials,
         ceiling=float(_bounds(np.array([trials]), np.array([0]), trials, confidence, delta)[0]),
@@ -139,15 +153,17 @@ def detection_power(
 
 def _outputs(draw: Draw, canary_in: bool, count: int, generator: np.random.Generator) -> Floats:
     outputs = np.asarray(draw(canary_in, count, generator), dtype=np.float64)
-    if outputs.shape != (count,):
-        raise UsageError(f"canary draw: must return {count} numbers, one per run; it returned shape {outputs.shape}")
+    if outputs.ndim not in (1, 2) or len(outputs) != count or not outputs.size:
+        raise UsageError(
+            f"canary draw: must return {count} numbers, one per run, or rows of them; it returned shape {outputs.shape}"
+        )
     if np.isnan(outputs).any():
         raise UsageError("canary draw: an output is not a number; reduce every output to a number before counting")
-    return outputs
+    return outputs.reshape(count, -1)
 
 
-def _best_event(inside: Floats, outside: Floats, confidence: float, delta: float) -> tuple[float, bool, bool]:
-    """The threshold, tail and direction with the highest bound on the scouting runs."""
+def _best_event(inside: Floats, outside: Floats, confidence: float, delta: float) -> tuple[float, float, bool, bool]:
+    """The highest bound on the scouting runs, and the threshold, tail and direction that give it."""
     seen = np.unique(np.concatenate([inside, outside]))
     if len(seen) > _MOST_THRESHOLDS:
         seen = seen[np.linspace(0, len(seen) - 1, _MOST_THRESHOLDS).astype(np.intp)]
@@ -165,7 +181,7 @@ def _best_event(inside: Floats, outside: Floats, confidence: float, delta: float
             top = int(np.argmax(bounds))
             if bounds[top] > best[0]:
                 best = (float(bounds[top]), float(seen[top]), upper_tail, canary_likelier)
-    return best[1:]
+    return best
 
 
 def _bounds(likelier: ArrayLike, other: ArrayLike, trials: int, confidence: float, delta: float) -> Floats:

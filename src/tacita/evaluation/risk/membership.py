@@ -4,7 +4,11 @@ The attacker knows the method and a pool of records like the confidential ones. 
 through the synthesizer and measures, for some target records, how close the synthetic file comes to them. On the shadow
 runs, where membership is known, the attacker learns what closeness each target has when it is in and when it is out;
 on the test runs the guess is counted. The advantage is the rate of right accusations minus the rate of false ones:
-0 is guessing, 1 is certainty, and ε-differential privacy for one record in or out caps it at tanh(ε/2).
+0 is guessing and 1 is certainty.
+
+How the half is drawn decides what ε-differential privacy says of it. For one record added or removed, every record is
+in by a coin of its own: files with and without a target then differ in that record alone. For one record replaced, the
+half has a fixed size, and the target's place is taken by another. Either way the advantage is at most tanh(ε/2).
 """
 
 from __future__ import annotations
@@ -82,12 +86,14 @@ def membership_inference(
     test_runs: int = 8,
     targets: int = 200,
     choose: Literal["outlying", "random"] = "outlying",
+    neighbours: Literal["add-remove", "replace"] = "add-remove",
     confidence: float = 0.95,
     seed: int = 0,
 ) -> MembershipAdvantage:
     """Attack `synthesize` with shadow models on a pool of rows: the original, with its hold-out if there is one.
 
-    `choose` aims at the records farthest from all others, who have most to lose, or at random ones. The interval
+    `choose` aims at the records farthest from all others, who have most to lose, or at random ones. `neighbours` is
+    the relation of the promise that the attack is held against. The interval
     treats test runs as independent given the trained attack; it says how sure this attack's number is, not how well a
     better attack would do.
     """
@@ -98,21 +104,32 @@ def membership_inference(
         raise UsageError("membership: the pool needs at least 4 rows and 1 target")
     if choose not in ("outlying", "random") or not 0 < confidence < 1:
         raise UsageError('membership: choose must be "outlying" or "random", and confidence lie between 0 and 1')
+    if neighbours not in ("add-remove", "replace"):
+        raise UsageError('membership: neighbours must be "add-remove" or "replace"')
     generator = np.random.default_rng(seed)
     options: dict[str, Any] = {"schema": schema, "columns": columns, "categorical": categorical}
-    aimed, width = _targets(pool, options, min(targets, rows), choose, generator)
+    aimed, width = aim(pool, options, min(targets, rows), choose, generator)
     runs = shadow_runs + test_runs
     inside = np.zeros((runs, len(aimed)), dtype=bool)
     seen = np.empty((len(_STATISTICS), runs, len(aimed)))
     for run in range(runs):
-        members = np.sort(generator.permutation(rows)[: rows // 2])
+        members = _half(rows, neighbours, generator)
         inside[run] = np.isin(aimed, members)
         part = pool.take(members) if isinstance(pool, pa.Table) else pool.iloc[members]
-        seen[:, run] = _closeness(pool, synthesize(part, int(generator.integers(2**31))), aimed, width, options)
+        seen[:, run] = closeness(pool, synthesize(part, int(generator.integers(2**31))), aimed, width, options)
     return _attack(seen, inside, shadow_runs, confidence)
 
 
-def _targets(
+def _half(rows: int, neighbours: str, generator: np.random.Generator) -> NDArray[np.intp]:
+    if neighbours == "replace":
+        return np.sort(generator.permutation(rows)[: rows // 2])
+    while True:  # a synthesizer cannot work on nothing; with more than a few rows that never happens
+        members = np.flatnonzero(generator.random(rows) < 0.5)
+        if len(members) > 1:
+            return members
+
+
+def aim(
     pool: Frame, options: dict[str, Any], count: int, choose: str, generator: np.random.Generator
 ) -> tuple[NDArray[np.intp], float]:
     """Rows to aim at, and the kernel width of the density: a typical distance between neighbours."""
@@ -128,7 +145,8 @@ def _targets(
     return np.sort(some[order[:count]]), width
 
 
-def _closeness(pool: Frame, synthetic: Frame, aimed: NDArray[np.intp], width: float, options: dict[str, Any]) -> Floats:
+def closeness(pool: Frame, synthetic: Frame, aimed: NDArray[np.intp], width: float, options: dict[str, Any]) -> Floats:
+    """How close a synthetic file comes to some rows of the pool: one row for each statistic, one column per target."""
     comparison = compare(pool, synthetic, **options)
     distance = Distance.on(comparison.original)
     people, made = distance.points(comparison.original, aimed), distance.points(comparison.synthetic[0])

@@ -1,0 +1,174 @@
+"""Synthetic files in a bundle: how they are written, described and checked again.
+
+A synthesizer's result goes into the bundle three times, each for another reader: the files for analysts
+(`microdata/`), the released parameters for modellers (`measurements/NAME.json`), and the bytes that the ledger
+sealed (`measurements/NAME.result`), from which anyone with the software can make the other two again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from tacita.errors import VerificationError
+from tacita.implicates import Implicates, Synthetic
+from tacita.ledger.codec import digest
+from tacita.privacy import Guarantee
+from tacita.release.facts import Column, TableFacts, kind_of, spoken
+from tacita.release.plans import plan_from_record
+from tacita.schema import Categorical, Integer, Numeric, Schema
+
+FOLDER = "microdata"
+
+
+@dataclass(frozen=True)
+class Microdata:
+    """The synthetic files of a release, what was measured for them, and the promise they were made under."""
+
+    name: str
+    title: str
+    mechanism: dict[str, Any]
+    settings: dict[str, Any]
+    proof: str
+    guarantee: Guarantee
+    forecast: dict[str, Any]
+    measured: Mapping[str, Any]
+    implicates: Implicates
+    stored: bytes
+
+    def record(self) -> dict[str, Any]:
+        """What plan.json says about the files beyond what it says about every product."""
+        files = self.implicates
+        return {
+            "kind": files.kind,
+            "rows": list(files.rows),
+            "columns": list(files.columns),
+            "synthesized": list(files.synthesized),
+        }
+
+
+def csv_name(number: int, *, rehearsal: bool) -> str:
+    """The name of a file as CSV. A CSV cannot carry a stamp inside, so that of a rehearsal has it in its name."""
+    return f"implicate-{number:02d}{'.REHEARSAL' if rehearsal else ''}.csv"
+
+
+def write_microdata(product: Microdata, folder: Path, *, rehearsal: bool) -> None:
+    """The files as Parquet and CSV, the released parameters, and the sealed bytes."""
+    files = product.implicates
+    plain = Implicates(tuple(map(_plain, files.tables)), files.schema, files.synthesized, files.kind)
+    for number, path in enumerate(plain.write(folder / FOLDER), start=1):
+        table = pq.read_table(path)
+        pa_csv.write_csv(table, folder / FOLDER / csv_name(number, rehearsal=rehearsal))
+        if rehearsal:
+            stamp = {**(table.schema.metadata or {}), b"REHEARSAL": b"no guarantee"}
+            pq.write_table(table.replace_schema_metadata(stamp), path)
+    measurements = folder / "measurements"
+    (measurements / f"{product.name}.json").write_text(_parameters(product.measured), encoding="utf-8")
+    (measurements / f"{product.name}.result").write_bytes(product.stored)
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Columns as both formats hold them: codes as text rather than as a dictionary, and one way to be missing."""
+    columns = {}
+    for name in table.column_names:
+        column = table[name]
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pa.types.is_floating(column.type):
+            column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+        columns[name] = column
+    return pa.table(columns)
+
+
+def _parameters(measured: Mapping[str, Any]) -> str:
+    return json.dumps(dict(measured), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def microdata_facts(product: Microdata, schema: Schema, *, rehearsal: bool) -> list[TableFacts]:
+    """Each file as its reader sees it; all have the same columns."""
+    files = product.implicates
+    columns = tuple(_column(field, schema, files) for field in _plain(files.tables[0]).schema)
+    rule = "collected units with drawn values" if files.kind == "partial" else "synthetic records, none of them real"
+    return [
+        TableFacts(
+            name=f"{product.name}-{number:02d}",
+            title=f"{product.title}, synthetic file {number} of {files.m}",
+            universe=f"{spoken(schema.unit)}: {rule}",
+            guarantee=str(product.guarantee),
+            rows=rows,
+            columns=columns,
+            file=f"{FOLDER}/{csv_name(number, rehearsal=rehearsal)}",
+            series=product.name,
+        )
+        for number, rows in enumerate(files.rows, start=1)
+    ]
+
+
+def _column(field: pa.Field, schema: Schema, files: Implicates) -> Column:
+    variable = schema[field.name]
+    kind, storage = variable.kind, kind_of(field.type)
+    levels: tuple[tuple[str, str], ...] = ()
+    if isinstance(kind, Categorical):
+        levels = tuple(zip(kind.levels, kind.labels, strict=True))
+    bounds = (kind.lower, kind.upper) if isinstance(kind, Integer | Numeric) else None
+    return Column(
+        field.name, variable.label or spoken(field.name), storage, levels, bounds, field.name in files.synthesized
+    )
+
+
+# ---------------------------------------------------------------- checking
+
+
+def check_microdata(folder: Path, record: dict[str, Any], sealed: list[tuple[Any, str]]) -> None:
+    """The bytes are those the ledger sealed, and the files are as many as were announced, the same in both formats."""
+    name = record["name"]
+    stored = (folder / "measurements" / f"{name}.result").read_bytes()
+    if (record["mechanism"], digest(stored)) not in sealed:
+        raise VerificationError(f"measurements/{name}.result is not what the ledger stored")
+    names = [f"implicate-{number:02d}" for number in range(1, len(record["rows"]) + 1)]
+    expected = sorted(f"{one}{suffix}" for one in names for suffix in (".csv", ".parquet"))
+    if sorted(path.name for path in (folder / FOLDER).iterdir()) != expected:
+        raise VerificationError(f"{FOLDER}/ does not hold the files that plan.json lists")
+    for one, rows in zip(names, record["rows"], strict=True):
+        table = pq.read_table(folder / FOLDER / f"{one}.parquet")
+        if table.num_rows != rows or table.column_names != record["columns"]:
+            raise VerificationError(f"{FOLDER}/{one}.parquet does not have the rows and columns that plan.json lists")
+        if not read_csv_like(folder / FOLDER / f"{one}.csv", table).equals(table.replace_schema_metadata(None)):
+            raise VerificationError(f"{FOLDER}/{one}.csv and {FOLDER}/{one}.parquet do not hold the same values")
+
+
+def read_csv_like(path: Path, table: pa.Table) -> pa.Table:
+    """A CSV file with the types of its Parquet twin."""
+    options = pa_csv.ConvertOptions(
+        column_types=table.schema, strings_can_be_null=True, quoted_strings_can_be_null=False
+    )
+    return pa_csv.read_csv(path, convert_options=options)
+
+
+def check_made_again(folder: Path, record: dict[str, Any], schema: Schema) -> None:
+    """The files and the released parameters follow from the sealed bytes."""
+    name = record["name"]
+    stored = (folder / "measurements" / f"{name}.result").read_bytes()
+    again = plan_from_record(record["mechanism"]).restore(stored)
+    if not isinstance(again, Synthetic):
+        raise VerificationError(f"measurements/{name}.result holds no synthetic files")
+    if again.rehearsal:
+        raise VerificationError(f"measurements/{name}.result is a rehearsal, which is never released")
+    if (folder / "measurements" / f"{name}.json").read_text(encoding="utf-8") != _parameters(again.measured):
+        raise VerificationError(f"measurements/{name}.json does not hold the parameters that were measured")
+    written, made = Implicates.read(folder / FOLDER, schema), again.implicates
+    same = (written.kind, written.synthesized, written.m) == (made.kind, made.synthesized, made.m)
+    if not same or (record["kind"], record["synthesized"]) != (made.kind, list(made.synthesized)):
+        raise VerificationError(f"{FOLDER}/ does not say truly how its files were made")
+    order = [(column, "ascending") for column in made.columns]
+    for number, (found, drawn) in enumerate(zip(written.tables, made.tables, strict=True), start=1):
+        if not _plain(drawn).sort_by(order).equals(found):
+            raise VerificationError(f"{FOLDER}/implicate-{number:02d}.parquet does not follow from its measurements")

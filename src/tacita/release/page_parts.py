@@ -1,0 +1,36 @@
+"""Pieces that several parts of the page use: code to copy, and the sheet of a mechanism's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import Any
+
+
+def code_blocks(*blocks: tuple[str, str]) -> str:
+    """Code to copy, one block per language; quotes stay as they are, since the page sets those of prose its own way."""
+    return "".join(
+        f"<figure class='code'><figcaption>{escape(language)}</figcaption>"
+        f"<pre><code>{escape(code, quote=False)}</code></pre></figure>"
+        for language, code in blocks
+    )
+
+
+def settings_rows(mechanism: dict[str, Any]) -> list[tuple[str, str]]:
+    """A plan's settings in words; what is off or empty is left out."""
+    kept = {key: value for key, value in mechanism.items() if value not in (None, [], {}, "", "0")}
+    return [(key.replace("_", " "), _shown(value)) for key, value in kept.items()]
+
+
+def sheet(rows: Iterable[tuple[str, str]]) -> str:
+    """The mechanism sheet: which method, with which settings, proved where."""
+    body = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in rows)
+    return f"<table class='sheet'><caption>Mechanism sheet</caption><tbody>{body}</tbody></table>"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {_shown(inner)}" for key, inner in value.items())
+    if isinstance(value, list):
+        return ", ".join(_shown(inner) for inner in value)
+    return str(value)
