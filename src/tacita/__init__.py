@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tacita.privacy import AddRemoveOne, Guarantee, Loss, ReplaceOne, StrongAlpha, WeakAlpha
     from tacita.release.bundle import Release
     from tacita.schema import Schema
+    from tacita.synthesis import QuantileSynthesis
 
 __version__ = "0.1.0"
 
@@ -42,6 +43,7 @@ _HOMES = {
     "Loss": "tacita.privacy",
     "Measured": "tacita.measured",
     "Plan": "tacita.plan",
+    "QuantileSynthesis": "tacita.synthesis",
     "Release": "tacita.release.bundle",
     "ReplaceOne": "tacita.privacy",
     "Schema": "tacita.schema",

@@ -147,6 +147,11 @@ class Spare:
         return int(self._words[self._used - 1])
 
 
+def reserve(count: int, entropy: Entropy) -> Spare:
+    """Words to take one by one, for a draw that needs a few and not always the same number."""
+    return Spare(entropy.words(count), entropy)
+
+
 def drawn(count: int, entropy: Entropy) -> tuple[Words, Spare]:
     """`count` words and a reserve."""
     words = entropy.words(count + _RESERVE)

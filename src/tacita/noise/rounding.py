@@ -16,9 +16,10 @@ import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from tacita.errors import TacitaError, UsageError
+from tacita.errors import UsageError
 from tacita.noise.entropy import Entropy, Request, Spare, Words, drawn
 from tacita.noise.laws import FLOAT_ERROR, Floats, Laplace, Law, ball
+from tacita.noise.uniform import Uniform
 from tacita.privacy import text
 
 Integers = NDArray[np.int64]
@@ -26,40 +27,14 @@ Integers = NDArray[np.int64]
 # Results are clamped to [-SATURATION, SATURATION - 1]; clamping a draw is post-processing.
 SATURATION = 1 << 62
 
-# Words drawn ahead with every request, so that a cell that needs more bits does not change how many are drawn:
 # What a handful of correctly rounded double-precision operations can lose, with room to spare.
 _ARITHMETIC = 2.0**-48
-_WORD_BITS = 64
-_MOST_BITS = 64 * _WORD_BITS
 
 # The certified distribution function at the lower edge of grid cell g, with so many bits of precision.
 _EdgeCdf = Callable[[int, int], Any]
 
 
-class _Uniform:
-    """A uniform number of which the first `bits` bits are known: leading/2^bits <= U <= (leading + 1)/2^bits."""
-
-    def __init__(self, word: int, spare: Spare) -> None:
-        self.leading, self.bits, self._spare = word, _WORD_BITS, spare
-
-    def at_least(self, cdf: Callable[[int], Any]) -> bool:
-        """Whether U >= F for the number F that `cdf` encloses; draws more bits until that is certain."""
-        while True:
-            precision = self.bits + _WORD_BITS
-            value = cdf(precision)
-            with ctx.workprec(precision):
-                scaled = value * arb(2) ** self.bits
-            if scaled <= self.leading:
-                return True
-            if scaled >= self.leading + 1:
-                return False
-            if self.bits >= _MOST_BITS:
-                raise TacitaError("exact rounding did not end: a certified distribution function does not converge")
-            self.leading = (self.leading << _WORD_BITS) | self._spare.take()
-            self.bits += _WORD_BITS
-
-
-def _cell_of(u: _Uniform, edge_cdf: _EdgeCdf, guess: int) -> int:
+def _cell_of(u: Uniform, edge_cdf: _EdgeCdf, guess: int) -> int:
     """The last grid cell whose lower edge U has passed, searched outwards from any guess."""
 
     def passed(g: int) -> bool:
@@ -95,7 +70,7 @@ def _settle(low: Floats, high: Floats, words: Words, spare: Spare, edge_cdf: Cal
     for i in np.flatnonzero(~decided).tolist():
         finite = [end for end in (float(first[i]), float(last[i])) if np.isfinite(end)]
         guess = int(max(-SATURATION + 1, min(SATURATION - 1, finite[0]))) if finite else 0
-        result[i] = _cell_of(_Uniform(int(words[i]), spare), edge_cdf(i), guess)
+        result[i] = _cell_of(Uniform(int(words[i]), spare), edge_cdf(i), guess)
     return result
 
 

@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from tacita.errors import RefusedError, SpecError, TacitaError
 from tacita.ledger.codec import canonical, neighbours_from_json
+from tacita import synthesis
 from tacita.mechanisms import eree
 from tacita.plan import Forecast, Plan
 from tacita.privacy import Guarantee, Neighbours, in_sequence
@@ -26,7 +27,7 @@ PUBLISHING = ("integers", "nonnegative", "totals", "rank", "confidence")  # what
 # The modules whose `__all__` names the plans that a specification may ask for. A plan's `describe()` has its class
 # name as "mechanism", and its other entries are arguments that make the same plan again (neighbours as JSON).
 TABLE_PLANS: tuple[ModuleType, ...] = (eree,)
-SYNTHESIZERS: tuple[ModuleType, ...] = ()
+SYNTHESIZERS: tuple[ModuleType, ...] = (synthesis,)
 
 Named = TableSpec | MicrodataSpec
 S = TypeVar("S", TableSpec, MicrodataSpec)

@@ -1,0 +1,5 @@
+"""Synthesizers: a confidential file in, a released model and any number of synthetic files out."""
+
+from tacita.synthesis.quantile import QuantileSynthesis
+
+__all__ = ["QuantileSynthesis"]

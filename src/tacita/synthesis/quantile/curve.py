@@ -1,0 +1,112 @@
+"""From a few released quantiles to a whole distribution: smooth between, fitted tails beyond. Post-processing only.
+
+Between quantiles the curve is monotone and cubic, so no lumps appear. Beyond the last one the tail continues the way
+the released gaps grow: a tail whose gaps between the quantiles 1 − 1/2, 1 − 1/4, 1 − 1/8, … stay equal is exponential,
+gaps that grow by a factor make a Pareto tail, gaps that halve end at an edge.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
+
+Floats = NDArray[np.float64]
+Tail = Literal["fitted", "exponential", "pareto"]
+
+_STEEPEST = 0.7  # tails heavier than this have no variance to speak of; bounds cut them anyway
+_SHORTEST = -1.5
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The quantile function through (shares, values), with tails.
+
+    `floor` is the value at share 0 where that is known, as for distances, which start at 0; then there is no lower
+    tail. Values leave neither side of [lower, upper].
+
+    >>> curve = Curve(np.array([0.25, 0.5, 0.75]), np.array([1.0, 2.0, 3.0]), lower=0.0, upper=10.0)
+    >>> curve(np.array([0.25, 0.5, 0.75])).tolist(), bool(curve(np.array([0.999]))[0] > 3)
+    ([1.0, 2.0, 3.0], True)
+    """
+
+    shares: Floats
+    values: Floats
+    lower: float
+    upper: float
+    floor: float | None = None
+    tail: Tail = "fitted"
+
+    def __call__(self, u: Floats) -> Floats:
+        inside = np.clip(u, self._first, self.shares[-1])
+        found = self._middle(self._stretch(inside))
+        above = u > self.shares[-1]
+        found[above] = self.values[-1] + self._beyond((1 - u[above]) / (1 - self.shares[-1]), self._upper_gaps)
+        if self.floor is None:
+            below = u < self.shares[0]
+            found[below] = self.values[0] - self._beyond(u[below] / self.shares[0], self._lower_gaps)
+        return np.asarray(np.clip(found, self.lower, self.upper))
+
+    @property
+    def _first(self) -> float:
+        return float(self.shares[0]) if self.floor is None else 0.0
+
+    def _stretch(self, u: Floats) -> Floats:
+        """An exponential tail is a straight line on this axis."""
+        return np.asarray(-np.log1p(-u) if self.floor is not None else np.log(u) - np.log1p(-u))
+
+    @cached_property
+    def _middle(self) -> Any:
+        shares, values = self.shares, self.values
+        if self.floor is not None:
+            shares, values = np.concatenate(([0.0], shares)), np.concatenate(([self.floor], values))
+        if shares.size == 1:
+            return lambda at: np.full(at.shape, values[0])
+        return PchipInterpolator(self._stretch(shares), values)
+
+    @cached_property
+    def _upper_gaps(self) -> Floats:
+        return self._gaps(1 - self.shares[::-1], self.values[::-1])
+
+    @cached_property
+    def _lower_gaps(self) -> Floats:
+        return -self._gaps(self.shares, self.values)
+
+    def _gaps(self, rest: Floats, values: Floats) -> Floats:
+        """Gaps between the values at shares 2^k times the outermost, from the outside in."""
+        wanted = rest[0] * 2.0 ** np.arange(0, 1 + max(1, int(math.log2(0.5 / rest[0]) + 1e-9)))
+        inner = wanted[wanted <= rest[-1] * (1 + 1e-9)]
+        at = np.interp(inner, rest, values)
+        if self.floor is not None and at.size < 2:
+            at = np.array([values[0], self.floor])
+        return np.asarray(at[:-1] - at[1:]) if at.size > 1 else np.zeros(1)
+
+    def _beyond(self, left: Floats, gaps: Floats) -> Floats:
+        """How far beyond the last quantile a value lies when only a share `left` of the tail is further out."""
+        last = float(gaps[0])
+        if last <= 0 or not left.size:
+            return np.zeros(left.size)
+        shape = self._shape(gaps)
+        left = np.maximum(left, 1e-12)
+        if abs(shape) < 1e-9:
+            return np.asarray(last * -np.log2(left))
+        return np.asarray(last * 2**shape * (left**-shape - 1) / (2**shape - 1))
+
+    def _shape(self, gaps: Floats) -> float:
+        """log2 of the factor by which gaps grow: 0 exponential, 1/index for a Pareto tail, −1 an even edge."""
+        if self.tail == "exponential":
+            return 0.0
+        held = gaps[gaps > 0]
+        if held.size < 2:
+            return 0.0
+        inward = np.arange(held.size)
+        # Outer gaps rest on fewer records, hence more noise; inner ones say less about the tail.
+        weights = 2.0 ** np.minimum(inward, 2)
+        slope = -np.polyfit(inward, np.log2(held), 1, w=np.sqrt(weights))[0]
+        least = 0.05 if self.tail == "pareto" else _SHORTEST
+        return float(np.clip(slope, least, _STEEPEST))

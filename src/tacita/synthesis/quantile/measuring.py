@@ -1,0 +1,240 @@
+"""The run itself: every statistic that is read from confidential rows, group by group and variable by variable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.noise.discrete import add_discrete_laplace
+from tacita.noise.entropy import Entropy
+from tacita.synthesis.quantile.budget import SPIKES, Levels, conditional_levels, marginal_levels
+from tacita.synthesis.quantile.design import Design
+from tacita.synthesis.quantile.fitting import fit_conditional, fit_marginal
+from tacita.synthesis.quantile.model import (
+    Columns,
+    Fitted,
+    Group,
+    Part,
+    cell_numbers,
+    draw,
+    even_draws,
+    in_groups,
+    predictors_of,
+)
+from tacita.synthesis.quantile.numeric import Noise, NumericModel
+from tacita.synthesis.quantile.reading import spread_within_step
+from tacita.synthesis.quantile.sharing import Shares, cells_for
+from tacita.synthesis.quantile.variables import Column, Variable
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+_SMALL = 20  # groups with fewer than this many records per 1/ε share a model
+_DRAFT = (2_000, 20_000)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What each step may spend, calibrated for one record added or removed."""
+
+    counts: Fraction
+    variables: Mapping[str, Fraction]
+
+
+def measure(
+    columns: Columns,
+    variables: tuple[Variable, ...],
+    groups: tuple[Column, ...],
+    costs: Costs,
+    records: int | None,
+    kept: Columns | None,
+    entropy: Entropy,
+) -> tuple[Group, ...]:
+    """The released groups. `records` is the number of records where it is public; `kept` the public columns."""
+    names = tuple(one.name for one in groups)
+    levels = tuple(len(one.kind.levels) for one in groups)  # type: ignore[union-attr]
+    counts = _group_counts(columns, names, levels, costs.counts, records, kept, entropy)
+    pooled = _pooled(counts, min(costs.variables.values()), len(names) > 0)
+    found: list[Group] = []
+    for codes in pooled:
+        members = tuple(tuple(int(one) for one in np.unravel_index(code, levels)) if levels else () for code in codes)
+        inside = in_groups(columns, names, members)
+        here = {name: values[inside] for name, values in columns.items()}
+        public = None if kept is None else _restricted(kept, names, members)
+        sizes = tuple(int(counts[code]) for code in codes)
+        label = "" if not names else f"group {len(found) + 1}: "
+        found.append(Group(members, sizes, _group(here, variables, costs, sum(sizes), public, entropy, label)))
+    return tuple(found)
+
+
+def _restricted(kept: Columns, names: tuple[str, ...], members: tuple[tuple[int, ...], ...]) -> Columns:
+    inside = in_groups(kept, names, members)
+    return {name: values[inside] for name, values in kept.items()}
+
+
+def _group_counts(
+    columns: Columns,
+    names: tuple[str, ...],
+    levels: tuple[int, ...],
+    epsilon: Fraction,
+    records: int | None,
+    kept: Columns | None,
+    entropy: Entropy,
+) -> NDArray[np.int64]:
+    """Records per group: public ones as they are, others with discrete Laplace noise."""
+    source = columns if kept is None else kept
+    if not names:
+        exact = np.array([len(next(iter(source.values())))], dtype=np.int64)
+    else:
+        joined = np.ravel_multi_index([source[name].astype(np.int64) for name in names], levels)
+        exact = np.bincount(joined, minlength=prod(levels)).astype(np.int64)
+    if kept is not None:
+        return exact
+    if epsilon:
+        noisy = add_discrete_laplace(exact, 1 / epsilon, entropy, "records per group")
+        return np.maximum(noisy, 0)
+    assert records is not None
+    return np.array([records], dtype=np.int64)
+
+
+def _pooled(counts: NDArray[np.int64], epsilon: Fraction, several: bool) -> list[list[int]]:
+    """Groups that can carry a model of their own, and the small ones together. Only released counts are looked at."""
+    if not several:
+        return [[0]]
+    enough = ceil(_SMALL / epsilon)
+    found = [[code] for code in np.flatnonzero(counts >= enough).tolist()]
+    small = np.flatnonzero((counts > 0) & (counts < enough)).tolist()
+    if small:
+        found.append(small)
+    return found or [list(range(counts.size))]
+
+
+def _group(
+    columns: Columns,
+    variables: tuple[Variable, ...],
+    costs: Costs,
+    records: int,
+    public: Columns | None,
+    entropy: Entropy,
+    label: str,
+) -> dict[str, Fitted]:
+    """Each variable in turn, and a released draft of the file so far, by which the next one's cells are chosen."""
+    rows = min(max(records, _DRAFT[0]), _DRAFT[1])
+    random = np.random.default_rng(0)
+    draft: Columns = {}
+    if public is not None and len(next(iter(public.values()))):
+        chosen = np.arange(rows) % len(next(iter(public.values())))
+        draft = {name: values[chosen] for name, values in public.items()}
+    draws = even_draws(rows, 2 * len(variables), random)
+    record = np.column_stack([columns[one.name] for one in variables])
+    found: dict[str, Fitted] = {}
+    for place, variable in enumerate(variables):
+        fitted = _variable(
+            columns, draft, variable, costs.variables[variable.name], records, record, entropy, label + variable.name
+        )
+        found[variable.name] = fitted
+        pair = draws[:, [place, len(variables) + place]]
+        draft[variable.name] = draw(variable, fitted, draft, pair, None)
+    return found
+
+
+def _variable(
+    columns: Columns,
+    draft: Columns,
+    variable: Variable,
+    epsilon: Fraction,
+    records: int,
+    record: Floats,
+    entropy: Entropy,
+    label: str,
+) -> Fitted:
+    rows, draft_rows = len(record), len(next(iter(draft.values()))) if draft else 0
+    numbers, codes = predictors_of(variable, columns, rows)
+    released, _ = predictors_of(variable, draft, draft_rows)
+    values = columns[variable.name]
+    if not variable.column.is_number:
+        outcomes = len(variable.column.kind.levels)  # type: ignore[union-attr]
+        shares = _shares(values, outcomes, numbers, codes, released, variable, epsilon, records, entropy, label)
+        return Fitted(shares)
+    free, spikes = np.ones(rows, dtype=np.bool_), None
+    left = Fraction(records)
+    if variable.spikes:
+        outcome = np.full(rows, len(variable.spikes))
+        for place, spike in enumerate(variable.spikes):
+            outcome[values == spike] = place
+        free = outcome == len(variable.spikes)
+        paid = epsilon * SPIKES
+        spikes = _shares(
+            outcome.astype(np.float64),
+            len(variable.spikes) + 1,
+            numbers,
+            codes,
+            released,
+            variable,
+            paid,
+            records,
+            entropy,
+            f"{label}, point masses",
+        )
+        epsilon -= paid
+        left = Fraction(int(max(spikes.counts[:, -1].sum(), 0)))
+    y = variable.column.modelled(spread_within_step(values, variable.column.step, record, entropy, label))
+    cell, draft_cell = cell_numbers(variable, columns, rows), cell_numbers(variable, draft, draft_rows)
+    sizes = np.bincount(draft_cell, minlength=prod(variable.levels)) if variable.levels else np.array([draft_rows or 1])
+    expected = np.rint(float(left) * sizes / max(sizes.sum(), 1)).astype(np.int64)
+    parts = []
+    for cells in _pooled(expected, epsilon, bool(variable.levels)):
+        inside: Flags = free & np.isin(cell, cells) if variable.levels else free
+        known = released[np.isin(draft_cell, cells)] if variable.levels else released
+        size = int(expected[cells].sum())
+        model, noise = _number(y[inside], numbers[inside], known, variable, epsilon, size, entropy, label)
+        parts.append(Part(tuple(cells) if variable.levels else (), model, noise))
+    return Fitted(spikes, tuple(parts))
+
+
+def _number(
+    y: Floats,
+    numbers: Floats,
+    released: Floats,
+    variable: Variable,
+    epsilon: Fraction,
+    records: int,
+    entropy: Entropy,
+    label: str,
+) -> tuple[NumericModel, Noise]:
+    bounds = variable.column.range(variable.tail)
+    design = Design.of(released) if released.shape[1] and len(released) else None
+    if design is None or design.directions == 0:
+        levels = marginal_levels(epsilon, records)
+        model: NumericModel = fit_marginal(y, bounds, levels.halvings, entropy, label)
+    else:
+        levels = conditional_levels(epsilon, records)
+        model = fit_conditional(y, numbers, design, bounds, levels.plane, levels.scale, levels.halvings, entropy, label)
+    return model, _noise(levels, records)
+
+
+def _noise(levels: Levels, records: int) -> Noise:
+    return Noise(float(records), float(levels.plane), float(levels.scale), tuple(float(e) for e in levels.halvings))
+
+
+def _shares(
+    values: Floats,
+    outcomes: int,
+    numbers: Floats,
+    codes: NDArray[np.int64],
+    released: Floats,
+    variable: Variable,
+    epsilon: Fraction,
+    records: int,
+    entropy: Entropy,
+    label: str,
+) -> Shares:
+    cells = cells_for(released, variable.levels, outcomes, records, float(epsilon))
+    at = cells.of(numbers, codes) * outcomes + values.astype(np.int64)
+    counts = np.bincount(at, minlength=cells.size * outcomes).reshape(cells.size, outcomes).astype(np.int64)
+    return Shares(cells, add_discrete_laplace(counts, 1 / epsilon, entropy, label), float(epsilon))

@@ -1,0 +1,72 @@
+"""Confidential rows as arrays: numbers by the schema's rule, categories as positions in their lists."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.confidential import Confidential, engine_of, rows
+from tacita.engine import level_code, ruled_number
+from tacita.errors import UsageError
+from tacita.noise.entropy import Entropy, Request
+from tacita.schema import Categorical
+from tacita.synthesis.quantile.variables import Column
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def read(data: Confidential, columns: tuple[Column, ...]) -> dict[str, Floats]:
+    """One pass over the file for all columns; codes come as whole floats."""
+    table = rows(data)
+    wanted = {
+        one.name: (
+            level_code(table[one.name], one.kind)
+            if isinstance(one.kind, Categorical)
+            else ruled_number(table[one.name], one.kind)
+        ).cast("float64")
+        for one in columns
+    }
+    found = engine_of(data).collect(table.select(**wanted))
+    arrays = {name: np.asarray(found[name].to_numpy(zero_copy_only=False), dtype=np.float64) for name in wanted}
+    for one in columns:
+        bad = np.isnan(arrays[one.name])
+        if isinstance(one.kind, Categorical):
+            bad |= arrays[one.name] < 0
+        if bool(bad.any()):
+            # Confidential.check refuses such files before anything is spent; this is for callers that skip it.
+            raise UsageError(
+                f"{one.name}: a value is missing or not declared and the schema has no rule for it; "
+                f"declare variables.{one.name}.missing (and outside), or repair the file"
+            )
+    return arrays
+
+
+def spread_within_step(values: Floats, step: float, record: Floats, entropy: Entropy, label: str) -> Floats:
+    """Each value plus a part of one step, so that ties can be cut anywhere and point masses keep their size.
+
+    The part is a pseudorandom function of the whole record and of how many equal records came before: adding a record
+    leaves all others where they are, and the same key gives the same parts. The key is drawn, and forgotten.
+    """
+    entropy.announce(Request(f"{label}, key for ties", "uniform words", np.zeros(0), np.zeros(0)))
+    key = entropy.words(2)
+    mixed = np.full(len(values), key[0], dtype=np.uint64)
+    for column in record.T:
+        mixed = _mix(mixed ^ np.ascontiguousarray(column + 0.0).view(np.uint64))
+    order = np.argsort(mixed, kind="stable")
+    ordered = mixed[order]
+    first = np.concatenate(([True], ordered[1:] != ordered[:-1]))[: len(values)]
+    starts = np.maximum.accumulate(np.where(first, np.arange(len(values)), 0)) if len(values) else np.zeros(0, int)
+    occurrence = np.empty(len(values), dtype=np.uint64)
+    occurrence[order] = (np.arange(len(values)) - starts).astype(np.uint64)
+    parts = (_mix(_mix(mixed + occurrence) ^ key[1]) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return np.asarray(values + step * parts)
+
+
+def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A finalizer in the manner of splitmix64: every input bit reaches every output bit."""
+    with np.errstate(over="ignore"):
+        words = words + np.uint64(0x9E3779B97F4A7C15)
+        words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return words ^ (words >> np.uint64(31))

@@ -1,0 +1,94 @@
+"""What the plan decides about each variable before any data: its scale, its predictors, its point masses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.errors import UsageError
+from tacita.schema import Categorical, Integer, Numeric, Schema
+from tacita.synthesis.quantile.curve import Tail
+from tacita.synthesis.quantile.fitting import Range
+
+Floats = NDArray[np.float64]
+Scale = Literal["identity", "log", "arcsinh"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as the schema declares it, with its modelling scale."""
+
+    name: str
+    kind: Categorical | Integer | Numeric
+    scale: Scale = "identity"
+
+    @property
+    def is_number(self) -> bool:
+        return not isinstance(self.kind, Categorical)
+
+    @property
+    def step(self) -> float:
+        """The distance between neighbouring values that the schema allows."""
+        return 10.0**-self.kind.scale if isinstance(self.kind, Numeric) else 1.0
+
+    def range(self, tail: Tail) -> Range:
+        assert not isinstance(self.kind, Categorical)
+        low, high = self.modelled(np.array([self.kind.lower, self.kind.upper + self.step], dtype=np.float64))
+        return Range(float(low), float(high), tail)
+
+    def modelled(self, values: Floats) -> Floats:
+        """On the scale of the model: a public transformation."""
+        if self.scale == "log":
+            return np.asarray(np.log(np.maximum(values + self._shift, self.step / 2)))
+        return np.asarray(np.arcsinh(values) if self.scale == "arcsinh" else values)
+
+    def published(self, modelled: Floats) -> NDArray[np.int64] | Floats:
+        """Back to a value that the schema allows."""
+        assert not isinstance(self.kind, Categorical)
+        if self.scale == "log":
+            modelled = np.exp(np.minimum(modelled, 700.0)) - self._shift
+        elif self.scale == "arcsinh":
+            modelled = np.sinh(np.clip(modelled, -700.0, 700.0))
+        # A value stands for the step above it (see `reading.spread_within_step`).
+        steps = np.floor(modelled / self.step + 1e-9)
+        held = np.clip(np.round(steps * self.step, 9), self.kind.lower, self.kind.upper)
+        return held.astype(np.int64) if isinstance(self.kind, Integer) else held
+
+    @property
+    def _shift(self) -> float:
+        assert not isinstance(self.kind, Categorical)
+        return 0.0 if self.kind.lower > 0 else self.step - float(self.kind.lower)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One variable to synthesize, with what it is drawn from."""
+
+    column: Column
+    numbers: tuple[Column, ...]
+    codes: tuple[Column, ...]
+    spikes: tuple[float, ...]
+    tail: Tail
+    weight: int
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        return tuple(len(one.kind.levels) for one in self.codes if isinstance(one.kind, Categorical))
+
+
+def column_of(schema: Schema, name: str, scale: Scale = "identity") -> Column:
+    kind = schema[name].kind
+    if not isinstance(kind, Categorical | Integer | Numeric):
+        raise UsageError(f"order: {name} is an id; ids are never synthesized, leave it out")
+    if scale != "identity" and isinstance(kind, Categorical):
+        raise UsageError(f"scales: {name} is categorical and has no scale; leave it out of scales")
+    if not isinstance(kind, Categorical) and kind.lower >= kind.upper:
+        raise UsageError(f"{name}: lower and upper are equal in the schema, so there is nothing to synthesize")
+    return Column(name, kind, scale)
