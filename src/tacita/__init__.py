@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tacita.privacy import AddRemoveOne, Guarantee, Loss, ReplaceOne, StrongAlpha, WeakAlpha
     from tacita.release.bundle import Release
     from tacita.schema import Schema
-    from tacita.synthesis import QuantileSynthesis
+    from tacita.synthesis import PairwiseSynthesis, QuantileSynthesis
 
 __version__ = "0.1.0"
 
@@ -42,6 +42,7 @@ _HOMES = {
     "Ledger": "tacita.ledger",
     "Loss": "tacita.privacy",
     "Measured": "tacita.measured",
+    "PairwiseSynthesis": "tacita.synthesis",
     "Plan": "tacita.plan",
     "QuantileSynthesis": "tacita.synthesis",
     "Release": "tacita.release.bundle",

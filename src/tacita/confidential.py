@@ -15,7 +15,17 @@ from typing import Any, Literal, NoReturn
 
 import ibis
 
-from tacita.engine import Engine, canonical_number, connect, is_missing, is_whole, number_of, text_of, to_arrow
+from tacita.engine import (
+    Engine,
+    canonical_number,
+    connect,
+    is_missing,
+    is_whole,
+    level_code,
+    number_of,
+    text_of,
+    to_arrow,
+)
 from tacita.errors import RefusedError, SchemaError, UsageError
 from tacita.schema import Categorical, Identifier, Integer, Numeric, Schema, TableName
 
@@ -155,7 +165,7 @@ class Confidential:
             ids = [column for column in table.columns if isinstance(self.schema[column].kind, Identifier)]
             problems += self._check_table(name, table, [column for column in here if column not in ids], ids)
         if not problems:
-            problems += self._check_links(todo)
+            problems += self._check_links(todo) + self._check_zeros(todo)
         if problems:
             raise SchemaError("\n".join(problems))
         self._checked.update(todo)
@@ -220,6 +230,25 @@ class Confidential:
             problems += self._check_entity("worker", worker)
         if self.form == "flat" and workplace:
             problems += self._check_constant(job, workplace, todo)
+        return problems
+
+    def _check_zeros(self, todo: list[str]) -> list[str]:
+        """A combination that the schema calls impossible must not occur."""
+        problems = []
+        for zero in self.schema.zeros:
+            names = [name for name, _ in zero]
+            table = self._tables[self.table_of(names[0])]
+            if not set(names) & set(todo) or not set(names) <= set(table.columns):
+                continue
+            found = table
+            for name, level in zero:
+                kind = self.schema.categorical(name)
+                found = found.filter(level_code(found[name], kind) == kind.code[level])
+            if self._engine.collect(found.limit(1)).num_rows:
+                problems.append(
+                    f"{', '.join(names)}: a record has a combination of levels that [[zeros]] calls impossible; "
+                    "repair the file, or take that entry out of the schema"
+                )
         return problems
 
     def _check_constant(self, job: Any, workplace: str, todo: list[str]) -> list[str]:

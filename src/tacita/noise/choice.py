@@ -18,6 +18,7 @@ from tacita.noise.entropy import Spare
 from tacita.noise.uniform import Uniform
 
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 # Relative error of one weight: exp of an argument of at most 745 whose own rounding is 2^-52 of it, and a product.
 _WEIGHT_ERROR = 2.0**-41
@@ -35,20 +36,25 @@ def choose(widths: Integers, scores: Integers, rate: Fraction, spare: Spare, *, 
     if rate < 0 or widths.size == 0 or bool((widths < 0).any()) or not bool((widths > 0).any()):
         raise UsageError("a draw needs at least one choice of weight above 0, and a rate of 0 or more")
     shifts = np.zeros(widths.size, dtype=np.int64) if shift is None else np.asarray(shift, dtype=np.int64)
-    logs = shifts * np.log(2.0) - float(rate) * (scores - scores[widths > 0].min())
-    logs -= logs[widths > 0].max()
-    weights = widths * np.exp(np.maximum(logs, -_FORGOTTEN))
-    reached = np.cumsum(weights)
-    total = float(reached[-1])
-    lost = total * (_WEIGHT_ERROR * (1 + float(shifts.max(initial=0))) + 2.0**-52 * widths.size)
-    lost += float(widths.sum(dtype=np.float64)) * np.exp(-_FORGOTTEN)
+    reached, lost = _reached(widths, scores, rate, shifts)
 
     uniform = Uniform(spare.take(), spare)
-    here = uniform.leading * 2.0**-64 * total
+    here = uniform.leading * 2.0**-64 * float(reached[-1])
     low, high = np.searchsorted(reached, [here - 2 * lost, here + 2 * lost], side="right")
     if low == high < widths.size and widths[low]:
         return int(low)
     return _certain(widths, shifts, scores, rate, uniform)
+
+
+def _reached(widths: Integers, scores: Integers, rate: Fraction, shifts: Integers) -> tuple[Floats, float]:
+    """Cumulative weights in double precision, and how far each may be from its exact share of the last one."""
+    logs = shifts * np.log(2.0) - float(rate) * (scores - scores[widths > 0].min())
+    # A choice of width 0 may have the best score of all, and its weight would be infinitely many times nothing.
+    logs = np.where(widths > 0, logs - logs[widths > 0].max(), -_FORGOTTEN)
+    weights = widths * np.exp(np.maximum(logs, -_FORGOTTEN))
+    reached = np.cumsum(weights)
+    lost = float(reached[-1]) * (_WEIGHT_ERROR * (1 + float(shifts.max(initial=0))) + 2.0**-52 * widths.size)
+    return reached, lost + float(widths.sum(dtype=np.float64) * np.exp(-_FORGOTTEN))
 
 
 def _certain(widths: Integers, shifts: Integers, scores: Integers, rate: Fraction, uniform: Uniform) -> int:
@@ -92,10 +98,11 @@ def accepts(exponent: Fraction, spare: Spare) -> bool:
     if exponent == 0:
         return True
     uniform = Uniform(spare.take(), spare)
-    return not uniform.at_least(lambda precision: _exp(-exponent, precision))
+    return not uniform.at_least(lambda precision: exp_ball(-exponent, precision))
 
 
-def _exp(exponent: Fraction, precision: int) -> Any:
+def exp_ball(exponent: Fraction, precision: int) -> Any:
+    """A ball that contains exp(exponent)."""
     with ctx.workprec(precision):
         return arb(fmpq(exponent.numerator, exponent.denominator)).exp()
 

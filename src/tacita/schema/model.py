@@ -44,6 +44,8 @@ class Schema:
     variables: tuple[Variable, ...]
     lineage: tuple[str, ...] = ()
     source: str = ""
+    zeros: tuple[tuple[tuple[str, str], ...], ...] = ()
+    """Combinations of levels that cannot occur, such as voted = "yes" with registered = "no"."""
     code_lists: tuple[Path, ...] = ()
     """Code-list files the levels were read from: public inputs a release lists. No part of the schema's hash."""
 
@@ -55,6 +57,15 @@ class Schema:
             raise SchemaError("variables: a column is declared twice; keep one of them")
         self._check_ids()
         self._check_size()
+        self._check_zeros()
+
+    def _check_zeros(self) -> None:
+        for number, zero in enumerate(self.zeros, start=1):
+            if len(zero) < 2:
+                raise SchemaError(f"zeros, number {number}: name two or more columns with a level each")
+            for name, level in zero:
+                if level not in self.levels(name):
+                    raise SchemaError(f'zeros, number {number}: "{level}" is not a level of {name}')
 
     def _check_ids(self) -> None:
         entities = [variable.kind.entity for variable in self.variables if isinstance(variable.kind, Identifier)]
@@ -104,8 +115,8 @@ class Schema:
     def from_dict(cls, content: Mapping[str, Any], *, folder: Path | None = None) -> Schema:
         """The same from plain values, as TOML or JSON gives them."""
         for key in content:
-            if key not in ("dataset", "variables"):
-                raise SchemaError(f"{key}: unknown key; a schema has [dataset] and [variables.<column>]")
+            if key not in ("dataset", "variables", "zeros"):
+                raise SchemaError(f"{key}: unknown key; a schema has [dataset], [variables.<column>] and [[zeros]]")
         dataset = content.get("dataset")
         if not isinstance(dataset, Mapping):
             raise SchemaError("dataset: is missing; add a [dataset] table with identity and unit")
@@ -125,6 +136,7 @@ class Schema:
             variables=variables,
             lineage=tuple(lineage),
             source=reading.text(dataset, "source", "dataset", default=""),
+            zeros=reading.zeros(content.get("zeros", [])),
             code_lists=tuple((folder or Path()) / name for name in files),
         )
 
@@ -138,6 +150,7 @@ class Schema:
                 "source": self.source,
             },
             "variables": {variable.name: variable.to_dict() for variable in self.variables},
+            **({"zeros": [dict(zero) for zero in self.zeros]} if self.zeros else {}),
         }
 
     @cached_property

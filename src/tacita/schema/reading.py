@@ -100,6 +100,16 @@ def _categorical(entry: Mapping[str, Any], where: str, folder: Path | None) -> C
     )
 
 
+def zeros(entries: Any) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """Structural zeros: `[[zeros]]` tables that name columns with a level each."""
+    if not isinstance(entries, list) or not all(isinstance(one, Mapping) for one in entries):
+        raise SchemaError('zeros: must be tables, each written as [[zeros]] with lines such as voted = "yes"')
+    for number, one in enumerate(entries, start=1):
+        if not all(isinstance(level, str) for level in one.values()):
+            raise SchemaError(f'zeros, number {number}: levels are text in quotes, such as voted = "yes"')
+    return tuple(tuple(sorted((str(name), level) for name, level in one.items())) for one in entries)
+
+
 def code_list(name: str, where: str, folder: Path | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Levels and labels from a CSV with a `code` column and, if wanted, a `label` column."""
     path = (folder or Path()) / name

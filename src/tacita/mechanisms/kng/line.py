@@ -23,7 +23,9 @@ from tacita.privacy import text
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_WORDS_PER_DRAW = 8
+# Drawing below a bound rejects up to half of the words. How many were rejected must not show in how many are asked for,
+# and with so many at hand a level asks again less than once in 2^60 times.
+_WORDS, _WORDS_PER_DRAW = 64, 8
 
 
 @dataclass(frozen=True)
@@ -96,11 +98,11 @@ class TailLattice:
 
     @property
     def _inside(self) -> float:
-        return float(1 - (1 + abs(self.end - self.start) / self.gap) ** -2.0)
+        return float(-np.expm1(-2 * np.log1p(abs(self.end - self.start) / self.gap)))
 
     def place(self, values: Floats) -> Integers:
         away = np.maximum((values - self.start) * (1 if self.end > self.start else -1), 0) / self.gap
-        share = np.minimum((1 - (1 + away) ** -2.0) / self._inside, 1)
+        share = np.minimum(-np.expm1(-2 * np.log1p(away)) / self._inside, 1)
         if self.end < self.start:
             share = 1 - share
         return np.asarray(np.clip(np.floor(share * self.places), 0, self.places - 1), dtype=np.int64)
@@ -124,6 +126,8 @@ def draw_threshold(places: Integers, end: int, share: Fraction, epsilon: Fractio
     >>> 3 < draw_threshold(np.array([3, 3, 90]), 100, Fraction(1, 2), Fraction(1000), words) <= 90
     True
     """
+    if not 0 <= share <= 1 or share.denominator * (places.size + 1) >= 1 << 62:
+        raise UsageError("share: must lie between 0 and 1, as a fraction with a small denominator such as 99/100")
     edges = np.concatenate(([-1], places, [end]))
     ranks = np.arange(places.size + 1)
     scores = np.abs(share.denominator * ranks - share.numerator * places.size)
@@ -167,25 +171,34 @@ def bisect(
     if len(epsilons) != levels_for(len(targets)):
         raise UsageError(f"{len(targets)} quantiles need {levels_for(len(targets))} levels, each with its epsilon")
     found = np.full(len(targets), np.nan)
+    values, places = values.copy(), lattice.place(values)
     parts = [_Part(0, len(targets), 0, values.size, lattice.lower, lattice.upper, Fraction(0), Fraction(1))]
     for level, epsilon in enumerate(epsilons, start=1):
         sizes = np.array([part.end - part.begin for part in parts])
         law = f"threshold, epsilon={text(epsilon)}"
         entropy.announce(Request(f"{label}, level {level}", law, sizes, np.full(len(parts), float(1 / epsilon))))
-        spare = reserve(_WORDS_PER_DRAW * len(parts), entropy)
+        spare = reserve(_WORDS + _WORDS_PER_DRAW * len(parts), entropy)
         finer = []
         for part in parts:
             middle = (part.first + part.last) // 2
             share = (targets[middle] - part.below) / (part.above - part.below)
             measure = _measure(part, lattice, found)
-            floor, top = (measure.place(np.array([end]))[0] for end in (part.left, part.right))
             if isinstance(measure, TailLattice):
                 floor, top = 0, measure.places
-            elif part.right == lattice.upper:
-                top = measure.places
-            places = np.clip(measure.place(values[part.begin : part.end]), floor, max(top - 1, floor)) - floor
-            threshold = draw_threshold(places, int(top - floor), share, epsilon, spare)
-            cut = part.begin + int(np.searchsorted(places, threshold))
+                here = measure.place(values[part.begin : part.end])
+            else:
+                floor, top = (int(end) for end in lattice.place(np.array([part.left, part.right])))
+                top = lattice.places if part.right == lattice.upper else top
+                here = places[part.begin : part.end]
+            if bool((here[1:] < here[:-1]).any()):
+                # A transcendental function may be off by a last bit, so that near ties change their order.
+                order = np.argsort(here, kind="stable")
+                for kept in (values, places):
+                    kept[part.begin : part.end] = kept[part.begin : part.end][order]
+                here = here[order]
+            inside = np.clip(here, floor, max(top - 1, floor)) - floor
+            threshold = draw_threshold(inside, top - floor, share, epsilon, spare)
+            cut = part.begin + int(np.searchsorted(inside, threshold))
             value = float(np.clip(measure.value(np.array([threshold + floor]))[0], part.left, part.right))
             found[middle] = value
             finer.append(_Part(part.first, middle, part.begin, cut, part.left, value, part.below, targets[middle]))
@@ -211,8 +224,12 @@ class _Part:
 def _measure(part: _Part, lattice: Lattice, found: Floats) -> Lattice | TailLattice:
     """The base measure of a part; the outermost ones look at the released gap next to them."""
     known = found[~np.isnan(found)]
-    if known.size > 1 and part.right == lattice.upper and part.left == known[-1]:
-        return TailLattice(part.left, lattice.upper, gap=max(known[-1] - known[-2], lattice.unit / 16))
-    if known.size > 1 and part.left == lattice.lower and part.right == known[0]:
-        return TailLattice(part.right, lattice.lower, gap=max(known[1] - known[0], lattice.unit / 16))
+    if known.size < 2 or part.left == part.right:
+        return lattice
+    if part.right == lattice.upper and part.left == known[-1]:
+        gap = max(known[-1] - known[-2], lattice.unit / 16)
+        return TailLattice(part.left, lattice.upper, gap, lattice.bits)
+    if part.left == lattice.lower and part.right == known[0]:
+        gap = max(known[1] - known[0], lattice.unit / 16)
+        return TailLattice(part.right, lattice.lower, gap, lattice.bits)
     return lattice

@@ -41,6 +41,8 @@ class Curve:
     upper: float
     floor: float | None = None
     tail: Tail = "fitted"
+    # Shares by which the tails are fitted, where they differ: files that are combined show how little a sample says.
+    tail_shares: Floats | None = None
 
     def __call__(self, u: Floats) -> Floats:
         inside = np.clip(u, self._first, self.shares[-1])
@@ -71,15 +73,20 @@ class Curve:
 
     @cached_property
     def _upper_gaps(self) -> Floats:
-        return self._gaps(1 - self.shares[::-1], self.values[::-1])
+        return self._gaps(1 - self._sample[::-1], self.values[::-1])
 
     @cached_property
     def _lower_gaps(self) -> Floats:
-        return -self._gaps(self.shares, self.values)
+        return -self._gaps(self._sample, self.values)
+
+    @property
+    def _sample(self) -> Floats:
+        return self.shares if self.tail_shares is None else self.tail_shares
 
     def _gaps(self, rest: Floats, values: Floats) -> Floats:
         """Gaps between the values at shares 2^k times the outermost, from the outside in."""
-        wanted = rest[0] * 2.0 ** np.arange(0, 1 + max(1, int(math.log2(0.5 / rest[0]) + 1e-9)))
+        # Rounded, not cut off: a share that was drawn anew lies near 1/2^k, and the fit must rest on as many gaps.
+        wanted = rest[0] * 2.0 ** np.arange(0, 1 + max(1, round(math.log2(0.5 / rest[0]))))
         inner = wanted[wanted <= rest[-1] * (1 + 1e-9)]
         at = np.interp(inner, rest, values)
         if self.floor is not None and at.size < 2:

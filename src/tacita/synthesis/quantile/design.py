@@ -58,7 +58,7 @@ class Design:
         return int(self.axes.shape[1])
 
     def coordinates(self, predictors: Floats) -> Floats:
-        return np.asarray((predictors - self.centre) @ self.axes)
+        return rowwise(predictors - self.centre, self.axes)
 
     def scales(self, predictors: Floats) -> Floats:
         """Bounded coordinates on a ratio scale: what the spread of the response may depend on."""
@@ -97,6 +97,22 @@ def _directions(held: Floats) -> tuple[Floats, Floats]:
     return centre, axes * np.sign(axes[largest, np.arange(order.size)])
 
 
+def rowwise(rows: Floats, matrix: Floats) -> Floats:
+    """rows @ matrix, each row by itself.
+
+    A library's matrix product may round a row differently when another row is added to the file. Privacy is proved for
+    numbers that depend on one record each, so the product is formed from operations that IEEE 754 fixes.
+
+    >>> rowwise(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]])).tolist()
+    [[11.0]]
+    """
+    found = np.zeros((len(rows), matrix.shape[1]))
+    for j in range(matrix.shape[1]):
+        for k in range(matrix.shape[0]):
+            found[:, j] += rows[:, k] * matrix[k, j]
+    return found
+
+
 def cell_of(coordinates: Floats, cuts: Floats) -> Integers:
     """Which of the 2^d cells of the cuts a record is in."""
     return np.asarray((coordinates > cuts) @ (1 << np.arange(cuts.size)), dtype=np.int64)
@@ -107,7 +123,7 @@ def anchor_weights(coordinates: Floats) -> Floats:
     d = coordinates.shape[1]
     corners = simplex(d)
     inverse = np.linalg.inv(np.column_stack([np.ones(d + 1), corners]))
-    return np.ascontiguousarray(np.column_stack([np.ones(len(coordinates)), coordinates]) @ inverse)
+    return np.ascontiguousarray(rowwise(coordinates, inverse[1:]) + inverse[0])
 
 
 def simplex(d: int) -> Floats:

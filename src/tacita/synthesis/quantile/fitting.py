@@ -17,7 +17,7 @@ from tacita.mechanisms.kng.line import Lattice, bisect, halves
 from tacita.mechanisms.kng.plane import Axis, draw_plane
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.quantile.curve import Curve, Tail
-from tacita.synthesis.quantile.design import Design, anchor_weights, cell_of, simplex
+from tacita.synthesis.quantile.design import Design, anchor_weights, cell_of, rowwise, simplex
 from tacita.synthesis.quantile.numeric import Conditional, Marginal, Side
 
 Floats = NDArray[np.float64]
@@ -61,7 +61,7 @@ def fit_conditional(
 ) -> Conditional:
     """The conditional model of a variable; costs plane + scale + Σ rest."""
     coefficients = _plane(y, design.coordinates(predictors), design.cuts, bounds, plane, entropy, label)
-    residual = y - (coefficients[0] + design.coordinates(predictors) @ coefficients[1:])
+    residual = y - _along(design.coordinates(predictors), coefficients)
     scales = design.scales(predictors)
     above, below = (
         _side(np.abs(residual[side]), scales[side], design.scale_cuts, bounds, scale, rest, entropy, f"{label}, {name}")
@@ -101,7 +101,7 @@ def _plane(
         part = np.linalg.solve(corners, at_anchors)
         found[0] += part[0]
         found[[1 + k for k in block]] += part[1:]
-        left -= part[0] + z[:, block] @ part[1:]
+        left -= _along(z[:, block], part)
     return found
 
 
@@ -131,7 +131,7 @@ def _side(
         entropy,
         f"{label}, middle distance",
     )
-    unit = np.exp(found[0] + scales @ found[1:])
+    unit = np.exp(_along(scales, found))
     shape = np.sort(np.minimum(distance / unit, _FURTHEST))
     cut = int(np.searchsorted(shape, 1.0))
     near, far = Lattice(0.0, 1.0, unit=1.0, centre=0.0), Lattice(1.0, _FURTHEST, unit=1.0, centre=1.0)
@@ -140,6 +140,11 @@ def _side(
     outer = bisect(shape[cut:], far, middles, rest, entropy, f"{label}, outer")
     targets, values = halves(len(rest) + 1), np.concatenate([inner, [1.0], outer])
     return Side(found, Curve(_floats(targets), values, 0.0, _FURTHEST * 16, floor=0.0, tail=bounds.tail))
+
+
+def _along(z: Floats, coefficients: Floats) -> Floats:
+    """A plane's value at each record, by operations on that record alone."""
+    return np.asarray(coefficients[0] + rowwise(z, coefficients[1:, None])[:, 0])
 
 
 def _floats(shares: Sequence[Fraction]) -> Floats:

@@ -27,8 +27,8 @@ from tacita.synthesis.quantile.model import (
     predictors_of,
 )
 from tacita.synthesis.quantile.numeric import Noise, NumericModel
-from tacita.synthesis.quantile.reading import spread_within_step
 from tacita.synthesis.quantile.sharing import Shares, cells_for
+from tacita.synthesis.quantile.ties import spread_within_step
 from tacita.synthesis.quantile.variables import Column, Variable
 
 Floats = NDArray[np.float64]
@@ -131,7 +131,8 @@ def _group(
         chosen = np.arange(rows) % len(next(iter(public.values())))
         draft = {name: values[chosen] for name, values in public.items()}
     draws = even_draws(rows, 2 * len(variables), random)
-    record = np.column_stack([columns[one.name] for one in variables])
+    # Everything that any step looks at: records that differ in a kept column must not trade their parts of a step.
+    record = np.column_stack(list(columns.values()))
     found: dict[str, Fitted] = {}
     for place, variable in enumerate(variables):
         fitted = _variable(

@@ -104,6 +104,16 @@ def even_draws(rows: int, width: int, random: np.random.Generator) -> Floats:
     return np.asarray(np.clip(spread[:rows], 1e-9, 1 - 1e-9))
 
 
+def loose_draws(rows: int, width: int, random: np.random.Generator) -> Floats:
+    """Numbers in (0, 1), even in each dimension and at random between them (a Latin hypercube).
+
+    Released quantiles say how each variable is spread, so that much is the same in every file. How variables go
+    together beyond the plane is left open by the release, and files that are combined must show it.
+    """
+    order = random.permuted(np.tile(np.arange(rows, dtype=np.float64), (width, 1)), axis=1).T
+    return np.asarray(np.clip((order + random.random((rows, width))) / rows, 1e-9, 1 - 1e-9))
+
+
 def synthesize(
     variables: tuple[Variable, ...],
     fitted: Mapping[str, Fitted],
@@ -114,7 +124,7 @@ def synthesize(
 ) -> Columns:
     """Rows of one group: `start` holds what is known of them, each variable is drawn in turn."""
     columns = dict(start)
-    u = even_draws(rows, 2 * len(variables), random)
+    u = (loose_draws if noisy else even_draws)(rows, 2 * len(variables), random)
     for place, variable in enumerate(variables):
         pair = u[:, [place, len(variables) + place]]
         columns[variable.name] = draw(variable, fitted[variable.name], columns, pair, random if noisy else None)

@@ -25,7 +25,7 @@ class Marginal:
 
     def redrawn(self, noise: Noise, predictors: Floats, random: np.random.Generator) -> Marginal:
         """The same released thresholds with a draw of how many records may really lie between them."""
-        return Marginal(replace(self.curve, shares=_shares(noise.halvings, noise.records, random)))
+        return Marginal(_redrawn(self.curve, _shares(noise.halvings, noise.records, random), noise.records, random))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class Side:
     def redrawn(self, noise: Noise, scales: Floats, cuts: Floats, random: np.random.Generator) -> Side:
         half = noise.records / 2
         inner, outer = (_shares(noise.halvings, half / 2, random) for _ in range(2))
-        curve = replace(self.curve, shares=np.concatenate([inner / 2, [0.5], 0.5 + outer / 2]))
+        curve = _redrawn(self.curve, np.concatenate([inner / 2, [0.5], 0.5 + outer / 2]), half, random)
         cell = cell_of(scales, cuts)
         moved = np.zeros(len(scales))
         for one in range(2**cuts.size):
@@ -124,6 +124,13 @@ def _shares(epsilons: tuple[float, ...], records: float, random: np.random.Gener
         inner = borders[:-1] + widths * (0.5 + misses)
         borders = np.sort(np.concatenate([borders, inner]))
     return borders[1:-1]
+
+
+def _redrawn(curve: Curve, shares: Floats, records: float, random: np.random.Generator) -> Curve:
+    """The curve with other shares, and tails as another sample of so many records would have shown them."""
+    widths = np.diff(np.concatenate(([0.0], shares, [1.0])))
+    sampled = np.cumsum(random.dirichlet(np.maximum(records * widths, 1.0)))[:-1]
+    return replace(curve, shares=shares, tail_shares=sampled)
 
 
 def _fitted(features: Floats, wanted: Floats) -> Floats:

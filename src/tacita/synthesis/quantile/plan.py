@@ -20,8 +20,8 @@ from tacita.synthesis.quantile.budget import COUNTS, conditional_levels, margina
 from tacita.synthesis.quantile.curve import Tail
 from tacita.synthesis.quantile.measuring import Costs, measure
 from tacita.synthesis.quantile.model import Columns, QuantileModel, groups_from, unpacked
-from tacita.synthesis.quantile.reading import read
 from tacita.synthesis.quantile.variables import Column, Scale, Variable, column_of
+from tacita.synthesis.reading import read
 
 ONE_RECORD = "each unit has one record in the file"
 # Relative budgets: a conditional model has a plane to find as well, a table of shares has less to say.
@@ -270,7 +270,7 @@ class QuantileSynthesis(Rehearsable):
         schema = data.schema
         names = self.columns(schema)
         variables, groups = self._variables(schema), self._groups(schema)
-        columns = read(data, tuple(column_of(schema, name) for name in names))
+        columns = read(data, names)
         kept = None
         if self.keep:
             # In the order of their values: the order of the confidential file says nothing then.

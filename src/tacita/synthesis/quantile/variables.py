@@ -52,7 +52,7 @@ class Column:
             modelled = np.exp(np.minimum(modelled, 700.0)) - self._shift
         elif self.scale == "arcsinh":
             modelled = np.sinh(np.clip(modelled, -700.0, 700.0))
-        # A value stands for the step above it (see `reading.spread_within_step`).
+        # A value stands for the step above it (see `ties.spread_within_step`).
         steps = np.floor(modelled / self.step + 1e-9)
         held = np.clip(np.round(steps * self.step, 9), self.kind.lower, self.kind.upper)
         return held.astype(np.int64) if isinstance(self.kind, Integer) else held

@@ -1,45 +1,13 @@
-"""Confidential rows as arrays: numbers by the schema's rule, categories as positions in their lists."""
+"""Ties and point masses: each value gets its own place within one step of its scale."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.confidential import Confidential, engine_of, rows
-from tacita.engine import level_code, ruled_number
-from tacita.errors import UsageError
 from tacita.noise.entropy import Entropy, Request
-from tacita.schema import Categorical
-from tacita.synthesis.quantile.variables import Column
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-
-def read(data: Confidential, columns: tuple[Column, ...]) -> dict[str, Floats]:
-    """One pass over the file for all columns; codes come as whole floats."""
-    table = rows(data)
-    wanted = {
-        one.name: (
-            level_code(table[one.name], one.kind)
-            if isinstance(one.kind, Categorical)
-            else ruled_number(table[one.name], one.kind)
-        ).cast("float64")
-        for one in columns
-    }
-    found = engine_of(data).collect(table.select(**wanted))
-    arrays = {name: np.asarray(found[name].to_numpy(zero_copy_only=False), dtype=np.float64) for name in wanted}
-    for one in columns:
-        bad = np.isnan(arrays[one.name])
-        if isinstance(one.kind, Categorical):
-            bad |= arrays[one.name] < 0
-        if bool(bad.any()):
-            # Confidential.check refuses such files before anything is spent; this is for callers that skip it.
-            raise UsageError(
-                f"{one.name}: a value is missing or not declared and the schema has no rule for it; "
-                f"declare variables.{one.name}.missing (and outside), or repair the file"
-            )
-    return arrays
 
 
 def spread_within_step(values: Floats, step: float, record: Floats, entropy: Entropy, label: str) -> Floats:

@@ -1,0 +1,71 @@
+"""Between zero-concentrated privacy and (ε, δ): how much ρ a promise of ε and δ allows, certified."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from math import log, log1p
+
+from flint import arb, ctx, fmpq
+
+from tacita.errors import UsageError
+
+_DIGITS = 10**9
+
+
+@lru_cache(maxsize=256)
+def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest ρ, to nine digits, such that ρ-zero-concentrated privacy implies (ε, δ)-privacy.
+
+    For every order α > 1 it implies δ = exp((α − 1)(αρ − ε))·(1 − 1/α)^α/(α − 1) (Canonne, Kamath and Steinke 2020,
+    corollary 13). The best order is searched in double precision; that it proves the claim is checked with balls.
+
+    >>> from fractions import Fraction
+    >>> float(rho_for(Fraction(1), Fraction(1, 10**9)))
+    0.014973057
+    """
+    if not 0 < delta < 1 or epsilon <= 0:
+        raise UsageError('delta: must lie between 0 and 1, such as "1e-9"; epsilon must be above 0')
+    goal, target = log(delta), float(epsilon)
+    low, high = 0.0, target + 1.0
+    order = 2.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        found, at = _best(middle, target)
+        if found <= goal:
+            low, order = middle, at
+        else:
+            high = middle
+    rho = Fraction(int(low * _DIGITS), _DIGITS)
+    alpha = Fraction(round(order * 10**6), 10**6)
+    while rho > 0 and not _proves(rho, alpha, epsilon, delta):
+        rho -= Fraction(1, _DIGITS)
+    if rho <= 0:
+        raise UsageError("epsilon, delta: too small for noise on counts; raise one of them")
+    return rho
+
+
+def _log_delta(alpha: float, rho: float, epsilon: float) -> float:
+    return (alpha - 1) * (alpha * rho - epsilon) - log(alpha - 1) + alpha * log1p(-1 / alpha)
+
+
+def _best(rho: float, epsilon: float) -> tuple[float, float]:
+    """The least log δ over orders, by golden section on log(α − 1); it has one valley."""
+    step = (5**0.5 - 1) / 2
+    left, right = log(1e-6), log(1e9)
+    for _ in range(120):
+        one, two = right - step * (right - left), left + step * (right - left)
+        if _log_delta(1 + 2.718281828459045**one, rho, epsilon) < _log_delta(1 + 2.718281828459045**two, rho, epsilon):
+            right = two
+        else:
+            left = one
+    alpha = 1 + 2.718281828459045 ** ((left + right) / 2)
+    return _log_delta(alpha, rho, epsilon), alpha
+
+
+def _proves(rho: Fraction, alpha: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
+    with ctx.workprec(256):
+        ball = [arb(fmpq(one.numerator, one.denominator)) for one in (rho, alpha, epsilon, delta)]
+        r, a, e, d = ball
+        found = ((a - 1) * (a * r - e)).exp() * (1 - 1 / a) ** a / (a - 1)
+        return bool(found <= d)

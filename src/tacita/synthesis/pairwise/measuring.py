@@ -1,0 +1,58 @@
+"""Everything that is read from confidential rows: counts of one and of two attributes, with discrete Gaussian noise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.noise.entropy import Entropy
+from tacita.noise.gaussian import add_discrete_gaussian
+from tacita.synthesis.pairwise.model import Answer
+from tacita.synthesis.pairwise.queries import Query
+
+Integers = NDArray[np.int64]
+
+# The largest change of `association` when one record is replaced, or added: see pairwise.md.
+REPLACED, ADDED = 8, 5
+
+
+def measure(codes: Integers, levels: tuple[int, ...], queries: list[Query], entropy: Entropy) -> tuple[Answer, ...]:
+    found = []
+    for query in queries:
+        exact = counts(codes, levels, query)
+        label = "contrast of " if query.contrast else "table of "
+        label += " × ".join(f"attribute {one + 1}" for one in query.attributes)
+        found.append(Answer(query, add_discrete_gaussian(exact, query.variance, entropy, label)))
+    return tuple(found)
+
+
+def counts(codes: Integers, levels: tuple[int, ...], query: Query) -> Integers:
+    shape = tuple(levels[one] for one in query.attributes)
+    joined = np.zeros(len(codes), dtype=np.int64)
+    for one, size in zip(query.attributes, shape, strict=True):
+        joined = joined * size + codes[:, one]
+    table = np.bincount(joined, minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)
+    if query.contrast:
+        return np.array(table[0, 0] + table[1, 1] - table[0, 1] - table[1, 0], dtype=np.int64)
+    return table
+
+
+def associations(
+    codes: Integers, levels: tuple[int, ...], rho: Fraction, replace: bool, entropy: Entropy
+) -> dict[tuple[int, int], int]:
+    """Noisy L1 distances of all pairs from independence, rounded down to whole records."""
+    pairs = list(combinations(range(len(levels)), 2))
+    exact = np.array([association(codes, levels, a, b) for a, b in pairs], dtype=np.int64)
+    change = REPLACED if replace else ADDED
+    variance = Fraction(change**2 * len(pairs)) / (2 * rho)
+    noisy = add_discrete_gaussian(exact, variance, entropy, "association of all pairs")
+    return dict(zip(pairs, noisy.tolist(), strict=True))
+
+
+def association(codes: Integers, levels: tuple[int, ...], a: int, b: int) -> int:
+    table = counts(codes, levels, Query((a, b), False, Fraction(1), Fraction(0))).astype(np.float64)
+    total = max(table.sum(), 1.0)
+    return int(np.floor(np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0)) / total).sum()))

@@ -1,0 +1,260 @@
+"""`PairwiseSynthesis`: records that agree with noisy tables of all pairs of attributes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import pi, sqrt
+from typing import Any, Literal
+
+import numpy as np
+
+from tacita.confidential import Confidential
+from tacita.errors import UsageError
+from tacita.ledger.codec import neighbours_to_json
+from tacita.noise.concentrated import rho_for
+from tacita.noise.entropy import Entropy, Request
+from tacita.plan import Forecast, Rehearsable
+from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, ReplaceOne, exact, text
+from tacita.schema import Schema
+from tacita.synthesis.pairwise.attributes import Attribute, attribute_of
+from tacita.synthesis.pairwise.measuring import associations, measure
+from tacita.synthesis.pairwise.model import Answer, PairwiseModel, unpacked
+from tacita.synthesis.pairwise.queries import Query, queries
+from tacita.synthesis.reading import read
+
+Select = Literal["auto", "all", "private"]
+
+ONE_RECORD = "each unit has one record in the file"
+_CHOOSING = Fraction(1, 10)  # of the budget, where pairs are chosen privately
+_CLEAR = 0.02  # all pairs are carried if the noise alone moves less than this share of records, on average
+_MOST_CELLS = 20_000_000
+
+
+@dataclass(frozen=True, init=False)
+class PairwiseSynthesis(Rehearsable):
+    """Synthetic person files: all pairs of attributes measured, and records built to agree with all of them at once.
+
+    Every one-way table and every pair of attributes gets discrete Gaussian noise; where the budget cannot carry all
+    pairs, the ones that matter are chosen privately. Synthetic records start unrelated and change one value at a time
+    as long as that brings their tables nearer to the measured ones. `cuts` are public bins for numbers; combinations
+    that the schema's [[zeros]] call impossible never occur.
+
+    >>> print(PairwiseSynthesis(["age", "vote"], "1", delta="1e-9").guarantee)
+    ε = 1, δ = 1e-09 under one record's record replaced
+    """
+
+    attributes: tuple[str, ...]
+    epsilon: Fraction
+    delta: Fraction
+    cuts: tuple[tuple[str, tuple[float, ...]], ...]
+    select: Select
+    rows: int | None
+    sets: int
+    neighbours: AddRemoveOne | ReplaceOne
+
+    def __init__(
+        self,
+        attributes: Sequence[str],
+        epsilon: Number,
+        *,
+        delta: Number = "1e-9",
+        cuts: Mapping[str, Sequence[float]] | Sequence[Any] = (),
+        select: Select = "auto",
+        rows: int | None = None,
+        sets: int = 1,
+        neighbours: AddRemoveOne | ReplaceOne = ReplaceOne("record"),  # noqa: B008 -- frozen
+    ) -> None:
+        pairs = cuts.items() if isinstance(cuts, Mapping) else cuts
+        given = {
+            "attributes": _names(attributes),
+            "epsilon": exact(epsilon, "epsilon"),
+            "delta": exact(delta, "delta"),
+            "cuts": tuple(sorted((name, tuple(float(cut) for cut in each)) for name, each in pairs)),
+            "select": select,
+            "rows": rows,
+            "sets": sets,
+            "neighbours": neighbours,
+        }
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
+        if len(self.attributes) < 1:
+            raise UsageError('attributes: name the columns to synthesize, such as ["age", "sex"]')
+        if self.select not in ("auto", "all", "private"):
+            raise UsageError('select: must be "auto", "all" or "private"')
+        if not isinstance(self.neighbours, AddRemoveOne | ReplaceOne):
+            raise UsageError("neighbours: must be AddRemoveOne(unit) or ReplaceOne(unit)")
+        for key, value in (("rows", self.rows), ("sets", self.sets)):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise UsageError(f"{key}: must be a whole number of at least 1")
+        for name, _ in self.cuts:
+            if name not in self.attributes:
+                raise UsageError(f"cuts: {name} is not in attributes; add it there, or drop its cuts")
+        rho_for(self.epsilon, self.delta)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.neighbours, Loss(self.epsilon, delta=self.delta), assumes=(ONE_RECORD,))
+
+    @property
+    def proof(self) -> str:
+        return "synthesis/pairwise/pairwise.md"
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "mechanism": type(self).__name__,
+            "attributes": list(self.attributes),
+            "epsilon": text(self.epsilon),
+            "delta": text(self.delta),
+            "cuts": {name: list(each) for name, each in self.cuts},
+            "select": self.select,
+            "rows": self.rows,
+            "sets": self.sets,
+            "neighbours": neighbours_to_json(self.neighbours),
+        }
+
+    # ------------------------------------------------------------ what it will do
+
+    @property
+    def _replace(self) -> bool:
+        return isinstance(self.neighbours, ReplaceOne)
+
+    def _attributes(self, schema: Schema) -> tuple[Attribute, ...]:
+        cuts = dict(self.cuts)
+        return tuple(attribute_of(schema, name, cuts.get(name)) for name in self.attributes)
+
+    def columns(self, schema: Schema) -> tuple[str, ...]:
+        levels = [one.levels for one in self._attributes(schema)]
+        cells = sum(a * b for a, b in combinations(levels, 2))
+        if cells > _MOST_CELLS:
+            raise UsageError(
+                f"attributes: all pairs have {cells:,} cells, more than {_MOST_CELLS:,}; give wider cuts to the "
+                "numbers or leave an attribute out"
+            )
+        for zero in schema.zeros:
+            if len(zero) > 2 and all(name in self.attributes for name, _ in zero):
+                raise UsageError(
+                    f"zeros: {', '.join(name for name, _ in zero)} make an impossible combination of more than two "
+                    "columns, which this method cannot keep off; join the columns into one, or use StepsSynthesis"
+                )
+        return self.attributes
+
+    def _levels(self, schema: Schema) -> tuple[int, ...]:
+        return tuple(one.levels for one in self._attributes(schema))
+
+    def _all(self, levels: tuple[int, ...]) -> list[Query]:
+        return queries(levels, rho_for(self.epsilon, self.delta), self._replace)
+
+    def _chooses(self, levels: tuple[int, ...], rows: int) -> bool:
+        if self.select != "auto" or len(levels) < 2:
+            return self.select == "private"
+        return _mean_noise(self._all(levels), levels, rows) > _CLEAR
+
+    def forecast(self, schema: Schema) -> Forecast:
+        self.columns(schema)
+        levels = self._levels(schema)
+        rows = self.rows or 10_000
+        found = self._all(levels)
+        noise = _mean_noise(found, levels, rows)
+        sentences = [
+            f"{len(levels)} one-way tables and {len(found) - len(levels)} pairs; standard deviation of the noise "
+            f"{sqrt(min(q.variance for q in found)):.3g} to {sqrt(max(q.variance for q in found)):.3g} per number",
+            f"with {rows:,} records the noise alone moves about {100 * noise:.2g}% of the records of a table of two "
+            "attributes, before the tables are reconciled",
+        ]
+        if self._chooses(levels, rows):
+            sentences.append("that is much: a tenth of the budget chooses the pairs worth measuring")
+        figures = {"mean total variation from noise": noise, "pairs": float(len(found) - len(levels))}
+        product = f"Synthetic records of {len(levels)} attributes"
+        return Forecast(product, sum(len(one.attributes) for one in found), tuple(sentences), figures)
+
+    # ------------------------------------------------------------ acting
+
+    def run(self, data: Confidential, entropy: Entropy) -> PairwiseModel:
+        schema = data.schema
+        self.columns(schema)
+        attributes = self._attributes(schema)
+        columns = read(data, self.attributes)
+        codes = np.column_stack([one.code(columns[one.name]) for one in attributes])
+        levels = self._levels(schema)
+        rho = rho_for(self.epsilon, self.delta)
+        public = self.rows if self.rows is not None else len(codes) if self._replace else None
+        pairs = None
+        if self._chooses(levels, public or 10_000):
+            near = associations(codes, levels, rho * _CHOOSING, self._replace, entropy)
+            rho = rho * (1 - _CHOOSING)
+            pairs = _chosen(near, levels, rho, self._replace)
+        answers = measure(codes, levels, queries(levels, rho, self._replace, pairs), entropy)
+        entropy.announce(Request("seed of the synthetic files", "uniform words", np.zeros(0), np.zeros(0)))
+        seed = int(entropy.words(1)[0])
+        rows = public if public is not None else _noisy_rows(answers)
+        return self._model(schema, attributes, answers, rows, seed, entropy.rehearsal)
+
+    def restore(self, stored: bytes) -> PairwiseModel:
+        schema = Schema.from_dict(json.loads(stored)["schema"])
+        attributes = self._attributes(schema)
+        content, answers = unpacked(stored, attributes)
+        return self._model(schema, attributes, answers, content["rows"], content["seed"], content["rehearsal"])
+
+    def _model(
+        self,
+        schema: Schema,
+        attributes: tuple[Attribute, ...],
+        answers: tuple[Answer, ...],
+        rows: int,
+        seed: int,
+        rehearsal: bool,
+    ) -> PairwiseModel:
+        return PairwiseModel(schema, attributes, answers, rows, self.sets, seed, self.describe(), rehearsal)
+
+
+def _cells(query: Query, levels: tuple[int, ...]) -> int:
+    return int(np.prod([levels[one] for one in query.attributes]))
+
+
+def _error(query: Query, levels: tuple[int, ...]) -> float:
+    """Expected L1 error of a table, in records: cells times the mean size of normal noise per cell."""
+    per_cell = sqrt(query.variance) / (4 if query.contrast else 1)
+    return _cells(query, levels) * per_cell * sqrt(2 / pi)
+
+
+def _mean_noise(found: list[Query], levels: tuple[int, ...], rows: int) -> float:
+    pairs = [query for query in found if len(query.attributes) == 2]
+    return float(np.mean([min(_error(query, levels) / 2 / rows, 1.0) for query in pairs])) if pairs else 0.0
+
+
+def _chosen(
+    near: dict[tuple[int, int], int], levels: tuple[int, ...], rho: Fraction, replace: bool
+) -> list[tuple[int, int]]:
+    """The pairs whose noise costs less than what leaving them out would: the best of all prefixes of one ranking."""
+    worth = {pair: max(found, 0) for pair, found in near.items()}
+    ranked = sorted(worth, key=lambda pair: -worth[pair] / (levels[pair[0]] * levels[pair[1]]) ** (2 / 3))
+    best, least = 0, float(sum(worth.values()))
+    for size in range(1, len(ranked) + 1):
+        inside = ranked[:size]
+        noise = sum(_error(q, levels) for q in queries(levels, rho, replace, inside) if len(q.attributes) == 2)
+        total = noise + sum(worth[pair] for pair in ranked[size:])
+        if total < least:
+            best, least = size, total
+    return sorted(ranked[:best])
+
+
+def _noisy_rows(answers: tuple[Answer, ...]) -> int:
+    """The number of records as the one-way tables tell it, each weighted by its noise."""
+    ones = [answer for answer in answers if len(answer.query.attributes) == 1]
+    weights = np.array([1 / (float(one.query.variance) * one.values.size) for one in ones])
+    return max(1, round(float(np.average([one.values.sum() for one in ones], weights=weights))))
+
+
+def _names(given: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise UsageError(f'attributes: give a list of names, such as ["{given}"], not a single string')
+    if len(set(given)) != len(tuple(given)):
+        raise UsageError("attributes: a name is listed twice; each is used once")
+    return tuple(given)

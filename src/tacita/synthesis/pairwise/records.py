@@ -1,0 +1,183 @@
+"""Records that agree with all measured tables at once: one value of one record is changed at a time, if that helps.
+
+Post-processing only. The loss is Σ (count − measured)²/variance over all measured numbers. Changing an attribute of a
+record moves it in one row of each table that has the attribute, so the gain of every possible change follows from a
+few table look-ups. A few sweeps over the records reach a state where no change helps.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_ENOUGH = 0.001  # of the records changed in a sweep: then it is over
+_MOST_SWEEPS = 30
+
+
+@numba.njit(cache=True, nogil=True)
+def _sweep(records, order, starts, levels, slope, bend, step, contrast, one_slope, one_step, barred):  # type: ignore[no-untyped-def]
+    """One pass. `slope[c, d]` is the derivative of the loss in the count of the pair of columns (c, d)."""
+    attributes = records.shape[1]
+    changed = 0
+    for i in order:
+        for a in range(attributes):
+            old = starts[a] + records[i, a]
+            best, gain = -1, -1e-9
+            for level in range(levels[a]):
+                new = starts[a] + level
+                if new == old:
+                    continue
+                cost = one_slope[new] - one_slope[old] + one_step[a]
+                allowed = True
+                for b in range(attributes):
+                    if b != a:
+                        other = starts[b] + records[i, b]
+                        if barred[new, other]:
+                            allowed = False
+                            break
+                        cost += slope[new, other] - slope[old, other] + bend[a, b]
+                if allowed and cost < gain:
+                    best, gain = new, cost
+            if best < 0:
+                continue
+            changed += 1
+            records[i, a] = best - starts[a]
+            one_slope[old] -= one_step[a]
+            one_slope[best] += one_step[a]
+            for b in range(attributes):
+                if b == a:
+                    continue
+                other = starts[b] + records[i, b]
+                w = step[a, b]
+                if contrast[a, b]:
+                    move = 2.0 * w if records[i, a] == records[i, b] else -2.0 * w
+                    for x in range(2):
+                        for y in range(2):
+                            signed = move if x == y else -move
+                            slope[starts[a] + x, starts[b] + y] += signed
+                            slope[starts[b] + y, starts[a] + x] += signed
+                else:
+                    slope[old, other] -= w
+                    slope[other, old] -= w
+                    slope[best, other] += w
+                    slope[other, best] += w
+    return changed
+
+
+class Targets:
+    """Measured numbers as one big symmetric table over all levels of all attributes, with weights."""
+
+    def __init__(self, levels: tuple[int, ...], zeros: list[tuple[int, int, int, int]]) -> None:
+        self.levels = np.array(levels, dtype=np.int64)
+        self.starts = np.concatenate(([0], np.cumsum(self.levels)))
+        width, size = int(self.starts[-1]), len(levels)
+        self.tables: dict[tuple[int, int], Floats] = {}
+        self.ones = np.zeros(width)
+        self.step, self.bend = np.zeros((size, size)), np.zeros((size, size))
+        self.contrast = np.zeros((size, size), dtype=np.bool_)
+        self.one_step = np.zeros(size)
+        self.barred = np.zeros((width, width), dtype=np.bool_)
+        for a, u, b, v in zeros:
+            one, two = self.starts[a] + u, self.starts[b] + v
+            self.barred[one, two] = self.barred[two, one] = True
+
+    def span(self, a: int) -> slice:
+        return slice(int(self.starts[a]), int(self.starts[a + 1]))
+
+    def set_one(self, a: int, values: Floats, weight: float) -> None:
+        self.ones[self.span(a)] = values
+        self.one_step[a] = weight
+
+    def set_pair(self, a: int, b: int, values: Floats, weight: float, contrast: bool) -> None:
+        """`values` is the table, or for a contrast its one number."""
+        self.tables[a, b] = values
+        for x, y in ((a, b), (b, a)):
+            self.step[x, y] = weight
+            # Half the second derivative of a change: two counts move by one, or one contrast by two.
+            self.bend[x, y] = 2 * weight if contrast else weight
+            self.contrast[x, y] = contrast
+
+
+_SIGNS = np.array([[1.0, -1.0], [-1.0, 1.0]])
+
+
+def pair_counts(records: Integers, targets: Targets) -> Floats:
+    """Counts of every pair of levels of every two attributes."""
+    found = np.zeros((int(targets.starts[-1]), int(targets.starts[-1])))
+    size = records.shape[1]
+    for a in range(size):
+        for b in range(a, size):
+            shape = (int(targets.levels[a]), int(targets.levels[b]))
+            joined = np.bincount(records[:, a] * shape[1] + records[:, b], minlength=shape[0] * shape[1])
+            found[targets.span(a), targets.span(b)] = joined.reshape(shape)
+            found[targets.span(b), targets.span(a)] = joined.reshape(shape).T
+    return found
+
+
+def agreeing_records(targets: Targets, rows: int, random: np.random.Generator) -> Integers:
+    """`rows` records whose tables come as near to the targets as changing single values can bring them."""
+    records = _independent(targets, rows, random)
+    _keep_off(records, targets, random)
+    counts = pair_counts(records, targets)
+    slope = np.zeros_like(counts)
+    for (a, b), wanted in targets.tables.items():
+        here = counts[targets.span(a), targets.span(b)]
+        if targets.contrast[a, b]:
+            part = _SIGNS * ((_SIGNS * here).sum() - float(wanted)) * targets.step[a, b]
+        else:
+            part = (here - wanted) * targets.step[a, b]
+        slope[targets.span(a), targets.span(b)] = part
+        slope[targets.span(b), targets.span(a)] = part.T
+    weights = np.repeat(targets.one_step, targets.levels)
+    one_slope = (np.diag(counts) - targets.ones) * weights
+    for _ in range(_MOST_SWEEPS):
+        changed = _sweep(
+            records,
+            random.permutation(rows),
+            targets.starts,
+            targets.levels,
+            slope,
+            targets.bend,
+            targets.step,
+            targets.contrast,
+            one_slope,
+            targets.one_step,
+            targets.barred,
+        )
+        if changed <= _ENOUGH * rows:
+            break
+    return records
+
+
+def _independent(targets: Targets, rows: int, random: np.random.Generator) -> Integers:
+    """Each attribute by its own shares, unrelated to the others: as many of each level as there should be."""
+    columns = []
+    for a in range(targets.levels.size):
+        held = np.maximum(targets.ones[targets.span(a)], 0)
+        reached = np.cumsum(held / held.sum()) if held.sum() > 0 else np.arange(1, held.size + 1) / held.size
+        spread = random.permutation((np.arange(rows) + 0.5) / rows)
+        columns.append(np.minimum(np.searchsorted(reached, spread), held.size - 1))
+    return np.ascontiguousarray(np.column_stack(columns).astype(np.int64))
+
+
+def _keep_off(records: Integers, targets: Targets, random: np.random.Generator) -> None:
+    """Move records out of impossible combinations before the sweeps, which never enter one."""
+    size = records.shape[1]
+    for _ in range(50):
+        clean = True
+        for a in range(size):
+            for b in range(size):
+                block = targets.barred[targets.span(a), targets.span(b)]
+                if a == b or not block.any():
+                    continue
+                bad = np.flatnonzero(block[records[:, a], records[:, b]])
+                if bad.size:
+                    clean = False
+                    free = np.flatnonzero(~block.all(axis=1))
+                    records[bad, a] = random.choice(free, bad.size)
+        if clean:
+            return

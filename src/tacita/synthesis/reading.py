@@ -1,0 +1,44 @@
+"""Confidential rows as arrays: numbers by the schema's rule, categories as positions in their lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.confidential import Confidential, engine_of, rows
+from tacita.engine import level_code, ruled_number
+from tacita.errors import UsageError
+from tacita.schema import Categorical, Integer, Numeric
+from tacita.schema.kinds import Kind
+
+Floats = NDArray[np.float64]
+
+
+def read(data: Confidential, names: Iterable[str]) -> dict[str, Floats]:
+    """One pass over the file for all columns; codes come as whole floats."""
+    table = rows(data)
+    wanted = {name: _ruled(table[name], data.schema[name].kind, name).cast("float64") for name in names}
+    found = engine_of(data).collect(table.select(**wanted))
+    arrays = {name: np.asarray(found[name].to_numpy(zero_copy_only=False), dtype=np.float64) for name in wanted}
+    for name, values in arrays.items():
+        bad = np.isnan(values)
+        if isinstance(data.schema[name].kind, Categorical):
+            bad |= values < 0
+        if bool(bad.any()):
+            # Confidential.check refuses such files before anything is spent; this is for callers that skip it.
+            raise UsageError(
+                f"{name}: a value is missing or not declared and the schema has no rule for it; "
+                f"declare variables.{name}.missing (and outside), or repair the file"
+            )
+    return arrays
+
+
+def _ruled(column: Any, kind: Kind, name: str) -> Any:
+    if isinstance(kind, Categorical):
+        return level_code(column, kind)
+    if isinstance(kind, Integer | Numeric):
+        return ruled_number(column, kind)
+    raise UsageError(f"{name}: is an id; ids are never read into a synthesis")
