@@ -106,9 +106,8 @@ def sample_plane(
     low, high = at @ floor, at @ cap
     if not (low < high).all():
         raise UsageError("floor, cap: there must be room between the two planes at every corner of the predictors' box")
-    entropy.announce(
-        Request(label, f"plane tau={tau} rate={rate} chains={gate.chains}", response, np.full(1, 1 / rate))
-    )
+    law = f"plane tau={tau} rate={rate} chains={gate.chains}"
+    entropy.announce(Request(label, law, np.array([len(response)]), np.array([1 / rate])))
     inside, settled = _undecided(design, response, tau, floor, cap)
     columns, wanted = np.ascontiguousarray(design[inside].T), np.ascontiguousarray(response[inside])
     settled = settled - tau * design[inside].sum(axis=0)

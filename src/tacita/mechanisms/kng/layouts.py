@@ -108,6 +108,7 @@ class HonestLayout(Layout):
                 ).plane
                 if step.tau == HALF and self.slope == "fixed" and self.kind != "plain":
                     line = _Line.beside(found[HALF], design, wanted, low, high, self.spacing)
+                    found[HALF] = line.plane(HALF)
         planes = np.array([found[tau] for tau in sorted(found)])
         return _to_data_units(planes, box)
 
@@ -130,7 +131,10 @@ class _Line:
         """The residuals from the median's slopes; intercepts keep the plane inside the bounds on the whole box."""
         slopes = median[1:]
         tilt = corners(slopes.size)[:, 1:] @ slopes
-        line = cls(response - design[:, 1:] @ slopes, low - tilt.min(), high - tilt.max(), spacing, slopes)
+        residuals = response.copy()
+        for k, slope in enumerate(slopes, start=1):
+            residuals -= design[:, k] * slope  # one record at a time: a matrix product may round by position
+        line = cls(residuals, low - tilt.min(), high - tilt.max(), spacing, slopes)
         line.known[HALF] = int(line.lattice.place(median[:1])[0])
         return line
 
@@ -138,12 +142,17 @@ class _Line:
         low = 0 if step.floor is None else self.known[step.floor]
         high = self.lattice.places - 1 if step.cap is None else self.known[step.cap]
         widths, scores, inside = threshold_law(self.places, low, high, step.tau)
-        entropy.announce(Request(name, f"threshold rate={own}", scores, np.full(1, float(1 / own))))
+        entropy.announce(
+            Request(name, f"threshold rate={own}", np.array([self.places.size]), np.array([float(1 / own)]))
+        )
         spare = reserve(64, entropy)
         gap = choose(widths, scores, own / step.tau.denominator, spare)
         place = int(inside[gap]) + 1 + uniform_below(int(widths[gap]), spare)
         self.known[step.tau] = place
-        return np.array([float(self.lattice.value(np.array([place]))[0]), *self.slopes])
+        return self.plane(step.tau)
+
+    def plane(self, tau: Fraction) -> Numbers:
+        return np.array([float(self.lattice.value(np.array([self.known[tau]]))[0]), *self.slopes])
 
 
 def threshold_law(places: Places, low: int, high: int, tau: Fraction) -> tuple[Places, Places, Places]:

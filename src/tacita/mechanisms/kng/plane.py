@@ -41,7 +41,7 @@ class Axis:
 
     >>> axis = Axis.between(-8.0, 8.0, unit=1.0, centre=0.0, bits=4)
     >>> round(axis.value(0), 6), axis.value(8), round(axis.value(15), 2)
-    (-8.0, 0.0, 5.6)
+    (-8.0, 0.0, 5.63)
     """
 
     offset: float

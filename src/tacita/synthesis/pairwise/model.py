@@ -19,7 +19,8 @@ from tacita.privacy import text
 from tacita.schema import Schema
 from tacita.synthesis.pairwise.attributes import Attribute
 from tacita.synthesis.pairwise.queries import Query
-from tacita.synthesis.pairwise.records import Targets, agreeing_records
+from tacita.synthesis.pairwise.records import agreeing_records
+from tacita.synthesis.pairwise.targets import Targets
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -1,19 +1,19 @@
 """Which tables are measured and how precisely: public arithmetic, decided before any data.
 
 All one-way tables and all pairs. A pair of two-level attributes needs only its one contrast n₁₁ − n₁₂ − n₂₁ + n₂₂,
-because its margins are measured anyway; for the same error per cell that costs a quarter (one record added) or half (one
-replaced) of the whole table.
+because its margins are measured anyway; at the same error per cell that costs a quarter (one record added) or half
+(one replaced) of the whole table.
 Budgets minimise the summed error of all cells: noise per cell ∝ (cost/cells)^(1/3).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
-ONE_WAY = Fraction(3, 20)
+ONE_WAY = Fraction(1, 4)
 _FINE = 10**6  # variances are whole multiples of this fraction
 
 

@@ -11,6 +11,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.synthesis.pairwise.mixture import fit_mixture, tempered
+from tacita.synthesis.pairwise.targets import SIGNS, Targets
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -68,43 +71,6 @@ def _sweep(records, order, starts, levels, slope, bend, step, contrast, one_slop
     return changed
 
 
-class Targets:
-    """Measured numbers as one big symmetric table over all levels of all attributes, with weights."""
-
-    def __init__(self, levels: tuple[int, ...], zeros: list[tuple[int, int, int, int]]) -> None:
-        self.levels = np.array(levels, dtype=np.int64)
-        self.starts = np.concatenate(([0], np.cumsum(self.levels)))
-        width, size = int(self.starts[-1]), len(levels)
-        self.tables: dict[tuple[int, int], Floats] = {}
-        self.ones = np.zeros(width)
-        self.step, self.bend = np.zeros((size, size)), np.zeros((size, size))
-        self.contrast = np.zeros((size, size), dtype=np.bool_)
-        self.one_step = np.zeros(size)
-        self.barred = np.zeros((width, width), dtype=np.bool_)
-        for a, u, b, v in zeros:
-            one, two = self.starts[a] + u, self.starts[b] + v
-            self.barred[one, two] = self.barred[two, one] = True
-
-    def span(self, a: int) -> slice:
-        return slice(int(self.starts[a]), int(self.starts[a + 1]))
-
-    def set_one(self, a: int, values: Floats, weight: float) -> None:
-        self.ones[self.span(a)] = values
-        self.one_step[a] = weight
-
-    def set_pair(self, a: int, b: int, values: Floats, weight: float, contrast: bool) -> None:
-        """`values` is the table, or for a contrast its one number."""
-        self.tables[a, b] = values
-        for x, y in ((a, b), (b, a)):
-            self.step[x, y] = weight
-            # Half the second derivative of a change: two counts move by one, or one contrast by two.
-            self.bend[x, y] = 2 * weight if contrast else weight
-            self.contrast[x, y] = contrast
-
-
-_SIGNS = np.array([[1.0, -1.0], [-1.0, 1.0]])
-
-
 def pair_counts(records: Integers, targets: Targets) -> Floats:
     """Counts of every pair of levels of every two attributes."""
     found = np.zeros((int(targets.starts[-1]), int(targets.starts[-1])))
@@ -120,14 +86,16 @@ def pair_counts(records: Integers, targets: Targets) -> Floats:
 
 def agreeing_records(targets: Targets, rows: int, random: np.random.Generator) -> Integers:
     """`rows` records whose tables come as near to the targets as changing single values can bring them."""
-    records = _independent(targets, rows, random)
+    mixture = fit_mixture(targets, rows, random)
+    records = mixture.draw(targets, rows, random)
+    targets = tempered(targets, mixture, rows)
     _keep_off(records, targets, random)
     counts = pair_counts(records, targets)
     slope = np.zeros_like(counts)
     for (a, b), wanted in targets.tables.items():
         here = counts[targets.span(a), targets.span(b)]
         if targets.contrast[a, b]:
-            part = _SIGNS * ((_SIGNS * here).sum() - float(wanted)) * targets.step[a, b]
+            part = SIGNS * ((SIGNS * here).sum() - float(wanted)) * targets.step[a, b]
         else:
             part = (here - wanted) * targets.step[a, b]
         slope[targets.span(a), targets.span(b)] = part
@@ -151,17 +119,6 @@ def agreeing_records(targets: Targets, rows: int, random: np.random.Generator) -
         if changed <= _ENOUGH * rows:
             break
     return records
-
-
-def _independent(targets: Targets, rows: int, random: np.random.Generator) -> Integers:
-    """Each attribute by its own shares, unrelated to the others: as many of each level as there should be."""
-    columns = []
-    for a in range(targets.levels.size):
-        held = np.maximum(targets.ones[targets.span(a)], 0)
-        reached = np.cumsum(held / held.sum()) if held.sum() > 0 else np.arange(1, held.size + 1) / held.size
-        spread = random.permutation((np.arange(rows) + 0.5) / rows)
-        columns.append(np.minimum(np.searchsorted(reached, spread), held.size - 1))
-    return np.ascontiguousarray(np.column_stack(columns).astype(np.int64))
 
 
 def _keep_off(records: Integers, targets: Targets, random: np.random.Generator) -> None:

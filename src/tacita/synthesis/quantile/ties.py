@@ -21,14 +21,25 @@ def spread_within_step(values: Floats, step: float, record: Floats, entropy: Ent
     mixed = np.full(len(values), key[0], dtype=np.uint64)
     for column in record.T:
         mixed = _mix(mixed ^ np.ascontiguousarray(column + 0.0).view(np.uint64))
-    order = np.argsort(mixed, kind="stable")
-    ordered = mixed[order]
-    first = np.concatenate(([True], ordered[1:] != ordered[:-1]))[: len(values)]
-    starts = np.maximum.accumulate(np.where(first, np.arange(len(values)), 0)) if len(values) else np.zeros(0, int)
-    occurrence = np.empty(len(values), dtype=np.uint64)
-    occurrence[order] = (np.arange(len(values)) - starts).astype(np.uint64)
+    occurrence = _occurrence(mixed, record)
     parts = (_mix(_mix(mixed + occurrence) ^ key[1]) >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return np.asarray(values + step * parts)
+
+
+def _occurrence(mixed: NDArray[np.uint64], record: Floats) -> NDArray[np.uint64]:
+    """How many equal records come before each. Equal words nearly always mean equal records; where not, rows decide."""
+    rows = len(mixed)
+    order = np.argsort(mixed, kind="stable")
+    first = np.ones(rows, dtype=np.bool_)
+    first[1:] = mixed[order][1:] != mixed[order][:-1]
+    apart = np.flatnonzero(~first)
+    if (record[order[apart]] != record[order[apart - 1]]).any():
+        order = np.lexsort(record.T)
+        first[1:] = (record[order][1:] != record[order][:-1]).any(axis=1)
+    starts = np.maximum.accumulate(np.where(first, np.arange(rows), 0))
+    found = np.empty(rows, dtype=np.uint64)
+    found[order] = (np.arange(rows) - starts).astype(np.uint64)
+    return found
 
 
 def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -1,0 +1,119 @@
+"""A mixture of unrelated attributes that fits the measured pairs: where records start, and what tempers the noise.
+
+Post-processing only. With shares P (classes × levels of all attributes) and class weights w, all two-way tables of the
+mixture are the one product Pᵀ·diag(w)·P, so a gradient step costs one small matrix product, whatever the number of
+records. A few classes carry what pairs have in common, including most of what three attributes share; noise has no
+such structure, so the fit removes part of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.synthesis.pairwise.targets import SIGNS, Targets
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_CLASSES = 20
+_STEPS = 400
+_PACE = 0.05
+_SMALLEST = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Class weights and, in each class, the shares of the levels of every attribute."""
+
+    weights: Floats
+    shares: Floats
+
+    @property
+    def pairs(self) -> Floats:
+        """Shares of all pairs of levels."""
+        return np.asarray((self.shares * self.weights[:, None]).T @ self.shares)
+
+    @property
+    def ones(self) -> Floats:
+        return np.asarray(self.weights @ self.shares)
+
+    def draw(self, targets: Targets, rows: int, random: np.random.Generator) -> Integers:
+        """Records: as many of each class as its weight says, values drawn within it."""
+        place = (np.arange(rows) + 0.5) / rows
+        member = np.minimum(np.searchsorted(np.cumsum(self.weights), place), self.weights.size - 1)
+        columns = []
+        for a in range(targets.levels.size):
+            reached = np.cumsum(self.shares[member][:, targets.span(a)], axis=1)
+            columns.append(np.minimum((random.random(rows)[:, None] > reached).sum(axis=1), targets.levels[a] - 1))
+        return np.ascontiguousarray(np.column_stack(columns).astype(np.int64))
+
+
+def fit_mixture(targets: Targets, rows: int, random: np.random.Generator) -> Mixture:
+    """Weighted least squares by gradient steps with momentum (Adam), from classes scattered around the margins."""
+    wanted, weight, margins = _shares(targets, rows)
+    one_weight = np.repeat(targets.one_step, targets.levels)
+    spans = [targets.span(a) for a in range(targets.levels.size)]
+    tops = np.log(np.maximum(margins, _SMALLEST)) + random.normal(0.0, 0.5, (_CLASSES, margins.size))
+    sizes = np.zeros(_CLASSES)
+    memory = [(np.zeros_like(one), np.zeros_like(one)) for one in (tops, sizes)]
+    found = Mixture(_softmax(sizes), _by_span(tops, spans))
+    for step in range(1, _STEPS + 1):
+        off = weight * (found.pairs - wanted)
+        one_off = one_weight * (found.ones - margins)
+        pull = found.shares @ off
+        by_share = (2 * pull + one_off) * found.weights[:, None]
+        by_weight = (pull * found.shares).sum(axis=1) + found.shares @ one_off
+        slope = np.empty_like(tops)
+        for span in spans:
+            part, share = by_share[:, span], found.shares[:, span]
+            slope[:, span] = share * (part - (part * share).sum(axis=1, keepdims=True))
+        gradients = (slope, found.weights * (by_weight - by_weight @ found.weights))
+        for one, gradient, (first, second) in zip((tops, sizes), gradients, memory, strict=True):
+            first += 0.1 * (gradient - first)
+            second += 0.01 * (gradient**2 - second)
+            one -= _PACE * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.99**step)) + 1e-12)
+        found = Mixture(_softmax(sizes), _by_span(tops, spans))
+    return found
+
+
+def tempered(targets: Targets, mixture: Mixture, rows: int) -> Targets:
+    """Targets half-way between what was measured and what the mixture says."""
+    pairs, found = mixture.pairs * rows, targets.copy()
+    for (a, b), values in targets.tables.items():
+        part = pairs[targets.span(a), targets.span(b)]
+        smooth = (SIGNS * part).sum() if targets.contrast[a, b] else part
+        found.tables[a, b] = np.asarray((values + smooth) / 2)
+    found.ones = (targets.ones + mixture.ones * rows) / 2
+    return found
+
+
+def _shares(targets: Targets, rows: int) -> tuple[Floats, Floats, Floats]:
+    """Measured pairs as shares, with weights; a contrast becomes a table by its margins."""
+    width = int(targets.starts[-1])
+    wanted, weight, margins = np.zeros((width, width)), np.zeros((width, width)), np.zeros(width)
+    for a in range(targets.levels.size):
+        held = np.maximum(targets.ones[targets.span(a)], 0)
+        margins[targets.span(a)] = held / held.sum() if held.sum() > 0 else 1 / held.size
+    for (a, b), values in targets.tables.items():
+        if targets.contrast[a, b]:
+            free = np.outer(margins[targets.span(a)], margins[targets.span(b)])
+            table = free + SIGNS * (float(values) / rows - (SIGNS * free).sum()) / 4
+            size = 4 * targets.step[a, b]
+        else:
+            table, size = values / rows, targets.step[a, b]
+        for one, two, block in ((a, b, table), (b, a, table.T)):
+            wanted[targets.span(one), targets.span(two)] = block
+            weight[targets.span(one), targets.span(two)] = size
+    return wanted, weight, margins
+
+
+def _softmax(values: Floats) -> Floats:
+    held = np.exp(values - values.max(axis=-1, keepdims=True))
+    return np.asarray(held / held.sum(axis=-1, keepdims=True))
+
+
+def _by_span(tops: Floats, spans: list[slice]) -> Floats:
+    return np.column_stack([_softmax(tops[:, span]) for span in spans])

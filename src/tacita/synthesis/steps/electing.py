@@ -1,0 +1,164 @@
+"""Which attribute a node is split by: elected with noise, or by a rule that sees no record. Proof: steps.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.noise.discrete import discrete_laplace
+from tacita.noise.entropy import Entropy, Request
+from tacita.privacy import text
+from tacita.synthesis.steps.domain import FREE, Codes, Domain, Flags, Integers
+from tacita.synthesis.steps.score import LARGEST_CAP, UNITS, one_way, widest, x_log_x
+from tacita.synthesis.steps.tree import LEAF
+
+Election = Literal["private", "public", "paper"]
+Rule = Literal["most", "least", "random"]
+Criterion = Literal["deviance", "aic"]
+
+_SMALLEST_CAP = 8
+_NEVER = np.iinfo(np.int64).min // 2
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """How elections are held; all of it public. `threshold` is a deviance below which stopping is better."""
+
+    election: Election
+    rule: Rule
+    criterion: Criterion
+    order: tuple[int, ...]
+    threshold: Fraction | None
+
+
+@dataclass(frozen=True, eq=False)
+class Electorate:
+    """The nodes of one layer that may be split. `at` and the two others describe the occupied cells: confidential."""
+
+    fixed: Codes
+    noisy: Integers
+    at: Integers
+    codes: Codes
+    counts: Integers
+
+
+def candidates(domain: Domain, fixed: Codes) -> Integers:
+    """For each node and attribute, how many levels can occur if the node is split by it; 0 where it is fixed."""
+    levels = np.where(fixed == FREE, np.array(domain.sizes, dtype=np.int64), 0)
+    for at in sorted({place for pattern in domain.zeros for place, _ in pattern}):
+        here = np.flatnonzero(fixed[:, at] == FREE)
+        levels[here, at] = domain.open_levels(fixed[here], at).sum(axis=1)
+    return np.asarray(levels)
+
+
+def elect(
+    domain: Domain, nodes: Electorate, ballot: Ballot, epsilon: Fraction, slack: float, entropy: Entropy, label: str
+) -> Integers:
+    """An attribute for every node, or LEAF where it is not to be split. `slack` is how far off noisy counts may be."""
+    levels = candidates(domain, nodes.fixed)
+    # Splitting by an attribute with one possible level says nothing; it is done only if there is nothing else.
+    useful = levels >= 2
+    useful |= (levels == 1) & ~useful.any(axis=1, keepdims=True)
+    if ballot.election == "public" and ballot.rule != "random":
+        return _first(useful, ballot.order)
+    if ballot.rule == "random":
+        return _random(useful, entropy, label)
+    cap = _caps(nodes.noisy, slack)
+    if ballot.election == "paper":
+        cap = np.full(len(cap), LARGEST_CAP, dtype=np.int64)
+    scores = _scores(domain, nodes, useful, levels, cap, ballot)
+    if ballot.election == "private":
+        return _noisy_best(domain, scores, useful, cap, ballot, epsilon, entropy, label)
+    return _best(scores, ballot)
+
+
+def _caps(noisy: Integers, slack: float) -> Integers:
+    """A power of two that the true count hardly exceeds, from the released count."""
+    wanted = np.maximum(noisy.astype(np.float64) + slack, _SMALLEST_CAP)
+    return np.asarray(1 << np.minimum(np.ceil(np.log2(wanted)), 40).astype(np.int64))
+
+
+def _first(useful: Flags, order: tuple[int, ...]) -> Integers:
+    ordered = np.array(order, dtype=np.int64)
+    found = ordered[np.argmax(useful[:, ordered], axis=1)]
+    return np.where(useful.any(axis=1), found, LEAF)
+
+
+def _random(useful: Flags, entropy: Entropy, label: str) -> Integers:
+    """Public randomness: each free attribute of a node is equally likely."""
+    entropy.announce(Request(f"{label}, random split", "uniform words", np.zeros(0), np.zeros(0)))
+    draws = (entropy.words(useful.size).reshape(useful.shape) >> np.uint64(1)).astype(np.int64)
+    found = np.argmax(np.where(useful, draws, -1), axis=1)
+    return np.where(useful.any(axis=1), found, LEAF)
+
+
+def _scores(
+    domain: Domain, nodes: Electorate, useful: Flags, levels: Integers, cap: Integers, ballot: Ballot
+) -> Integers:
+    """Confidential: a score for every node and candidate; the last column is for stopping, where that is allowed."""
+    count, width = useful.shape
+    scores = np.full((count, width + 1), _NEVER, dtype=np.int64)
+    for at in range(width):
+        here = np.flatnonzero(useful[:, at])
+        if not here.size:
+            continue
+        compact = np.full(count, -1, dtype=np.int64)
+        compact[here] = np.arange(here.size)
+        mine = compact[nodes.at]
+        inside = mine >= 0
+        size = domain.sizes[at]
+        table = np.bincount(
+            mine[inside] * size + nodes.codes[inside, at], weights=nodes.counts[inside], minlength=here.size * size
+        )
+        whole = table.astype(np.int64).reshape(here.size, size)
+        scores[here, at] = one_way(whole, levels[here, at], cap[here], aic=ballot.criterion == "aic")
+    if ballot.rule == "least":
+        scores[:, :width][useful] *= -1
+    if ballot.threshold is not None:
+        totals = np.bincount(nodes.at, weights=nodes.counts, minlength=count).astype(np.int64)
+        scores[:, width] = x_log_x(totals, cap) + round(UNITS * ballot.threshold / 2)
+    return scores
+
+
+def _best(scores: Integers, ballot: Ballot) -> Integers:
+    found = np.argmax(scores, axis=1)
+    none = (scores == _NEVER).all(axis=1) | (found == scores.shape[1] - 1)
+    return np.where(none, LEAF, found)
+
+
+def _noisy_best(
+    domain: Domain,
+    scores: Integers,
+    useful: Flags,
+    cap: Integers,
+    ballot: Ballot,
+    epsilon: Fraction,
+    entropy: Entropy,
+    label: str,
+) -> Integers:
+    """Report noisy max with geometric noise: of scale (widest move of one record)/ε, for nodes of one cap together."""
+    stop = ballot.threshold is not None
+    running = np.concatenate((useful, np.full((len(useful), 1), stop)), axis=1)
+    running[~useful.any(axis=1)] = False
+    noisy = np.where(running, scores, _NEVER)
+    contested = running.sum(axis=1) >= 2
+    for size in np.unique(cap[contested]).tolist():
+        which = running & (contested & (cap == size))[:, None]
+        scale = Fraction(widest(size, domain.sizes, with_stop=stop)) / epsilon
+        law = f"geometric scale={text(scale)}"
+        true = scores[which]
+        entropy.announce(
+            Request(f"{label}, election at {size}", law, true, np.broadcast_to(np.float64(float(scale)), true.shape))
+        )
+        noisy[which] += geometric(true.size, scale, entropy)
+    return _best(noisy, ballot)
+
+
+def geometric(count: int, scale: Fraction, entropy: Entropy) -> NDArray[np.int64]:
+    """Whole numbers from 0 on with P(k) ∝ exp(−k/scale), exactly (see `noise/binomial.md`)."""
+    drawn = discrete_laplace(count, scale, entropy)
+    return np.where(drawn >= 0, drawn, -drawn - 1)

@@ -1,0 +1,234 @@
+"""The released tree and the synthetic files drawn from it. Post-processing only: no confidential row comes here."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from tacita.errors import UsageError, VerificationError
+from tacita.implicates import Implicates
+from tacita.noise.discrete import DiscreteLaplace
+from tacita.schema import Schema
+from tacita.synthesis.steps.domain import FREE, Codes, Domain, Floats, Integers
+from tacita.synthesis.steps.tree import LEAF, Cells, Measurement, child_codes, measurement_from, root_codes
+from tacita.tables.hierarchy import Consistent, least_squares, onto_simplices, phantom_histogram, shared_out, whole
+
+Fit = Literal["least-squares", "phantom"]
+_FORM = "steps-model-1"
+_META = b"tacita"
+
+
+@dataclass(frozen=True, eq=False)
+class StepsModel:
+    """What the ledger keeps and a bundle publishes: noisy trees, from which any number of files can be drawn.
+
+    There is one measured tree; the paper's way has one per file. `implicates` are the files of the release, the same
+    ones each time. `sample` draws others from the same tree; both are free.
+    """
+
+    schema: Schema
+    domain: Domain
+    trees: tuple[Measurement, ...]
+    fit: Fit
+    clip: bool
+    sets: int
+    seed: int
+    plan: Mapping[str, Any]
+    rehearsal: bool
+
+    @cached_property
+    def implicates(self) -> Implicates:
+        return self.sample(self.sets, seed=self.seed)
+
+    def sample(self, m: int = 1, *, seed: int | None = None, rows: int | None = None) -> Implicates:
+        """m synthetic files of the measured size, or of `rows` rows.
+
+        A single file follows the released counts as they stand. With m > 1 each file first draws how the counts of
+        the tree may have been without the noise, and then its records from the cells of each leaf, so that the
+        files differ by what the noise leaves open. Where each file was measured for itself, m is at most their number.
+        """
+        if isinstance(m, bool) or not isinstance(m, int) or m < 1:
+            raise UsageError("m: give the number of files, at least 1")
+        if len(self.trees) > 1 and m > len(self.trees):
+            raise UsageError(f"m: each file was measured for itself, and there are {len(self.trees)}; ask for no more")
+        source = np.random.default_rng(self.seed if seed is None else seed)
+        own = len(self.trees) > 1
+        frames = tuple(
+            self._file(self.trees[at if own else 0], random, rows, noisy=m > 1 and not own)
+            for at, random in enumerate(source.spawn(m))
+        )
+        return Implicates(frames, self.schema, self.domain.names, "partial" if own else "one-measurement")
+
+    # ------------------------------------------------------------ counts
+
+    def estimates(self, tree: int = 0) -> Consistent:
+        """The consistent estimate of every node with its exact variance, before anything is rounded or cut at 0."""
+        return _consistent(self.trees[tree], None)
+
+    def _node_counts(
+        self, tree: Measurement, random: np.random.Generator, rows: int | None, *, noisy: bool
+    ) -> tuple[Integers, ...]:
+        if self.fit == "phantom":
+            fan_out = max(2, *self.domain.sizes)
+            known = float(tree.layers[0].noisy[0]) if tree.layers[0].scale is None else None
+            layers = [one.noisy.astype(np.float64) for one in tree.layers]
+            values = phantom_histogram(tree.parents(), layers, fan_out, known)
+        else:
+            values = _consistent(tree, random if noisy else None).values
+        total = float(values[0][0])
+        if rows is not None:
+            share = rows / total if total > 0 else 0.0
+            values = (np.array([float(rows)]), *(one * share for one in values[1:]))
+        elif total < 0.5:
+            raise UsageError("rows: the noisy number of records is 0, so there is nothing to draw; give rows = …")
+        return whole(tree.parents(), values, random=random)
+
+    def _file(self, tree: Measurement, random: np.random.Generator, rows: int | None, *, noisy: bool) -> pa.Table:
+        totals = self._node_counts(tree, random, rows, noisy=noisy)
+        pieces: list[Codes] = []
+        fixed = root_codes(self.domain)
+        for depth, layer in enumerate(tree.layers):
+            if depth:
+                fixed = child_codes(fixed, tree.layers[depth - 1], layer)
+            leaf = layer.attribute == LEAF
+            full = np.flatnonzero(leaf & ~(fixed == FREE).any(axis=1))
+            pieces.append(np.repeat(fixed[full], totals[depth][full], axis=0))
+            bare = leaf & (fixed == FREE).any(axis=1)
+            for cells in tree.cells:
+                if cells.layer == depth:
+                    bare[cells.nodes] = False
+                    pieces += self._leaf_rows(cells, fixed[cells.nodes], totals[depth][cells.nodes], random, noisy)
+            missing = np.flatnonzero(bare)
+            pieces.append(self._evenly(fixed[missing], totals[depth][missing], random))
+        codes = np.concatenate(pieces)
+        codes = codes[random.permutation(len(codes))]
+        return pa.table({one.name: one.column(codes[:, at], random) for at, one in enumerate(self.domain.attributes)})
+
+    def _leaf_rows(
+        self, cells: Cells, fixed: Codes, totals: Integers, random: np.random.Generator, noisy: bool
+    ) -> list[Codes]:
+        """Records of the cells of these leaves: as many as each leaf's total."""
+        held = np.bincount(cells.node, weights=cells.noisy, minlength=totals.size)
+        # Cells that were not listed have little each. Where the listed ones do not reach the leaf's total, they
+        # are raised in proportion; where they exceed it, all move down together (a projection), or in proportion.
+        short = (held < totals) | self.clip
+        share = np.where(held > 0, totals / np.maximum(held, 1), 0.0)
+        values = cells.noisy.astype(np.float64) * share[cells.node]
+        project = ~short[cells.node]
+        values[project] = onto_simplices(cells.noisy[project].astype(np.float64), cells.node[project], totals)
+        listed = held > 0
+        if noisy:
+            counts = _multinomial(values, cells.node, np.where(listed, totals, 0), random)
+        else:
+            counts = shared_out(values, cells.node, np.where(listed, totals, 0), random=random)
+        some = np.flatnonzero(counts)
+        codes = self.domain.decoded(fixed, cells.node[some], cells.place[some])
+        drawn = np.repeat(codes, counts[some], axis=0)
+        return [drawn, self._evenly(fixed[~listed], totals[~listed], random)]
+
+    def _evenly(self, fixed: Codes, totals: Integers, random: np.random.Generator) -> Codes:
+        """Records spread evenly over all cells that can occur, where nothing is known of them."""
+        todo = np.repeat(fixed, totals, axis=0)
+        wait = np.arange(len(todo))
+        sizes = np.array(self.domain.sizes)
+        while wait.size:
+            drawn = (random.random((wait.size, sizes.size)) * sizes).astype(np.int16)
+            rows = np.repeat(fixed, totals, axis=0)[wait]
+            todo[wait] = np.where(rows == FREE, drawn, rows)
+            wait = wait[self.domain.forbidden(todo[wait])]
+        return todo
+
+    # ------------------------------------------------------------ stored
+
+    @property
+    def measured(self) -> dict[str, Any]:
+        """The released numbers."""
+        return {"attributes": list(self.domain.names), "trees": [one.to_dict() for one in self.trees]}
+
+    def to_bytes(self) -> bytes:
+        """Arrow: one row whose columns are the arrays of the trees, the rest as JSON in the metadata; no pickle."""
+        arrays: dict[str, pa.Array] = {}
+        about = [_without_arrays(one.to_dict(), f"{at}", arrays) for at, one in enumerate(self.trees)]
+        stored = {"form": _FORM, "plan": dict(self.plan), "schema": self.schema.to_dict(), "seed": self.seed}
+        stored |= {"rehearsal": self.rehearsal, "trees": about}
+        meta = {_META: json.dumps(stored, sort_keys=True, separators=(",", ":")).encode()}
+        table = pa.table(arrays).replace_schema_metadata(meta)
+        sink = io.BytesIO()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return sink.getvalue()
+
+
+def unpacked(stored: bytes) -> tuple[dict[str, Any], tuple[Measurement, ...]]:
+    """What `to_bytes` stored: the JSON part and the trees."""
+    table = pa.ipc.open_stream(io.BytesIO(stored)).read_all()
+    raw = (table.schema.metadata or {}).get(_META)
+    content = {} if raw is None else json.loads(raw)
+    if content.get("form") != _FORM:
+        raise VerificationError("a stored result is not one that Tacita wrote; restore the ledger from its backup")
+    return content, tuple(measurement_from(_with_arrays(one, table)) for one in content["trees"])
+
+
+def _without_arrays(value: Any, path: str, arrays: dict[str, pa.Array]) -> Any:
+    """Lists of numbers move into columns; what is left names them."""
+    if isinstance(value, dict):
+        return {key: _without_arrays(one, f"{path}.{key}", arrays) for key, one in value.items()}
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return [_without_arrays(one, f"{path}.{at}", arrays) for at, one in enumerate(value)]
+    if isinstance(value, list) and not path.endswith((".layers", ".cells")):
+        arrays[path] = pa.array([value], type=pa.large_list(pa.int64()))
+        return {"column": path}
+    return value
+
+
+def _with_arrays(value: Any, table: pa.Table) -> Any:
+    if isinstance(value, dict) and set(value) == {"column"}:
+        return table[value["column"]].combine_chunks().values.to_numpy()
+    if isinstance(value, dict):
+        return {key: _with_arrays(one, table) for key, one in value.items()}
+    return [_with_arrays(one, table) for one in value] if isinstance(value, list) else value
+
+
+def _consistent(tree: Measurement, random: np.random.Generator | None) -> Consistent:
+    """Least squares on the tree; with a generator, a draw of the true counts given the noisy ones."""
+    values = [one.noisy.astype(np.float64) for one in tree.layers]
+    spread = [np.full(one.noisy.size, _variance(one.scale)) for one in tree.layers]
+    for cells in tree.cells:
+        if cells.sums is None:
+            continue
+        # The cells of a leaf touch the rest of the tree only through their sum.
+        own, below = spread[cells.layer][cells.nodes], cells.possible * _variance(cells.scale)
+        weight = own / (own + below)
+        values[cells.layer][cells.nodes] += weight * (cells.sums - values[cells.layer][cells.nodes])
+        spread[cells.layer][cells.nodes] = weight * below
+    if random is not None:
+        # Solving again with the same noise once more gives draws with exactly the covariance of the estimate.
+        values = [one + random.normal(size=one.size) * np.sqrt(var) for one, var in zip(values, spread, strict=True)]
+    return least_squares(tree.parents(), values, spread)
+
+
+def _variance(scale: Any) -> float:
+    return 0.0 if scale is None else DiscreteLaplace(scale).variance()
+
+
+def _multinomial(values: Floats, group: Integers, totals: Integers, random: np.random.Generator) -> Integers:
+    """Each group's total spread over its cells at random, in proportion to the values; groups are contiguous."""
+    if not values.size:
+        return np.zeros(0, dtype=np.int64)
+    mass = np.bincount(group, weights=values, minlength=totals.size)
+    share = values / np.where(mass > 0, mass, 1.0)[group]
+    ends = np.cumsum(share)
+    first = np.searchsorted(group, np.arange(totals.size))
+    begin = np.concatenate(([0.0], ends))[first]
+    last = np.concatenate((first[1:], [group.size])) - 1
+    node = np.repeat(np.arange(totals.size), totals)
+    point = begin[node] + random.random(node.size) * (ends[last[node]] - begin[node])
+    cell = np.clip(np.searchsorted(ends, point, side="right"), first[node], last[node])
+    return np.bincount(cell, minlength=values.size).astype(np.int64)

@@ -1,0 +1,278 @@
+"""`StepsSynthesis`: the plan, known in full before any data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from itertools import pairwise
+from math import sqrt
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from tacita.confidential import Confidential
+from tacita.errors import UsageError
+from tacita.ledger.codec import neighbours_from_json, neighbours_to_json
+from tacita.noise.discrete import DiscreteLaplace
+from tacita.noise.entropy import Entropy, Request
+from tacita.plan import Forecast, Rehearsable
+from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, ReplaceOne, exact, text
+from tacita.schema import Schema
+from tacita.synthesis.steps.budget import Costs, divided
+from tacita.synthesis.steps.cells import threshold_for
+from tacita.synthesis.steps.domain import Domain, domain_of
+from tacita.synthesis.steps.electing import Ballot, Criterion, Election, Rule
+from tacita.synthesis.steps.measuring import Growth, measure
+from tacita.synthesis.steps.model import Fit, StepsModel, unpacked
+from tacita.synthesis.steps.reading import read
+from tacita.synthesis.steps.tree import Measurement
+
+Stop = Literal["small", "never"]
+ONE_RECORD = "each unit has one record in the file"
+_NEVER = -(1 << 62)
+
+
+@dataclass(frozen=True, init=False)
+class StepsSynthesis(Rehearsable):
+    """Synthetic person files with many categorical attributes, by a tree of noisy counts (bowen2018, STEPS).
+
+    Each node of the tree is split by an attribute of its own: elected privately by the deviance of its one-way
+    loglinear model (`rule` "most" or "least", `criterion` "deviance" or "aic"), in the public order of `attributes`
+    (`election` "public"), or at random. Below `layers` layers, the remaining attributes are cross-tabulated in full.
+    The counts of the tree are made consistent by weighted least squares and turned into whole numbers node by node.
+
+    `budget` is "equal", "half-leaf" or relative weights of the layers and the cells; `election_share` of ε pays the
+    elections. `stop` "small" leaves nodes whole whose noisy count is small against the noise (or below `least`);
+    `threshold` is a deviance below which a node stops. What a branch does not spend goes to its cells. `cuts` are
+    public borders of bins for numbers, `zeros` combinations of levels that cannot occur.
+
+    `election` "paper" is the method as printed: elections on raw counts, each file measured with its share of ε,
+    phantom categories. It has no guarantee.
+
+    >>> plan = StepsSynthesis(["income", "stay", "voted"], "1", layers=2)
+    >>> print(plan.guarantee)
+    ε = 1 under one person's record replaced
+    """
+
+    attributes: tuple[str, ...]
+    epsilon: Fraction
+    layers: int
+    election: Election
+    rule: Rule
+    criterion: Criterion
+    budget: str | tuple[Fraction, ...]
+    election_share: Fraction
+    stop: Stop
+    least: int | None
+    threshold: Fraction | None
+    sets: int
+    cuts: tuple[tuple[str, tuple[float, ...]], ...]
+    zeros: tuple[tuple[tuple[str, str], ...], ...]
+    neighbours: AddRemoveOne | ReplaceOne
+
+    def __init__(
+        self,
+        attributes: Sequence[str],
+        epsilon: Number,
+        *,
+        layers: int = 2,
+        election: Election = "private",
+        rule: Rule = "most",
+        criterion: Criterion = "aic",
+        budget: str | Sequence[Number] = "half-leaf",
+        election_share: Number = "1/10",
+        stop: Stop = "small",
+        least: int | None = None,
+        threshold: Number | None = None,
+        sets: int = 1,
+        cuts: Mapping[str, Sequence[float]] = {},
+        zeros: Sequence[Mapping[str, str]] = (),
+        neighbours: AddRemoveOne | ReplaceOne | Mapping[str, Any] = ReplaceOne("person"),  # noqa: B008 -- frozen
+    ) -> None:
+        if isinstance(attributes, str):
+            raise UsageError(f'attributes: give a list of names, such as ["{attributes}"], not a single string')
+        given = {
+            "attributes": tuple(attributes),
+            "epsilon": exact(epsilon, "epsilon"),
+            "layers": layers,
+            "election": election,
+            "rule": rule,
+            "criterion": criterion,
+            "budget": budget if isinstance(budget, str) else tuple(exact(one, "budget") for one in budget),
+            "election_share": exact(election_share, "election_share"),
+            "stop": stop,
+            "least": least,
+            "threshold": None if threshold is None else exact(threshold, "threshold"),
+            "sets": sets,
+            "cuts": tuple(sorted((name, tuple(float(one) for one in each)) for name, each in dict(cuts).items())),
+            "zeros": tuple(sorted(tuple(sorted(dict(one).items())) for one in zeros)),
+            "neighbours": neighbours_from_json(neighbours) if isinstance(neighbours, Mapping) else neighbours,
+        }
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
+        if not self.attributes or len(set(self.attributes)) != len(self.attributes):
+            raise UsageError("attributes: name each column to synthesize once, and at least one")
+        if self.epsilon <= 0:
+            raise UsageError('epsilon: must be above 0, such as "1" or "0.5"')
+        if not isinstance(self.neighbours, AddRemoveOne | ReplaceOne):
+            raise UsageError("neighbours: must be AddRemoveOne(unit) or ReplaceOne(unit)")
+        for key, kinds in (("election", Election), ("rule", Rule), ("criterion", Criterion), ("stop", Stop)):
+            if getattr(self, key) not in get_args(kinds):
+                raise UsageError(f"{key}: must be one of {', '.join(get_args(kinds))}")
+        for key, low, high in (("layers", 0, len(self.attributes)), ("sets", 1, 1000), ("least", 0, 1 << 40)):
+            value = getattr(self, key)
+            if key == "least" and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+                raise UsageError(f"{key}: must be a whole number from {low} to {high}")
+        if isinstance(self.budget, str):
+            if self.budget not in ("equal", "half-leaf"):
+                raise UsageError('budget: must be "equal", "half-leaf" or a list of relative weights')
+        elif len(self.budget) != self._parts or min(self.budget) <= 0:
+            raise UsageError(f"budget: give {self._parts} weights above 0: one per layer, and one for the cells")
+        if not 0 < self.election_share < 1:
+            raise UsageError("election_share: must lie strictly between 0 and 1")
+        if self.threshold is not None and (self.rule != "most" or self.election == "public"):
+            raise UsageError('threshold: stopping by deviance needs an election with rule = "most"; leave it out')
+        if self.threshold is not None and self.threshold < 0:
+            raise UsageError("threshold: a deviance is never negative; give 0 or more")
+        if self.election == "paper" and (self.stop != "never" or self.threshold is not None):
+            raise UsageError('stop: the method as printed does not stop; use stop = "never" and no threshold')
+        for name, cuts in self.cuts:
+            if name not in self.attributes:
+                raise UsageError(f"cuts: {name} is not among the attributes")
+            if any(one >= two for one, two in pairwise(cuts)) or not np.isfinite(cuts).all():
+                raise UsageError(f"cuts.{name}: borders must be finite and rising")
+        for pattern in self.zeros:
+            if len(pattern) < 2 or any(name not in self.attributes for name, _ in pattern):
+                raise UsageError("zeros: each names levels of two or more of the attributes that never occur together")
+
+    # ------------------------------------------------------------ the promise
+
+    @property
+    def guarantee(self) -> Guarantee:
+        if self.election == "paper":
+            return Guarantee(
+                self.neighbours,
+                Loss(self.epsilon),
+                "never",
+                ("attributes are elected on raw counts, which is not paid",),
+            )
+        assumes = (ONE_RECORD, "levels, cuts and impossible combinations are public")
+        return Guarantee(self.neighbours, Loss(self.epsilon), assumes=assumes)
+
+    @property
+    def proof(self) -> str:
+        return "synthesis/steps/steps.md"
+
+    def describe(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"mechanism": type(self).__name__}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            found[one.name] = text(value) if isinstance(value, Fraction) else value
+        return found | {
+            "attributes": list(self.attributes),
+            "budget": self.budget if isinstance(self.budget, str) else [text(one) for one in self.budget],
+            "cuts": {name: list(cuts) for name, cuts in self.cuts},
+            "zeros": [dict(pattern) for pattern in self.zeros],
+            "neighbours": neighbours_to_json(self.neighbours),
+        }
+
+    # ------------------------------------------------------------ what it will do
+
+    @property
+    def _parts(self) -> int:
+        return self.layers + (self.layers < len(self.attributes))
+
+    @property
+    def _size_is_public(self) -> bool:
+        """A replaced record leaves the number of records as it is."""
+        return isinstance(self.neighbours, ReplaceOne)
+
+    def _costs(self) -> Costs:
+        """Budgets per step, calibrated for one record added or removed: a replaced one is one of each."""
+        if self.election == "paper":
+            whole = self.epsilon / self.sets
+        else:
+            whole = self.epsilon / 2 if self._size_is_public else self.epsilon
+        voting = self.election == "private" and self.rule != "random"
+        return divided(
+            whole,
+            self.layers,
+            len(self.attributes),
+            self.budget,
+            self.election_share if voting else Fraction(0),
+            root=not self._size_is_public,
+            stop=self.threshold is not None,
+        )
+
+    def _growth(self, costs: Costs) -> Growth:
+        if self.least is not None:
+            return Growth(self.layers, (self.least,) * self.layers)
+        if self.stop == "never":
+            return Growth(self.layers, (_NEVER,) * self.layers)
+        return Growth(self.layers, tuple(costs.smallest(depth) for depth in range(self.layers)))
+
+    def _ballot(self) -> Ballot:
+        order = tuple(range(len(self.attributes)))
+        return Ballot(self.election, self.rule, self.criterion, order, self.threshold)
+
+    def _domain(self, schema: Schema) -> Domain:
+        return domain_of(schema, self.attributes, dict(self.cuts), self.zeros)
+
+    def columns(self, schema: Schema) -> tuple[str, ...]:
+        """The columns it reads; raises where the schema cannot carry the plan."""
+        self._domain(schema)
+        return self.attributes
+
+    def forecast(self, schema: Schema) -> Forecast:
+        domain, costs = self._domain(schema), self._costs()
+        sentences, figures = [], {}
+        for depth, epsilon in enumerate(costs.layers, start=1):
+            error = sqrt(DiscreteLaplace(1 / epsilon).variance())
+            figures[f"layer {depth}: standard error"] = error
+            sentences.append(f"layer {depth}: each count is off by about {error:.3g} before counts are made consistent")
+        left = costs.left(self.layers, voted=False)
+        if left:
+            error = sqrt(DiscreteLaplace(1 / left).variance())
+            figures["cells: standard error"] = error
+            figures["cells: threshold"] = float(threshold_for(domain.cells, 1 / left))
+            sentences.append(
+                f"each of {domain.cells:,} cells is off by about {error:.3g}; cells with a noisy count below "
+                f"{threshold_for(domain.cells, 1 / left)} are left out, and what they held is shared among the "
+                "others of their node"
+            )
+        if costs.root:
+            figures["records: standard error"] = sqrt(DiscreteLaplace(1 / costs.root).variance())
+        if self.stop == "small" and self.layers and self.least is None:
+            sentences.append(
+                f"a node is split only while its noisy count is at least {costs.smallest(0)} (first layer)"
+            )
+        return Forecast(f"Synthetic microdata: {', '.join(self.attributes)}", domain.cells, tuple(sentences), figures)
+
+    # ------------------------------------------------------------ acting
+
+    def run(self, data: Confidential, entropy: Entropy) -> StepsModel:
+        schema = data.schema
+        domain, costs = self._domain(schema), self._costs()
+        occupied = read(data, domain)
+        records = occupied.records if self._size_is_public else None
+        trees = tuple(
+            measure(domain, occupied, self._ballot(), self._growth(costs), costs, records, entropy)
+            for _ in range(self.sets if self.election == "paper" else 1)
+        )
+        entropy.announce(Request("seed of the synthetic files", "uniform words", np.zeros(0), np.zeros(0)))
+        return self._model(schema, trees, int(entropy.words(1)[0]), entropy.rehearsal)
+
+    def restore(self, stored: bytes) -> StepsModel:
+        content, trees = unpacked(stored)
+        return self._model(Schema.from_dict(content["schema"]), trees, content["seed"], content["rehearsal"])
+
+    def _model(self, schema: Schema, trees: tuple[Measurement, ...], seed: int, rehearsal: bool) -> StepsModel:
+        paper = self.election == "paper"
+        fit: Fit = "phantom" if paper else "least-squares"
+        return StepsModel(schema, self._domain(schema), trees, fit, paper, self.sets, seed, self.describe(), rehearsal)

@@ -1,0 +1,62 @@
+"""Do plane draws have the law of the definition? The same test rejects a rate 20 percent off."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from planes_by_hand import Planes, small
+from scipy.stats import chi2
+
+from tacita.mechanisms.kng import plane
+from tacita.mechanisms.kng.plane import draw_plane
+from tacita.noise.entropy import SeededEntropy
+
+TEST_FAILURE_RATE = 1e-6
+DRAWS = 3_000
+
+
+def p_value(counts: NDArray[np.int64], chances: NDArray[np.float64]) -> float:
+    """Pearson's test with the rarest points of the lattice taken together."""
+    order = np.argsort(chances)
+    expected, seen = chances[order] * counts.sum(), counts[order].astype(float)
+    group = np.floor(np.cumsum(expected) / 20).astype(int)
+    expected, seen = np.bincount(group, expected), np.bincount(group, seen)
+    expected, seen = expected[expected > 5], seen[expected > 5]
+    return float(chi2.sf(((seen - expected) ** 2 / expected).sum(), expected.size - 1))
+
+
+def drawn(given: Planes, rate: Fraction, draws: int) -> NDArray[np.int64]:
+    """How often each lattice point came."""
+    source = SeededEntropy(20260101)
+    values = [[one.value(j) for j in range(1 << one.bits)] for one in given.axes]
+    counts = np.zeros([len(one) for one in values], dtype=np.int64)
+    for _ in range(draws):
+        theta = draw_plane(given.phi, given.v, given.cell, given.cells, given.axes, rate, source, "y")
+        counts[tuple(int(np.argmin(np.abs(np.array(values[k]) - theta[k]))) for k in range(len(values)))] += 1
+    return counts.ravel()
+
+
+@pytest.mark.parametrize("most_boxes", [None, 2, 6, 50])
+@pytest.mark.parametrize(("p", "rows"), [(2, 12), (3, 9)])
+def test_draws_have_their_law_whatever_the_boxes(
+    p: int, rows: int, most_boxes: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few boxes make a poor envelope and many rejections, never another law."""
+    if most_boxes is not None:
+        monkeypatch.setattr(plane, "_MOST_BOXES", most_boxes)
+    given, rate = small(p, rows, seed=p, bits=3 if p == 2 else 2), Fraction(1, 2)
+    counts = drawn(given, rate, DRAWS)
+    assert p_value(counts, np.exp(given.log_law(rate))) > TEST_FAILURE_RATE
+    # By score, where a wrong rate shows most: twelve records and few draws must do.
+    for factor, accepted in ((Fraction(1), True), (Fraction(4, 5), False), (Fraction(6, 5), False)):
+        chances = np.bincount(given.scores(), np.exp(given.log_law(rate * factor)))
+        found = p_value(np.bincount(given.scores(), counts).astype(np.int64), chances)
+        assert (found > TEST_FAILURE_RATE) is accepted
+
+
+def test_without_records_every_plane_is_as_likely() -> None:
+    given = small(2, 0, seed=1, bits=2)
+    assert p_value(drawn(given, Fraction(1), 1_600), np.full(16, 1 / 16)) > TEST_FAILURE_RATE
