@@ -1,5 +1,4 @@
-"""How many of N discrete Laplace draws reach a threshold: an exact binomial number without drawing all N. Proof:
-binomial.md.
+"""How many of N discrete Laplace draws reach a threshold, exactly, without drawing all N. Proof: binomial.md.
 
 It lets a table with far more empty cells than rows be noised at a cost that does not follow its size.
 """
@@ -8,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import exp, log
+from math import exp
 from typing import Any
 
 from flint import arb, ctx, fmpq
@@ -26,8 +25,8 @@ def reaching(count: int, threshold: int, scale: Fraction, spare: Spare) -> int:
     """A draw of the number of i <= count with X_i >= threshold, X_i independent, P(X = k) ∝ exp(-|k|/scale).
 
     >>> from tacita.noise.entropy import SeededEntropy, reserve
-    >>> 9_500 < reaching(10**12, 20, Fraction(11, 10), reserve(64, SeededEntropy(1))) < 10_500
-    False
+    >>> 8_500 < reaching(10**12, 20, Fraction(11, 10), reserve(64, SeededEntropy(1))) < 9_600
+    True
     >>> reaching(0, 1, Fraction(1), reserve(64, SeededEntropy(1)))
     0
     """
@@ -84,7 +83,6 @@ def _tail(count: int, k: int, p: Any, precision: int, *, downwards: bool) -> Any
         + (count - k) * (1 - p).log()
     ).exp()
     total, small = arb(0), 2.0 ** -min(precision, 900)
-    bound = log(small)
     while True:
         total += term
         if k == (0 if downwards else count):
@@ -97,5 +95,3 @@ def _tail(count: int, k: int, p: Any, precision: int, *, downwards: bool) -> Any
             return total + arb(rest / 2, rest / 2)
         term = after
         k += -1 if downwards else 1
-        if bound > 0:  # pragma: no cover -- precision is positive
-            raise UsageError("precision: must be positive")

@@ -51,8 +51,7 @@ def _reached(widths: Integers, scores: Integers, rate: Fraction, shifts: Integer
     logs = shifts * np.log(2.0) - float(rate) * (scores - scores[widths > 0].min())
     # A choice of width 0 may have the best score of all, and its weight would be infinitely many times nothing.
     logs = np.where(widths > 0, logs - logs[widths > 0].max(), -_FORGOTTEN)
-    weights = widths * np.exp(np.maximum(logs, -_FORGOTTEN))
-    reached = np.cumsum(weights)
+    reached: Floats = np.cumsum(widths * np.exp(np.maximum(logs, -_FORGOTTEN)), dtype=np.float64)
     lost = float(reached[-1]) * (_WEIGHT_ERROR * (1 + float(shifts.max(initial=0))) + 2.0**-52 * widths.size)
     return reached, lost + float(widths.sum(dtype=np.float64) * np.exp(-_FORGOTTEN))
 

@@ -4,30 +4,35 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from math import log, log1p
+from math import floor, log, log1p, log10
 
 from flint import arb, ctx, fmpq
 
 from tacita.errors import UsageError
 
-_DIGITS = 10**9
+_DIGITS = 9
+_MOST_EPSILON = 10**6
 
 
 @lru_cache(maxsize=256)
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest ρ, to nine digits, such that ρ-zero-concentrated privacy implies (ε, δ)-privacy.
+    """The largest ρ, rounded down to nine digits, such that ρ-zero-concentrated privacy implies (ε, δ)-privacy.
 
     For every order α > 1 it implies δ = exp((α − 1)(αρ − ε))·(1 − 1/α)^α/(α − 1) (Canonne, Kamath and Steinke 2020,
     corollary 13). The best order is searched in double precision; that it proves the claim is checked with balls.
 
     >>> from fractions import Fraction
     >>> float(rho_for(Fraction(1), Fraction(1, 10**9)))
-    0.014973057
+    0.0149730576
     """
-    if not 0 < delta < 1 or epsilon <= 0:
-        raise UsageError('delta: must lie between 0 and 1, such as "1e-9"; epsilon must be above 0')
-    goal, target = log(delta), float(epsilon)
+    if not 0 < delta < 1:
+        raise UsageError('delta: must lie between 0 and 1, such as "1e-9"')
+    if not 0 < epsilon <= _MOST_EPSILON:
+        raise UsageError('epsilon: must be above 0 and at most 1,000,000, such as "1"')
+    goal, target = log(delta.numerator) - log(delta.denominator), float(epsilon)
     low, high = 0.0, target + 1.0
+    while _best(high, target)[0] <= goal:
+        high *= 2
     order = 2.0
     for _ in range(200):
         middle = (low + high) / 2
@@ -36,12 +41,12 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
             low, order = middle, at
         else:
             high = middle
-    rho = Fraction(int(low * _DIGITS), _DIGITS)
-    alpha = Fraction(round(order * 10**6), 10**6)
-    while rho > 0 and not _proves(rho, alpha, epsilon, delta):
-        rho -= Fraction(1, _DIGITS)
-    if rho <= 0:
+    if low <= 0:
         raise UsageError("epsilon, delta: too small for noise on counts; raise one of them")
+    step = Fraction(10) ** (floor(log10(low)) + 1 - _DIGITS)
+    rho = floor(Fraction(low) / step) * step
+    while not _proves(rho, Fraction(order), epsilon, delta):
+        rho -= step
     return rho
 
 

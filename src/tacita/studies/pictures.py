@@ -38,7 +38,6 @@ class Curves:
 
     def svg(self, records: Sequence[Mapping[str, Any]]) -> str:
         import altair as alt
-        import vl_convert
 
         data = alt.Data(values=[dict(record) for record in records])
         tick = {"values": list(self.x_values)} if self.x_values else {}
@@ -83,11 +82,20 @@ class Curves:
                 facet=alt.Facet(f"{self.panel}:N", title=None, sort=list(self.panels)),
                 columns=self.columns,
             )
-            .configure(font="Helvetica Neue, Arial, sans-serif")
-            .configure_view(stroke="#c8cdd2")
-            .configure_axis(gridColor="#eceff1", labelFontSize=10, titleFontSize=11, titleFontWeight="normal")
-            .configure_header(labelFontSize=12, labelFontWeight="bold")
-            .configure_legend(labelFontSize=11)
         )
-        # Inside HTML the namespace declarations mean nothing, and without them the page names no outside address.
-        return re.sub(r'\sxmlns(:xlink)?="[^"]*"', "", str(vl_convert.vegalite_to_svg(chart.to_json())))
+        return as_svg(chart)
+
+
+def as_svg(chart: Any, *, header: int = 12) -> str:
+    """An Altair chart in the look that all study pages share; `header` is the size of the panels' titles."""
+    import vl_convert
+
+    styled = (
+        chart.configure(font="Helvetica Neue, Arial, sans-serif")
+        .configure_view(stroke="#c8cdd2")
+        .configure_axis(gridColor="#eceff1", labelFontSize=10, titleFontSize=11, titleFontWeight="normal")
+        .configure_header(labelFontSize=header, labelFontWeight="bold")
+        .configure_legend(labelFontSize=11)
+    )
+    # Inside HTML the namespace declarations mean nothing, and without them the page names no outside address.
+    return re.sub(r'\sxmlns(:xlink)?="[^"]*"', "", str(vl_convert.vegalite_to_svg(styled.to_json())))

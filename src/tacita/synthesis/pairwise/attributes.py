@@ -37,16 +37,40 @@ class Attribute:
         """Published values; a number is spread evenly over its bin."""
         if isinstance(self.kind, Categorical):
             return pa.array(np.array(self.kind.levels, dtype=object)[codes], type=pa.string())
-        step = 10.0**-self.kind.scale if isinstance(self.kind, Numeric) else 1.0
-        edges = np.concatenate(([self.kind.lower], self.cuts, [self.kind.upper + step]))
-        low, high = edges[codes], edges[codes + 1]
-        drawn = np.floor((low + (high - low) * random.random(codes.size)) / step + 1e-9) * step
-        held = np.clip(np.round(drawn, 9), self.kind.lower, self.kind.upper)
-        return pa.array(held.astype(np.int64) if isinstance(self.kind, Integer) else held)
+        first = self._first
+        drawn = np.minimum(
+            first[codes] + np.floor((first[codes + 1] - first[codes]) * random.random(codes.size)), first[codes + 1] - 1
+        )
+        return pa.array(drawn.astype(np.int64) if isinstance(self.kind, Integer) else drawn / self._parts)
+
+    @property
+    def _parts(self) -> float:
+        return 10.0**self.kind.scale if isinstance(self.kind, Numeric) else 1.0
+
+    @property
+    def _first(self) -> Floats:
+        """The first value of each bin, counted in units of the last place, and the one after the last of all.
+
+        A value stands at whole units, so a border between two of them belongs to the upper one.
+        """
+        assert not isinstance(self.kind, Categorical)
+        borders = np.array([self.kind.lower, *self.cuts]) * self._parts
+        last = np.floor(self.kind.upper * self._parts + 1e-6)
+        return np.append(np.ceil(borders - 1e-6), last + 1)
+
+    @property
+    def empty(self) -> bool:
+        """Whether a bin holds no value that can be written at all."""
+        return not isinstance(self.kind, Categorical) and bool((np.diff(self._first) < 1).any())
 
 
 def attribute_of(schema: Schema, name: str, cuts: tuple[float, ...] | None) -> Attribute:
     kind = schema[name].kind
+    if (table := schema[name].table) != "job":
+        raise UsageError(
+            f"attributes: {name} stands in the {table} table of linked files, and a synthesis reads one file; "
+            f"join the tables, and take table out of variables.{name}"
+        )
     if isinstance(kind, Categorical):
         if cuts is not None:
             raise UsageError(f"cuts: {name} is categorical; cuts are for numbers")
@@ -59,4 +83,7 @@ def attribute_of(schema: Schema, name: str, cuts: tuple[float, ...] | None) -> A
         )
     if list(cuts) != sorted(set(cuts)) or not all(kind.lower < cut <= kind.upper for cut in cuts):
         raise UsageError(f"cuts.{name}: must rise strictly and lie above lower and not above upper")
-    return Attribute(name, kind, cuts)
+    found = Attribute(name, kind, cuts)
+    if found.empty:
+        raise UsageError(f"cuts.{name}: no value of {name} lies between two of them; take one of the two out")
+    return found

@@ -46,7 +46,7 @@ class Mixture:
         member = np.minimum(np.searchsorted(np.cumsum(self.weights), place), self.weights.size - 1)
         columns = []
         for a in range(targets.levels.size):
-            reached = np.cumsum(self.shares[member][:, targets.span(a)], axis=1)
+            reached = np.cumsum(self.shares[:, targets.span(a)], axis=1)[member]
             columns.append(np.minimum((random.random(rows)[:, None] > reached).sum(axis=1), targets.levels[a] - 1))
         return np.ascontiguousarray(np.column_stack(columns).astype(np.int64))
 

@@ -38,11 +38,15 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class PairwiseModel:
-    """What the ledger keeps and a bundle publishes: `implicates` are its files, `sample` draws others."""
+    """What the ledger keeps and a bundle publishes: `implicates` are its files, `sample` draws others.
+
+    `records` is the number of confidential records, public or as measured; `rows` that of each synthetic file.
+    """
 
     schema: Schema
     attributes: tuple[Attribute, ...]
     answers: tuple[Answer, ...]
+    records: int
     rows: int
     sets: int
     seed: int
@@ -70,12 +74,14 @@ class PairwiseModel:
         return pa.table({one.name: one.value(records[:, k], random) for k, one in enumerate(self.attributes)})
 
     def _targets(self, random: np.random.Generator | None) -> Targets:
-        targets = Targets(tuple(one.levels for one in self.attributes), self._zeros())
+        targets = Targets(tuple(one.levels for one in self.attributes), zeros_among(self.attributes, self.schema))
         heaviest = max(float(1 / answer.query.variance) for answer in self.answers)
+        size = self.rows / self.records  # tables of a larger or smaller file have the same shares
         for answer in self.answers:
             query, values = answer.query, answer.values.astype(np.float64)
             if random is not None:
                 values = values + random.normal(0.0, float(query.variance) ** 0.5, values.shape)
+            values = values * size
             weight = float(1 / query.variance) / heaviest
             if len(query.attributes) == 1:
                 targets.set_one(query.attributes[0], values, weight)
@@ -84,14 +90,6 @@ class PairwiseModel:
                 targets.set_pair(a, b, values, weight, query.contrast)
         return targets
 
-    def _zeros(self) -> list[tuple[int, int, int, int]]:
-        places = {one.name: k for k, one in enumerate(self.attributes)}
-        return [
-            (places[a], self.schema.levels(a).index(u), places[b], self.schema.levels(b).index(v))
-            for (a, u), (b, v) in (zero for zero in self.schema.zeros if len(zero) == 2)
-            if a in places and b in places
-        ]
-
     # ------------------------------------------------------------ stored as plain JSON
 
     @property
@@ -99,6 +97,7 @@ class PairwiseModel:
         """The released numbers with the variance of their noise."""
         names = [one.name for one in self.attributes]
         return {
+            "records": self.records,
             "rows": self.rows,
             "tables": [
                 {
@@ -116,6 +115,16 @@ class PairwiseModel:
         stored = {"form": _FORM, "plan": dict(self.plan), "schema": self.schema.to_dict(), "seed": self.seed}
         stored |= {"rehearsal": self.rehearsal, **self.measured}
         return json.dumps(stored, sort_keys=True, separators=(",", ":")).encode()
+
+
+def zeros_among(attributes: tuple[Attribute, ...], schema: Schema) -> list[tuple[int, int, int, int]]:
+    """Impossible pairs of levels: place of an attribute and its level, twice."""
+    places = {one.name: k for k, one in enumerate(attributes)}
+    return [
+        (places[a], schema.levels(a).index(u), places[b], schema.levels(b).index(v))
+        for (a, u), (b, v) in (zero for zero in schema.zeros if len(zero) == 2)
+        if a in places and b in places
+    ]
 
 
 def unpacked(stored: bytes, attributes: tuple[Attribute, ...]) -> tuple[dict[str, Any], tuple[Answer, ...]]:

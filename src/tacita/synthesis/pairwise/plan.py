@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
-from math import pi, sqrt
+from itertools import combinations_with_replacement
+from math import sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -17,13 +17,15 @@ from tacita.errors import UsageError
 from tacita.ledger.codec import neighbours_to_json
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import Entropy, Request
+from tacita.noise.gaussian import LARGEST_VARIANCE
 from tacita.plan import Forecast, Rehearsable
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, ReplaceOne, exact, text
 from tacita.schema import Schema
 from tacita.synthesis.pairwise.attributes import Attribute, attribute_of
 from tacita.synthesis.pairwise.measuring import associations, measure
-from tacita.synthesis.pairwise.model import Answer, PairwiseModel, unpacked
-from tacita.synthesis.pairwise.queries import Query, queries
+from tacita.synthesis.pairwise.model import Answer, PairwiseModel, unpacked, zeros_among
+from tacita.synthesis.pairwise.queries import Query, error, growing_error, queries
+from tacita.synthesis.pairwise.targets import Targets
 from tacita.synthesis.reading import read
 
 Select = Literal["auto", "all", "private"]
@@ -32,6 +34,8 @@ ONE_RECORD = "each unit has one record in the file"
 _CHOOSING = Fraction(1, 10)  # of the budget, where pairs are chosen privately
 _CLEAR = 0.02  # all pairs are carried if the noise alone moves less than this share of records, on average
 _MOST_CELLS = 20_000_000
+_ROOM_TO_CHOOSE = 10_000  # noise on associations is larger than on tables
+_USUAL = 10_000  # records, where their number is neither public nor given
 
 
 @dataclass(frozen=True, init=False)
@@ -68,12 +72,11 @@ class PairwiseSynthesis(Rehearsable):
         sets: int = 1,
         neighbours: AddRemoveOne | ReplaceOne = ReplaceOne("record"),  # noqa: B008 -- frozen
     ) -> None:
-        pairs = cuts.items() if isinstance(cuts, Mapping) else cuts
         given = {
             "attributes": _names(attributes),
             "epsilon": exact(epsilon, "epsilon"),
             "delta": exact(delta, "delta"),
-            "cuts": tuple(sorted((name, tuple(float(cut) for cut in each)) for name, each in pairs)),
+            "cuts": _cuts(cuts),
             "select": select,
             "rows": rows,
             "sets": sets,
@@ -130,19 +133,24 @@ class PairwiseSynthesis(Rehearsable):
         return tuple(attribute_of(schema, name, cuts.get(name)) for name in self.attributes)
 
     def columns(self, schema: Schema) -> tuple[str, ...]:
-        levels = [one.levels for one in self._attributes(schema)]
-        cells = sum(a * b for a, b in combinations(levels, 2))
+        levels = self._levels(schema)
+        cells = sum(a * b for a, b in combinations_with_replacement(levels, 2))
         if cells > _MOST_CELLS:
             raise UsageError(
-                f"attributes: all pairs have {cells:,} cells, more than {_MOST_CELLS:,}; give wider cuts to the "
+                f"attributes: their levels make {cells:,} pairs, more than {_MOST_CELLS:,}; give wider cuts to the "
                 "numbers or leave an attribute out"
             )
+        if max(one.variance for one in self._all(levels)) > LARGEST_VARIANCE / _ROOM_TO_CHOOSE:
+            raise UsageError("epsilon: too small for the noise on so many tables; raise it or leave attributes out")
         for zero in schema.zeros:
             if len(zero) > 2 and all(name in self.attributes for name, _ in zero):
                 raise UsageError(
                     f"zeros: {', '.join(name for name, _ in zero)} make an impossible combination of more than two "
                     "columns, which this method cannot keep off; join the columns into one, or use StepsSynthesis"
                 )
+        zeros = zeros_among(self._attributes(schema), schema)
+        if zeros and Targets(levels, zeros).possible() is None:
+            raise UsageError("zeros: no combination of the attributes' levels is left; take an entry out of [[zeros]]")
         return self.attributes
 
     def _levels(self, schema: Schema) -> tuple[int, ...]:
@@ -152,14 +160,16 @@ class PairwiseSynthesis(Rehearsable):
         return queries(levels, rho_for(self.epsilon, self.delta), self._replace)
 
     def _chooses(self, levels: tuple[int, ...], rows: int) -> bool:
-        if self.select != "auto" or len(levels) < 2:
-            return self.select == "private"
+        if len(levels) < 2 or self.select == "all":
+            return False
+        if self.select == "private":
+            return True
         return _mean_noise(self._all(levels), levels, rows) > _CLEAR
 
     def forecast(self, schema: Schema) -> Forecast:
         self.columns(schema)
         levels = self._levels(schema)
-        rows = self.rows or 10_000
+        rows = self.rows or _USUAL
         found = self._all(levels)
         noise = _mean_noise(found, levels, rows)
         sentences = [
@@ -184,49 +194,40 @@ class PairwiseSynthesis(Rehearsable):
         codes = np.column_stack([one.code(columns[one.name]) for one in attributes])
         levels = self._levels(schema)
         rho = rho_for(self.epsilon, self.delta)
-        public = self.rows if self.rows is not None else len(codes) if self._replace else None
+        public = len(codes) if self._replace else None
         pairs = None
-        if self._chooses(levels, public or 10_000):
+        if self._chooses(levels, public or self.rows or _USUAL):
             near = associations(codes, levels, rho * _CHOOSING, self._replace, entropy)
             rho = rho * (1 - _CHOOSING)
             pairs = _chosen(near, levels, rho, self._replace)
         answers = measure(codes, levels, queries(levels, rho, self._replace, pairs), entropy)
         entropy.announce(Request("seed of the synthetic files", "uniform words", np.zeros(0), np.zeros(0)))
         seed = int(entropy.words(1)[0])
-        rows = public if public is not None else _noisy_rows(answers)
-        return self._model(schema, attributes, answers, rows, seed, entropy.rehearsal)
+        records = public if public is not None else _noisy_records(answers)
+        return self._model(schema, attributes, answers, records, seed, entropy.rehearsal)
 
     def restore(self, stored: bytes) -> PairwiseModel:
         schema = Schema.from_dict(json.loads(stored)["schema"])
         attributes = self._attributes(schema)
         content, answers = unpacked(stored, attributes)
-        return self._model(schema, attributes, answers, content["rows"], content["seed"], content["rehearsal"])
+        return self._model(schema, attributes, answers, content["records"], content["seed"], content["rehearsal"])
 
     def _model(
         self,
         schema: Schema,
         attributes: tuple[Attribute, ...],
         answers: tuple[Answer, ...],
-        rows: int,
+        records: int,
         seed: int,
         rehearsal: bool,
     ) -> PairwiseModel:
-        return PairwiseModel(schema, attributes, answers, rows, self.sets, seed, self.describe(), rehearsal)
-
-
-def _cells(query: Query, levels: tuple[int, ...]) -> int:
-    return int(np.prod([levels[one] for one in query.attributes]))
-
-
-def _error(query: Query, levels: tuple[int, ...]) -> float:
-    """Expected L1 error of a table, in records: cells times the mean size of normal noise per cell."""
-    per_cell = sqrt(query.variance) / (4 if query.contrast else 1)
-    return _cells(query, levels) * per_cell * sqrt(2 / pi)
+        rows = records if self.rows is None else self.rows
+        return PairwiseModel(schema, attributes, answers, records, rows, self.sets, seed, self.describe(), rehearsal)
 
 
 def _mean_noise(found: list[Query], levels: tuple[int, ...], rows: int) -> float:
     pairs = [query for query in found if len(query.attributes) == 2]
-    return float(np.mean([min(_error(query, levels) / 2 / rows, 1.0) for query in pairs])) if pairs else 0.0
+    return float(np.mean([min(error(query, levels) / 2 / rows, 1.0) for query in pairs])) if pairs else 0.0
 
 
 def _chosen(
@@ -235,26 +236,35 @@ def _chosen(
     """The pairs whose noise costs less than what leaving them out would: the best of all prefixes of one ranking."""
     worth = {pair: max(found, 0) for pair, found in near.items()}
     ranked = sorted(worth, key=lambda pair: -worth[pair] / (levels[pair[0]] * levels[pair[1]]) ** (2 / 3))
-    best, least = 0, float(sum(worth.values()))
-    for size in range(1, len(ranked) + 1):
-        inside = ranked[:size]
-        noise = sum(_error(q, levels) for q in queries(levels, rho, replace, inside) if len(q.attributes) == 2)
-        total = noise + sum(worth[pair] for pair in ranked[size:])
-        if total < least:
-            best, least = size, total
+    left_out = sum(worth.values()) - np.cumsum([worth[pair] for pair in ranked])
+    totals = np.append(float(sum(worth.values())), growing_error(ranked, levels, rho, replace) + left_out)
+    best = int(totals.argmin())
     return sorted(ranked[:best])
 
 
-def _noisy_rows(answers: tuple[Answer, ...]) -> int:
+def _noisy_records(answers: tuple[Answer, ...]) -> int:
     """The number of records as the one-way tables tell it, each weighted by its noise."""
     ones = [answer for answer in answers if len(answer.query.attributes) == 1]
     weights = np.array([1 / (float(one.query.variance) * one.values.size) for one in ones])
     return max(1, round(float(np.average([one.values.sum() for one in ones], weights=weights))))
 
 
+def _cuts(given: Mapping[str, Sequence[float]] | Sequence[Any]) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    try:
+        pairs = [(name, tuple(each)) for name, each in (given.items() if isinstance(given, Mapping) else given)]
+    except (TypeError, ValueError):
+        raise UsageError("cuts: give a list of borders for each number, such as {age = [18, 65]}") from None
+    for name, each in pairs:
+        if not all(isinstance(cut, int | float) and not isinstance(cut, bool) for cut in each):
+            raise UsageError(f"cuts.{name}: must be numbers without quotes, such as [18, 65]")
+    return tuple(sorted((name, tuple(float(cut) for cut in each)) for name, each in pairs))
+
+
 def _names(given: Sequence[str]) -> tuple[str, ...]:
     if isinstance(given, str):
         raise UsageError(f'attributes: give a list of names, such as ["{given}"], not a single string')
+    if not isinstance(given, Sequence) or not all(isinstance(one, str) for one in given):
+        raise UsageError('attributes: give a list of names, such as ["age", "sex"]')
     if len(set(given)) != len(tuple(given)):
         raise UsageError("attributes: a name is listed twice; each is used once")
     return tuple(given)

@@ -19,6 +19,7 @@ Integers = NDArray[np.int64]
 
 _ENOUGH = 0.001  # of the records changed in a sweep: then it is over
 _MOST_SWEEPS = 30
+_MOST_TRIES = 50
 
 
 @numba.njit(cache=True, nogil=True)
@@ -123,18 +124,31 @@ def agreeing_records(targets: Targets, rows: int, random: np.random.Generator) -
 
 def _keep_off(records: Integers, targets: Targets, random: np.random.Generator) -> None:
     """Move records out of impossible combinations before the sweeps, which never enter one."""
-    size = records.shape[1]
-    for _ in range(50):
-        clean = True
-        for a in range(size):
-            for b in range(size):
-                block = targets.barred[targets.span(a), targets.span(b)]
-                if a == b or not block.any():
-                    continue
-                bad = np.flatnonzero(block[records[:, a], records[:, b]])
-                if bad.size:
-                    clean = False
-                    free = np.flatnonzero(~block.all(axis=1))
-                    records[bad, a] = random.choice(free, bad.size)
-        if clean:
+    for _ in range(_MOST_TRIES):
+        bad = np.flatnonzero(_impossible(records, targets))
+        if not bad.size:
             return
+        for a in random.permutation(records.shape[1]).tolist():
+            if not targets.barred[targets.span(a)].any():
+                continue
+            # How many of the other values each level of this attribute cannot stand beside.
+            clashes = np.zeros((bad.size, int(targets.levels[a])))
+            for b in range(records.shape[1]):
+                clashes += targets.barred[targets.span(a), targets.span(b)][:, records[bad, b]].T
+            here = records[bad, a]
+            chosen = (clashes + random.random(clashes.shape)).argmin(axis=1)
+            records[bad, a] = np.where(clashes[np.arange(bad.size), here] > 0, chosen, here)
+    left = _impossible(records, targets)
+    if left.any():
+        good = records[~left] if not left.all() else np.array([targets.possible()], dtype=np.int64)
+        records[left] = good[random.integers(len(good), size=int(left.sum()))]
+
+
+def _impossible(records: Integers, targets: Targets) -> NDArray[np.bool_]:
+    found = np.zeros(len(records), dtype=np.bool_)
+    for a in range(records.shape[1]):
+        for b in range(a):
+            block = targets.barred[targets.span(a), targets.span(b)]
+            if block.any():
+                found |= block[records[:, a], records[:, b]]
+    return found

@@ -29,6 +29,25 @@ class Targets:
             one, two = self.starts[a] + u, self.starts[b] + v
             self.barred[one, two] = self.barred[two, one] = True
 
+    def possible(self) -> list[int] | None:
+        """Some record that no structural zero forbids; None where they forbid all."""
+        bound = [a for a in range(self.levels.size) if self.barred[self.span(a)].any()]
+        record = [0] * int(self.levels.size)
+
+        def complete(done: int) -> bool:
+            if done == len(bound):
+                return True
+            a = bound[done]
+            for level in range(int(self.levels[a])):
+                column = self.starts[a] + level
+                if not any(self.barred[column, self.starts[b] + record[b]] for b in bound[:done]):
+                    record[a] = level
+                    if complete(done + 1):
+                        return True
+            return False
+
+        return record if complete(0) else None
+
     def copy(self) -> Targets:
         found = copy(self)
         found.tables, found.ones = dict(self.tables), self.ones.copy()

@@ -31,12 +31,12 @@ class Levels:
 
 
 def marginal_levels(epsilon: Fraction, records: int) -> Levels:
-    """As many halvings as the records can carry.
+    """As many halvings as the records can carry, and two at least: from one quantile no spread could be told.
 
     >>> marginal_levels(Fraction(3, 10), 5000).depth, marginal_levels(Fraction(1), 1_000_000).depth
     (4, 10)
     """
-    depth = 1
+    depth = 2
     while depth < _DEEPEST and Fraction(records, 2 ** (depth + 1)) * epsilon / (depth + 1) >= _FIRM:
         depth += 1
     return Levels(Fraction(0), Fraction(0), (epsilon / depth,) * depth)

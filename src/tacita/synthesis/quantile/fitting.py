@@ -98,7 +98,7 @@ def _plane(
             f"{label}, median plane {number + 1}",
         )
         corners = np.column_stack([np.ones(len(block) + 1), simplex(len(block))])
-        part = np.linalg.solve(corners, at_anchors)
+        part = np.asarray(np.linalg.solve(corners, at_anchors), dtype=np.float64)
         found[0] += part[0]
         found[[1 + k for k in block]] += part[1:]
         left -= _along(z[:, block], part)

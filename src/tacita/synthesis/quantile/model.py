@@ -178,9 +178,14 @@ class QuantileModel:
         """
         if isinstance(m, bool) or not isinstance(m, int) or m < 1:
             raise UsageError("m: give the number of files, at least 1")
+        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
+            raise UsageError("rows: must be a whole number of at least 1")
+        if rows is not None and self.kept is not None:
+            raise UsageError("rows: the files keep the public columns of the collected rows; leave rows out")
         source = np.random.default_rng(self.seed if seed is None else seed)
         frames = tuple(self._file(one, rows or self.rows, noisy=m > 1) for one in source.spawn(m))
-        return Implicates(frames, self.schema, tuple(one.name for one in self.variables), "one-measurement")
+        drawn = (*(() if self.kept is not None else self.group_columns), *(one.name for one in self.variables))
+        return Implicates(frames, self.schema, drawn, "one-measurement")
 
     def _file(self, random: np.random.Generator, rows: int | None, *, noisy: bool) -> pa.Table:
         if self.kept is not None:
@@ -192,8 +197,6 @@ class QuantileModel:
             for group, (start, count) in zip(self.groups, starts, strict=True)
             if count
         ]
-        if not pieces:
-            raise UsageError("rows: the noisy number of records is 0, so there is nothing to draw; give rows = …")
         columns = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
         order = random.permutation(len(columns[self.variables[0].name]))
         return pa.table({name: self._stored(name, values[order]) for name, values in columns.items()})
@@ -207,9 +210,11 @@ class QuantileModel:
     def _sizes(self, rows: int | None) -> list[Integers]:
         """Rows of each group: as measured, or the public total shared out in proportion."""
         measured = [np.array(group.records, dtype=np.float64) for group in self.groups]
-        if rows is None:
-            return [one.astype(np.int64) for one in measured]
         flat = np.concatenate(measured)
+        if rows is None and flat.sum() > 0:
+            return [one.astype(np.int64) for one in measured]
+        # The noise may say that nobody is there. A file has at least one row, so that what was paid for can be used.
+        rows = rows or 1
         if flat.sum() <= 0:
             flat = np.ones(flat.size)
         exact = flat / flat.sum() * rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -27,6 +28,7 @@ ONE_RECORD = "each unit has one record in the file"
 # Relative budgets: a conditional model has a plane to find as well, a table of shares has less to say.
 _NUMBER, _CONDITIONAL, _CATEGORY = 6, 7, 3
 _MOST_CELLS = 200_000
+_WIDEST_COUNT = 1_000_000
 
 
 @dataclass(frozen=True, init=False)
@@ -79,15 +81,15 @@ class QuantileSynthesis(Rehearsable):
         given = {
             "order": _names(order, "order"),
             "epsilon": exact(epsilon, "epsilon"),
-            "predictors": tuple((name, _names(each, "predictors")) for name, each in _pairs(predictors)),
+            "predictors": tuple((name, _names(each, "predictors")) for name, each in _pairs(predictors, "predictors")),
             "groups": _names(groups, "groups"),
             "keep": _names(keep, "keep"),
             "rows": rows,
             "sets": sets,
-            "scales": _pairs(scales),
-            "spikes": tuple((name, tuple(float(one) for one in each)) for name, each in _pairs(spikes)),
-            "tails": _pairs(tails),
-            "shares": tuple((name, exact(one, f"shares.{name}")) for name, one in _pairs(shares)),
+            "scales": _pairs(scales, "scales"),
+            "spikes": tuple((name, _masses(name, each)) for name, each in _pairs(spikes, "spikes")),
+            "tails": _pairs(tails, "tails"),
+            "shares": tuple((name, exact(one, f"shares.{name}")) for name, one in _pairs(shares, "shares")),
             "neighbours": neighbours,
         }
         for name, value in given.items():
@@ -192,6 +194,11 @@ class QuantileSynthesis(Rehearsable):
                 kind = column.kind
                 if not isinstance(kind, Categorical) and not kind.lower <= spike <= kind.upper:
                     raise UsageError(f"spikes.{name}: a point mass lies outside the bounds of the schema")
+                if abs(round(spike / column.step) * column.step - spike) > 1e-9 * max(1.0, abs(spike)):
+                    raise UsageError(
+                        f"spikes.{name}: {spike:g} is not a value that the schema allows, which are multiples of "
+                        f"{column.step:g}"
+                    )
             numbers = tuple(one for one in known if one.is_number)
             weight = _CATEGORY if not column.is_number else _CONDITIONAL if numbers else _NUMBER
             found.append(
@@ -221,6 +228,12 @@ class QuantileSynthesis(Rehearsable):
                     "they are"
                 )
             column_of(schema, name)
+        counts = self._costs(variables).counts
+        if counts and self.rows is None and 1 / counts > _WIDEST_COUNT:
+            raise UsageError(
+                f"rows: with this epsilon the number of records is measured to about ±{float(1 / counts):.0e}, so the "
+                "files could have any size; give rows, or a larger epsilon"
+            )
         cells = schema.domain_size(self.groups) if groups else 1
         for one in variables:
             size = cells * int(np.prod([*one.levels, 1]))
@@ -313,9 +326,20 @@ def _names(given: Sequence[str], key: str) -> tuple[str, ...]:
     return names
 
 
-def _pairs(given: Mapping[str, Any] | Sequence[Any]) -> tuple[tuple[str, Any], ...]:
+def _pairs(given: Mapping[str, Any] | Sequence[Any], key: str) -> tuple[tuple[str, Any], ...]:
     """A mapping in the order of its names, so that two spellings of one plan are equal."""
-    return tuple(sorted((given.items() if isinstance(given, Mapping) else given), key=lambda pair: str(pair[0])))
+    pairs = list(given.items() if isinstance(given, Mapping) else given)
+    if not all(isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2 for pair in pairs):
+        raise UsageError(f"{key}: give one entry for each variable, such as {{pay = …}}")
+    return tuple(sorted(((str(name), value) for name, value in pairs), key=lambda pair: pair[0]))
+
+
+def _masses(name: str, given: Any) -> tuple[float, ...]:
+    if not isinstance(given, Sequence) or isinstance(given, str) or not given:
+        raise UsageError(f"spikes.{name}: give a list of values, such as [0]")
+    if not all(isinstance(one, int | float) and math.isfinite(one) for one in given) or len(set(given)) != len(given):
+        raise UsageError(f"spikes.{name}: must be numbers, each of them once, such as [0]")
+    return tuple(float(one) for one in given)
 
 
 def _plain(value: Any) -> Any:

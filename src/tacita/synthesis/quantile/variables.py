@@ -48,10 +48,12 @@ class Column:
     def published(self, modelled: Floats) -> NDArray[np.int64] | Floats:
         """Back to a value that the schema allows."""
         assert not isinstance(self.kind, Categorical)
+        bounds = self.range("fitted")
+        modelled = np.clip(modelled, bounds.lower, bounds.upper)
         if self.scale == "log":
-            modelled = np.exp(np.minimum(modelled, 700.0)) - self._shift
+            modelled = np.exp(modelled) - self._shift
         elif self.scale == "arcsinh":
-            modelled = np.sinh(np.clip(modelled, -700.0, 700.0))
+            modelled = np.sinh(modelled)
         # A value stands for the step above it (see `ties.spread_within_step`).
         steps = np.floor(modelled / self.step + 1e-9)
         held = np.clip(np.round(steps * self.step, 9), self.kind.lower, self.kind.upper)

@@ -39,7 +39,7 @@ def threshold_for(cells: int, scale: Fraction, listed: int = LISTED) -> int:
     """The least threshold of at least 1 that about `listed` empty cells reach. Public arithmetic.
 
     >>> threshold_for(1_290_240, Fraction(1)), threshold_for(10**12, Fraction(5))
-    (1, 68)
+    (1, 66)
     """
     q = exp(-1 / float(scale))
     return max(1, ceil(float(scale) * log(cells / (listed * (1 + q))))) if cells > listed else 1

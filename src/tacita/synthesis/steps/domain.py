@@ -38,6 +38,12 @@ class Attribute:
     def size(self) -> int:
         return len(self.kind.levels) if isinstance(self.kind, Categorical) else len(self.cuts) + 1
 
+    def code(self, values: Floats) -> Integers:
+        """Classes of values brought into the schema's domain; a border belongs to the bin above it."""
+        if isinstance(self.kind, Categorical):
+            return values.astype(np.int64)
+        return np.searchsorted(np.array(self.cuts, dtype=np.float64), values, side="right").astype(np.int64)
+
     def column(self, codes: NDArray[np.integer], random: np.random.Generator) -> pa.Array:
         """Codes as the values of the schema; a number is drawn evenly from its bin."""
         if isinstance(self.kind, Categorical):

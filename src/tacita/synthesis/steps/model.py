@@ -205,7 +205,7 @@ def _consistent(tree: Measurement, random: np.random.Generator | None) -> Consis
             continue
         # The cells of a leaf touch the rest of the tree only through their sum.
         own, below = spread[cells.layer][cells.nodes], cells.possible * _variance(cells.scale)
-        weight = own / (own + below)
+        weight = own / np.maximum(own + below, np.finfo(np.float64).tiny)
         values[cells.layer][cells.nodes] += weight * (cells.sums - values[cells.layer][cells.nodes])
         spread[cells.layer][cells.nodes] = weight * below
     if random is not None:

@@ -8,8 +8,6 @@ of the confidential data needs to be covered. The slopes end at a public cap, so
 
 from __future__ import annotations
 
-from math import log
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,7 +52,7 @@ def x_log_x(x: Integers, cap: Integers | int) -> Integers:
     """x ln x in whole units; from the cap on, a straight line of the slope reached there.
 
     >>> (x_log_x(np.array([0, 1, 10, 1000]), 1 << 20) / UNITS).round(1).tolist()
-    [0.0, 0.0, 23.0, 6907.7]
+    [0.0, 0.0, 23.0, 6907.8]
     """
     cap = np.minimum(cap, LARGEST_CAP)
     held = np.minimum(x, cap)
@@ -74,9 +72,8 @@ def widest(cap: int, sizes: tuple[int, ...], *, with_stop: bool) -> int:
     A record adds between ln K and ln K + (slope at the cap) to the score of an attribute with K levels, and between 0
     and the slope to that of stopping. K lies between 2 and the largest number of levels.
     """
-    largest = round(UNITS * log(max(*sizes, 2)))
-    smallest = 0 if with_stop else round(UNITS * log(2))
-    return steepest(cap) + largest - smallest
+    smallest, largest = log_units(np.array([2, max(*sizes, 2)], dtype=np.int64)).tolist()
+    return int(steepest(cap) + largest - (0 if with_stop else smallest))
 
 
 def one_way(table: Integers, levels: Integers, cap: Integers, *, aic: bool) -> Integers:

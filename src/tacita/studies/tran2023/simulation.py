@@ -73,8 +73,12 @@ def synthesize(
     return pd.DataFrame(made)
 
 
-def quantile_planes(predictors: Numbers, response: Numbers, quantiles: Sequence[float]) -> Numbers:
+def quantile_planes(
+    predictors: Numbers, response: Numbers, quantiles: Sequence[float], weights: Numbers | None = None
+) -> Numbers:
     """Coefficients (intercept first) of one linear quantile regression per quantile.
+
+    `weights` says how many records each row stands for: integers repeat, and a row per distinct record is faster.
 
     An interior-point method finds the plane; the solution is then moved to the vertex it points to, which passes
     through as many records as there are coefficients, unless that has a larger loss.
@@ -84,19 +88,23 @@ def quantile_planes(predictors: Numbers, response: Numbers, quantiles: Sequence[
     [[0.0, 2.0]]
     """
     design = np.column_stack([np.ones(len(response)), predictors])
+    counts = np.ones(len(response)) if weights is None else weights
     if design.shape[1] == 1:
-        return np.quantile(response, quantiles, method="inverted_cdf")[:, None]
+        return np.quantile(response, quantiles, method="inverted_cdf", weights=weights)[:, None]
     scale = np.abs(design).max(axis=0)
     scale[scale == 0] = 1.0
     unit = max(float(np.abs(response).max()), math.ulp(1.0))
     columns, wanted = np.ascontiguousarray((design / scale).T), response / unit
 
+    def loss(plane: Numbers, quantile: float) -> float:
+        return check_loss(wanted - plane @ columns, quantile, counts)
+
     def fit(quantile: float) -> Numbers:
-        beta = _interior_point(columns, wanted, quantile)
+        beta = _interior_point(columns, wanted, counts, quantile)
         near = np.argsort(np.abs(wanted - beta @ columns))[: len(columns)]
         if np.linalg.matrix_rank(columns[:, near]) == len(columns):
             vertex = np.linalg.solve(columns[:, near].T, wanted[near])
-            if check_loss(wanted - vertex @ columns, quantile) <= check_loss(wanted - beta @ columns, quantile):
+            if loss(vertex, quantile) <= loss(beta, quantile):
                 beta = vertex
         return np.asarray(beta * unit / scale)
 
@@ -104,20 +112,20 @@ def quantile_planes(predictors: Numbers, response: Numbers, quantiles: Sequence[
         return np.array(list(pool.map(fit, quantiles)))
 
 
-def check_loss(residual: Numbers, quantile: float) -> float:
-    """Σ ρ_τ(r) with ρ_τ(r) = r (τ − 1{r ≤ 0})."""
-    return float(np.sum(residual * (quantile - (residual <= 0))))
+def check_loss(residual: Numbers, quantile: float, counts: Numbers | float = 1.0) -> float:
+    """Σ ρ_τ(r) with ρ_τ(r) = r (τ − 1{r ≤ 0}), each residual as often as its record counts."""
+    return float(np.sum(counts * residual * (quantile - (residual <= 0))))
 
 
 @numba.njit(nogil=True, cache=True)
-def _interior_point(columns, response, quantile):  # type: ignore[no-untyped-def]
+def _interior_point(columns, response, counts, quantile):  # type: ignore[no-untyped-def]
     """The dual of quantile regression by a primal-dual method with Mehrotra's corrector.
 
-    max yᵀa subject to Xᵀa = (1 − τ) Xᵀ1, 0 ≤ a ≤ 1. The multipliers of the equations are the coefficients; `up` and
+    max yᵀa subject to Xᵀa = (1 − τ) Xᵀw, 0 ≤ a ≤ w. The multipliers of the equations are the coefficients; `up` and
     `down` are those of the two bounds, and up − down is the residual.
     """
     p, n = columns.shape
-    a = np.full(n, 1 - quantile)
+    a = (1 - quantile) * counts
     beta = np.linalg.solve(columns @ columns.T, columns @ response)
     residual = response - beta @ columns
     # Both multipliers away from zero: a start well inside the region.
@@ -130,7 +138,7 @@ def _interior_point(columns, response, quantile):  # type: ignore[no-untyped-def
             up[row] = down[row] + residual[row]
     weighted = np.empty((p, n))
     for _ in range(100):
-        free = 1 - a
+        free = counts - a
         gap = np.sum(up * free + down * a)
         if gap < 1e-11 * n:
             break

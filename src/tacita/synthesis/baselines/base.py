@@ -1,0 +1,99 @@
+"""What the simple plans for categorical files have in common: columns, budget, neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any
+
+from tacita.errors import UsageError
+from tacita.ledger.codec import neighbours_from_json, neighbours_to_json
+from tacita.plan import Rehearsable
+from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, ReplaceOne, exact, text
+from tacita.schema import Schema
+from tacita.synthesis.steps.domain import Domain, domain_of
+
+ASSUMES = ("each unit has one record in the file", "levels, cuts and impossible combinations are public")
+
+
+@dataclass(frozen=True, init=False)
+class CellPlan(Rehearsable):
+    """A plan that sees a file as a table of cells; `cuts` bin its numbers, `zeros` are cells that cannot occur."""
+
+    attributes: tuple[str, ...]
+    epsilon: Fraction
+    sets: int
+    cuts: tuple[tuple[str, tuple[float, ...]], ...]
+    zeros: tuple[tuple[tuple[str, str], ...], ...]
+    neighbours: AddRemoveOne | ReplaceOne
+
+    def __init__(
+        self,
+        attributes: Sequence[str],
+        epsilon: Number,
+        *,
+        sets: int = 1,
+        cuts: Mapping[str, Sequence[float]] = {},
+        zeros: Sequence[Mapping[str, str]] = (),
+        neighbours: AddRemoveOne | ReplaceOne | Mapping[str, Any] = ReplaceOne("person"),  # noqa: B008 -- frozen
+        **more: Any,
+    ) -> None:
+        if isinstance(attributes, str):
+            raise UsageError(f'attributes: give a list of names, such as ["{attributes}"], not a single string')
+        given = {
+            "attributes": tuple(attributes),
+            "epsilon": exact(epsilon, "epsilon"),
+            "sets": sets,
+            "cuts": tuple(sorted((name, tuple(float(one) for one in each)) for name, each in dict(cuts).items())),
+            "zeros": tuple(sorted(tuple(sorted(dict(one).items())) for one in zeros)),
+            "neighbours": neighbours_from_json(neighbours) if isinstance(neighbours, Mapping) else neighbours,
+            **more,
+        }
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+        if not self.attributes or len(set(self.attributes)) != len(self.attributes):
+            raise UsageError("attributes: name each column to synthesize once, and at least one")
+        if self.epsilon <= 0:
+            raise UsageError('epsilon: must be above 0, such as "1" or "0.5"')
+        if not isinstance(self.neighbours, AddRemoveOne | ReplaceOne):
+            raise UsageError("neighbours: must be AddRemoveOne(unit) or ReplaceOne(unit)")
+        if isinstance(sets, bool) or not isinstance(sets, int) or not 1 <= sets <= 1000:
+            raise UsageError("sets: must be a whole number from 1 to 1000")
+        for name in (*dict(self.cuts), *(name for pattern in self.zeros for name, _ in pattern)):
+            if name not in self.attributes:
+                raise UsageError(f"cuts, zeros: {name} is not among the attributes")
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.neighbours, Loss(self.epsilon), assumes=ASSUMES)
+
+    def describe(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"mechanism": type(self).__name__}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            found[one.name] = text(value) if isinstance(value, Fraction) else value
+        return found | {
+            "attributes": list(self.attributes),
+            "cuts": {name: list(cuts) for name, cuts in self.cuts},
+            "zeros": [dict(pattern) for pattern in self.zeros],
+            "neighbours": neighbours_to_json(self.neighbours),
+        }
+
+    def columns(self, schema: Schema) -> tuple[str, ...]:
+        """The columns it reads; raises where the schema cannot carry the plan."""
+        self.domain(schema)
+        return self.attributes
+
+    def domain(self, schema: Schema) -> Domain:
+        return domain_of(schema, self.attributes, dict(self.cuts), self.zeros)
+
+    @property
+    def size_is_public(self) -> bool:
+        """A replaced record leaves the number of records as it is."""
+        return isinstance(self.neighbours, ReplaceOne)
+
+    @property
+    def per_record(self) -> Fraction:
+        """The budget for one record added or removed: a replaced one is one of each."""
+        return self.epsilon / 2 if self.size_is_public else self.epsilon

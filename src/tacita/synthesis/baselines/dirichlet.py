@@ -1,0 +1,182 @@
+"""The Multinomial-Dirichlet sanitizer: files drawn from the posterior of a prior heavy enough to hide one record."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from flint import arb, ctx, fmpq
+from numpy.typing import NDArray
+
+from tacita.confidential import Confidential
+from tacita.errors import UsageError, VerificationError
+from tacita.implicates import Implicates
+from tacita.noise.choice import uniform_below
+from tacita.noise.entropy import Entropy, Request, reserve
+from tacita.plan import Forecast
+from tacita.privacy import Number
+from tacita.schema import Schema
+from tacita.synthesis.baselines.base import CellPlan
+from tacita.synthesis.steps.domain import Domain
+from tacita.synthesis.steps.reading import Occupied, read
+from tacita.synthesis.steps.tree import root_codes
+
+Integers = NDArray[np.int64]
+_FORM = "dirichlet-files-1"
+_META = b"tacita"
+
+
+def prior_weight(rows: int, epsilon: Fraction) -> int:
+    """The least whole prior count per cell with which a file of `rows` rows loses at most ε: rows/(e^ε − 1), upwards.
+
+    >>> prior_weight(1000, Fraction(1)), prior_weight(44821, Fraction(1, 2))
+    (582, 69092)
+    """
+    precision = 128
+    while True:
+        with ctx.workprec(precision):
+            wanted = (arb(rows) / (arb(fmpq(epsilon.numerator, epsilon.denominator)).exp() - 1)).ceil().unique_fmpz()
+        if wanted is not None:
+            return max(1, int(wanted))
+        precision *= 2
+
+
+@dataclass(frozen=True, init=False)
+class DirichletSynthesis(CellPlan):
+    """Each file is a draw from the posterior predictive of cell probabilities, with the same prior count in every cell.
+
+    Its ε comes from that prior count, rows/(e^ε − 1) in each cell and file: in large tables the prior outweighs the
+    records by far, and the file is close to uniform. It is here to be compared with. `rows` is the public number of
+    rows of a file; where a record is replaced it is the number of records unless given.
+
+    >>> print(DirichletSynthesis(["sex", "age"], "1").guarantee)
+    ε = 1 under one person's record replaced
+    """
+
+    rows: int | None
+
+    def __init__(self, attributes: Sequence[str], epsilon: Number, *, rows: int | None = None, **common: Any) -> None:
+        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= 10**8):
+            raise UsageError("rows: must be a whole number from 1 to 10^8")
+        super().__init__(attributes, epsilon, rows=rows, **common)
+        if rows is None and not self.size_is_public:
+            raise UsageError("rows: where records are added or removed their number is not public; give rows = …")
+
+    @property
+    def proof(self) -> str:
+        return "synthesis/baselines/dirichlet.md"
+
+    def forecast(self, schema: Schema) -> Forecast:
+        cells, rows = self.domain(schema).cells, self.rows or 10_000
+        prior = prior_weight(rows, self.epsilon / self.sets)
+        share = rows / (rows + prior * cells)
+        return Forecast(
+            f"Synthetic microdata: {', '.join(self.attributes)}",
+            cells,
+            (f"with {rows:,} records, about {100 * share:.2g}% of each file comes from them, the rest is uniform",),
+            {"prior count per cell": float(prior), "share from the records": share},
+        )
+
+    def run(self, data: Confidential, entropy: Entropy) -> DirichletFiles:
+        domain = self.domain(data.schema)
+        occupied = read(data, domain)
+        rows = self.rows or occupied.records
+        prior = prior_weight(rows, self.epsilon / self.sets)
+        files = tuple(_urn(domain, occupied, rows, prior, entropy, f"file {at + 1}") for at in range(self.sets))
+        entropy.announce(Request("seed of the synthetic files", "uniform words", np.zeros(0), np.zeros(0)))
+        return DirichletFiles(data.schema, domain, files, int(entropy.words(1)[0]), self.describe(), entropy.rehearsal)
+
+    def restore(self, stored: bytes) -> DirichletFiles:
+        table = pa.ipc.open_stream(io.BytesIO(stored)).read_all()
+        raw = (table.schema.metadata or {}).get(_META)
+        content = {} if raw is None else json.loads(raw)
+        if content.get("form") != _FORM:
+            raise VerificationError("a stored result is not one that Tacita wrote; restore the ledger from its backup")
+        schema = Schema.from_dict(content["schema"])
+        files = tuple(table[name].to_numpy() for name in table.column_names)
+        return DirichletFiles(
+            schema, self.domain(schema), files, content["seed"], self.describe(), content["rehearsal"]
+        )
+
+
+def _urn(domain: Domain, occupied: Occupied, rows: int, prior: int, entropy: Entropy, label: str) -> Integers:
+    """Cells of one file, by Pólya's urn with whole numbers of balls: exact, and no empty cell is ever visited."""
+    held, cells = int(occupied.counts.sum()), domain.raw_cells
+    if held + prior * cells + rows > 1 << 64:
+        raise UsageError(
+            "epsilon, attributes: so large a domain needs a larger epsilon, fewer attributes or fewer rows"
+        )
+    weights = domain.strides(root_codes(domain))[0]
+    place = occupied.codes.astype(np.int64) @ weights
+    record = np.repeat(place, occupied.counts)
+    entropy.announce(Request(label, f"multinomial-dirichlet prior={prior}", occupied.counts[:0], np.zeros(0)))
+    spare = reserve(rows + 64, entropy)
+    drawn: list[int] = []
+    while len(drawn) < rows:
+        ball = uniform_below(held + prior * cells + len(drawn), spare)
+        if ball < held:
+            drawn.append(int(record[ball]))
+        elif ball < held + prior * cells:
+            cell = (ball - held) // prior
+            if not _forbidden(domain, weights, cell):
+                drawn.append(cell)
+        else:
+            drawn.append(drawn[ball - held - prior * cells])
+    # In the order of their values: a file says nothing but how many records each cell has.
+    return np.sort(np.array(drawn, dtype=np.int64))
+
+
+def _forbidden(domain: Domain, weights: Integers, cell: int) -> bool:
+    return any(
+        all(cell // int(weights[at]) % domain.sizes[at] == code for at, code in pattern) for pattern in domain.zeros
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class DirichletFiles:
+    """The drawn files. There is no measurement behind them: more files would have to be paid for."""
+
+    schema: Schema
+    domain: Domain
+    files: tuple[Integers, ...]
+    seed: int
+    plan: Mapping[str, Any]
+    rehearsal: bool
+
+    @cached_property
+    def implicates(self) -> Implicates:
+        return self.sample(len(self.files))
+
+    def sample(self, m: int = 1, *, seed: int | None = None) -> Implicates:
+        """The first m of the files that were drawn and paid for."""
+        if isinstance(m, bool) or not isinstance(m, int) or not 1 <= m <= len(self.files):
+            raise UsageError(f"m: {len(self.files)} files were drawn and paid for; ask for 1 to {len(self.files)}")
+        source = np.random.default_rng(self.seed if seed is None else seed)
+        frames = tuple(self._file(places, random) for places, random in zip(self.files, source.spawn(m), strict=False))
+        return Implicates(frames, self.schema, self.domain.names, "full")
+
+    def _file(self, places: Integers, random: np.random.Generator) -> pa.Table:
+        order = random.permutation(places)
+        codes = self.domain.decoded(root_codes(self.domain), np.zeros(order.size, dtype=np.int64), order)
+        return pa.table({one.name: one.column(codes[:, at], random) for at, one in enumerate(self.domain.attributes)})
+
+    @property
+    def measured(self) -> dict[str, Any]:
+        """Nothing but the files themselves was released."""
+        return {"files": len(self.files)}
+
+    def to_bytes(self) -> bytes:
+        stored = {"form": _FORM, "plan": dict(self.plan), "schema": self.schema.to_dict(), "seed": self.seed}
+        meta = {_META: json.dumps(stored | {"rehearsal": self.rehearsal}, sort_keys=True).encode()}
+        table = pa.table({f"{at}": pa.array(one) for at, one in enumerate(self.files)}).replace_schema_metadata(meta)
+        sink = io.BytesIO()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return sink.getvalue()

@@ -1,0 +1,244 @@
+"""The privacy loss of a whole run of `QuantileSynthesis`, computed exactly for the outputs of many runs.
+
+A first run draws every released number itself, from laws that are written down here, and keeps it. A second run on a
+neighbouring file is given the same numbers, in the same order, and says how likely they were there. The difference of
+the two logarithms is the privacy loss of that output: it must never exceed the declared ε. Which records each draw
+sees, on what lattice, at what rate, in which order and with which labels are the code's own, so a wrong split of the
+budget, a record that is seen twice or a step that depends on rows shows here. Planes are drawn on a coarser lattice
+than the code's, so that their law can be summed up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from quantile_sample import PLANS, SCHEMA, firms, plan
+from scipy.special import logsumexp
+
+from tacita.confidential import Confidential
+from tacita.mechanisms.kng import line
+from tacita.noise.entropy import SeededEntropy
+from tacita.privacy import AddRemoveOne
+from tacita.synthesis import QuantileSynthesis
+from tacita.synthesis.quantile import fitting, measuring
+
+EPSILON = 2
+PLANE_BITS = 4
+
+
+@dataclass
+class Tape:
+    """Released numbers in the order they were drawn, with the label of each and the sum of their log probabilities."""
+
+    random: np.random.Generator
+    known: list[tuple[str, Any]] = field(default_factory=list)
+    recording: bool = True
+    lowest: bool = False  # draw what is rarest in a file whose records all stand at the lower end
+    place: int = 0
+    log: float = 0.0
+
+    def again(self) -> Tape:
+        return Tape(self.random, self.known, recording=False)
+
+    def step(self, label: str, draw: Any, log_probability: Any) -> Any:
+        if self.recording:
+            self.known.append((label, draw()))
+        name, value = self.known[self.place]
+        assert name == label, f"the second run asks for {label} where the first asked for {name}"
+        self.place += 1
+        self.log += float(log_probability(value))
+        return value
+
+    # ------------------------------------------------------------ the laws
+
+    def threshold(self, places: Any, end: int, share: Fraction, epsilon: Fraction, spare: Any) -> int:
+        """By gaps between records, because the lattice is long: width and score of each."""
+        edges = np.concatenate(([-1], places, [end]))
+        widths = np.diff(edges)
+        rate = float(epsilon) / (2 * float(max(share, 1 - share)))
+        with np.errstate(divide="ignore"):
+            logs = np.log(widths) - rate * np.abs(np.arange(widths.size) - float(share) * len(places))
+        total = logsumexp(logs)
+
+        def draw() -> int:
+            if self.lowest:
+                return 0
+            gap = int(self.random.choice(widths.size, p=np.exp(logs - total)))
+            return int(edges[gap] + 1 + self.random.integers(widths[gap]))
+
+        def log_probability(t: int) -> float:
+            rank = int(np.searchsorted(places, t))
+            return -rate * abs(rank - float(share) * len(places)) - float(total)
+
+        return int(self.step(f"threshold {share} {epsilon}", draw, log_probability))
+
+    def plane(
+        self, phi: Any, v: Any, cell: Any, cells: int, axes: Any, rate: Fraction, entropy: Any, label: str
+    ) -> Any:
+        coarse = [replace(one, bits=PLANE_BITS, step=one.step * 2 ** (one.bits - PLANE_BITS)) for one in axes]
+        values = [np.array([one.value(j) for j in range(1 << PLANE_BITS)]) for one in coarse]
+        grid = np.stack([one.ravel() for one in np.meshgrid(*values, indexing="ij")], axis=1)
+        scores = np.zeros(len(grid))
+        for g in range(cells):
+            inside = cell == g
+            below = np.zeros(len(grid))
+            for i in np.flatnonzero(inside):
+                along = np.zeros(len(grid))
+                for k in range(grid.shape[1]):
+                    along += phi[i, k] * grid[:, k]
+                below += v[i] <= along
+            scores += np.abs(2 * below - inside.sum())
+        logs = -float(rate) * scores
+        logs -= logsumexp(logs)
+        draw = (lambda: 0) if self.lowest else (lambda: int(self.random.choice(len(grid), p=np.exp(logs))))
+        at = self.step(label, draw, lambda j: logs[j])
+        return grid[at]
+
+    def counts(self, exact: Any, scale: Fraction, entropy: Any, label: str) -> Any:
+        b = float(scale)
+
+        def draw() -> Any:
+            if self.lowest:
+                return np.maximum(exact - 3, 0)
+            one, two = (self.random.geometric(1 - np.exp(-1 / b), exact.shape) for _ in range(2))
+            return exact + one - two
+
+        def log_probability(noisy: Any) -> float:
+            return float((-np.abs(noisy - exact) / b + np.log(np.tanh(1 / (2 * b)))).sum())
+
+        return self.step(f"{label} {exact.shape}", draw, log_probability).copy()
+
+
+def run(given: QuantileSynthesis, frame: pd.DataFrame, tape: Tape, seed: int) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(line, "draw_threshold", tape.threshold)
+        patch.setattr(fitting, "draw_plane", tape.plane)
+        patch.setattr(measuring, "add_discrete_laplace", tape.counts)
+        # Its only other words are the keys for ties and the seed of the files: the same for both runs.
+        return given.run(Confidential.from_frame(frame, SCHEMA), SeededEntropy(seed))
+
+
+def losses(given: QuantileSynthesis, frame: pd.DataFrame, others: list[pd.DataFrame], runs: int) -> list[float]:
+    """The loss of the outputs of `runs` runs, half of them on the file and half on its neighbours."""
+    found = []
+    for seed in range(runs):
+        pair = (frame, others[seed % len(others)])
+        if seed % 2:
+            pair = pair[::-1]
+        tape = Tape(np.random.default_rng(seed))
+        first = run(given, pair[0], tape, seed)
+        second_tape = tape.again()
+        second = run(given, pair[1], second_tape, seed)
+        assert second_tape.place == len(tape.known), "the second run made fewer draws"
+        assert first.measured == second.measured, "the released model depends on more than the released numbers"
+        found.append(abs(tape.log - second_tape.log))
+    return found
+
+
+STRANGE: list[dict[str, Any]] = [
+    {"sector": "a", "age": 60, "legal": "own", "size": 1000.0, "jobs": 500, "pay": 3000.0},
+    {"sector": "a", "age": 0, "legal": "ltd", "size": 0.0, "jobs": 0, "pay": -100.0},
+    {"sector": "c", "age": 30, "legal": "ltd", "size": 20.0, "jobs": 0, "pay": 3000.0},
+    {"sector": "b", "age": 30, "legal": "own", "size": 999.0, "jobs": 1, "pay": -100.0},
+]
+
+
+def more(frame: pd.DataFrame, new: dict[str, Any], at: int) -> pd.DataFrame:
+    """One record more, somewhere in the middle of the file."""
+    row = pd.DataFrame([{"firm": -1, **new}])
+    return pd.concat([frame[:at], row, frame[at:]], ignore_index=True)
+
+
+def changed(frame: pd.DataFrame, new: dict[str, Any], at: int, public: tuple[str, ...]) -> pd.DataFrame:
+    """One record replaced, and another order of the rows."""
+    other = frame.copy()
+    for name, value in new.items():
+        if name not in public:
+            other.loc[at, name] = value
+    return other.iloc[::-1].reset_index(drop=True)
+
+
+def neighbours(given: QuantileSynthesis, frame: pd.DataFrame) -> list[pd.DataFrame]:
+    twin = {name: frame.loc[3, name] for name in STRANGE[0]}
+    if isinstance(given.neighbours, AddRemoveOne):
+        return [more(frame, new, at) for at, new in enumerate([*STRANGE, twin])]
+    return [changed(frame, new, 2 * at, given.keep) for at, new in enumerate([*STRANGE, twin])]
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_no_output_of_a_whole_run_loses_more_than_epsilon(name: str) -> None:
+    given, frame = plan(name, str(EPSILON)), firms(60)
+    worst = max(losses(given, frame, neighbours(given, frame), runs=10))
+    assert worst <= EPSILON + 1e-9
+    assert worst > 0.02 * EPSILON, "nothing was seen of the record: the audit is blind"
+
+
+def worst_case(given: QuantileSynthesis) -> float:
+    """Two records at the lower end, a third at the upper; the output in which every number is as low as can be."""
+    low = firms(2).assign(sector="a", age=7, legal="own", size=0.0, jobs=2, pay=-100.0)
+    if isinstance(given.neighbours, AddRemoveOne):
+        high = more(low, STRANGE[0], 0)
+    else:
+        high = changed(low, STRANGE[0], 0, given.keep)
+    tape = Tape(np.random.default_rng(1), lowest=True)
+    run(given, low, tape, 1)
+    second = tape.again()
+    run(given, high, second, 1)
+    return abs(tape.log - second.log)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_rarest_output_loses_much_and_not_too_much(name: str) -> None:
+    assert 0.1 * EPSILON < worst_case(plan(name, str(EPSILON))) <= EPSILON + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("name", "times"),
+    [
+        ("category", Fraction(5, 4)),
+        ("one number", Fraction(3, 2)),
+        ("two numbers", Fraction(2)),
+        ("groups", Fraction(2)),
+    ],
+)
+def test_spending_more_than_was_declared_is_caught(name: str, times: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How much more it takes depends on how near the files above come to the worst there are."""
+    given, honest = plan(name, str(EPSILON)), QuantileSynthesis._costs
+
+    def costs(self: QuantileSynthesis, variables: Any) -> measuring.Costs:
+        paid = honest(self, variables)
+        return measuring.Costs(paid.counts * times, {one: cost * times for one, cost in paid.variables.items()})
+
+    monkeypatch.setattr(QuantileSynthesis, "_costs", costs)
+    assert worst_case(given) > EPSILON
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_every_step_sees_files_that_differ_in_one_record(name: str) -> None:
+    """Many firms are equal, so that only their parts of a step tell them apart: these must not change hands."""
+    given, frame = plan(name, str(EPSILON)), firms(60).assign(size=50.0, jobs=3, pay=lambda all: 20.0 * (all.firm % 2))
+    for other in neighbours(given, frame):
+        tape = Tape(np.random.default_rng(1))
+        seen: list[list[Counter[Any]]] = []
+        for one, played in ((frame, tape), (other, None)):
+            fitted = measuring._number
+            rows: list[Counter[Any]] = []
+
+            def number(y: Any, numbers: Any, *rest: Any, fitted: Any = fitted, rows: Any = rows) -> Any:
+                rows.append(Counter(map(tuple, np.column_stack([y, numbers]).tolist())))
+                return fitted(y, numbers, *rest)
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(measuring, "_number", number)
+                run(given, one, played or tape.again(), 1)
+            seen.append(rows)
+        for before, after in zip(*seen, strict=True):
+            assert max((before - after).total(), (after - before).total()) <= 1
+            if isinstance(given.neighbours, AddRemoveOne):
+                assert (before - after).total() == 0

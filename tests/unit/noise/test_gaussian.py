@@ -1,0 +1,208 @@
+"""Discrete Gaussian noise: its law, its privacy, the certain path behind the fast one, and its margins."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import exp, log
+
+import numpy as np
+import pytest
+from flint import arb, ctx, fmpq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import logsumexp
+from scipy.stats import chi2
+
+from tacita.errors import UsageError
+from tacita.noise import gaussian
+from tacita.noise.entropy import SeededEntropy, SystemEntropy
+from tacita.noise.gaussian import DiscreteGaussian, add_discrete_gaussian, discrete_gaussian
+from tacita.noise.replay import Recording
+
+TEST_FAILURE_RATE = 1e-6
+DRAWS = 100_000
+VARIANCES = [Fraction(1, 50), Fraction(1, 3), Fraction(1), Fraction(9, 2), Fraction(99), Fraction(100), Fraction(12345)]
+
+
+def shares(variance: Fraction, most: int) -> np.ndarray:
+    """P(−most), …, P(most), by a plain sum over far more numbers than are asked for."""
+    every = np.arange(-8 * most, 8 * most + 1)
+    logs = -(every.astype(float) ** 2) / (2 * float(variance))
+    return np.exp(logs[7 * most : 9 * most + 1] - logsumexp(logs))
+
+
+def p_value(found: np.ndarray, variance: Fraction) -> float:
+    """Pearson's test of draws, tails and thin cells taken together."""
+    most = int(np.abs(found).max()) + 5 * int(np.sqrt(float(variance))) + 5
+    chances = shares(variance, most)
+    seen = np.bincount(found + most, minlength=chances.size).astype(float)
+    # Neighbouring numbers in groups of about the same chance: few enough for the test to have power.
+    group = np.minimum((np.cumsum(chances) - chances / 2) * 40, 39).astype(int)
+    seen, expected = (np.bincount(group, weights=one, minlength=40) for one in (seen, chances * found.size))
+    thin = expected < 10
+    seen, expected = (np.append(one[~thin], one[thin].sum()) for one in (seen, expected))
+    seen, expected = seen[expected > 0], expected[expected > 0]
+    return float(chi2.sf(((seen - expected) ** 2 / expected).sum(), max(seen.size - 1, 1)))
+
+
+@pytest.mark.parametrize("variance", VARIANCES, ids=str)
+def test_draws_follow_the_law(variance: Fraction) -> None:
+    found = discrete_gaussian(DRAWS, variance, SystemEntropy())
+    assert found.shape == (DRAWS,)
+    assert p_value(found, variance) > TEST_FAILURE_RATE
+    if variance >= Fraction(1, 3):
+        assert p_value(found, variance * Fraction(6, 5)) < TEST_FAILURE_RATE, "20 percent too little noise is not seen"
+        assert p_value(found, variance * Fraction(5, 6)) < TEST_FAILURE_RATE
+
+
+def test_small_cells_one_by_one() -> None:
+    """Without groups: every whole number near 0 has its own share."""
+    found = discrete_gaussian(DRAWS, Fraction(2), SystemEntropy())
+    chances = shares(Fraction(2), 5)
+    seen = np.array([(found == k).sum() for k in range(-5, 6)])
+    spread = np.sqrt(DRAWS * chances * (1 - chances))
+    assert (np.abs(seen - DRAWS * chances) < 5.5 * spread + 1).all()
+
+
+@pytest.mark.parametrize("variance", [Fraction(1, 1 << 60), Fraction(1, 10**4)])
+def test_hardly_any_variance_is_hardly_any_noise(variance: Fraction) -> None:
+    assert not discrete_gaussian(1000, variance, SystemEntropy()).any()
+
+
+def test_huge_variance_keeps_its_size() -> None:
+    found = discrete_gaussian(DRAWS, Fraction(1 << 60), SystemEntropy()) / 2.0**30
+    squares = found**2
+    assert abs(found.mean()) < 5.5 / np.sqrt(DRAWS)
+    assert abs(squares.mean() - 1) < 5.5 * np.sqrt(2 / DRAWS)
+    assert abs((squares < 0.4549364).mean() - 0.5) < 5.5 * 0.5 / np.sqrt(DRAWS)  # median of a squared normal number
+
+
+@pytest.mark.parametrize("variance", [*VARIANCES, Fraction(1 << 60)], ids=str)
+def test_the_certain_path_says_the_same_word_for_word(variance: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = discrete_gaussian(300, variance, SeededEntropy(5))
+    monkeypatch.setattr(gaussian, "_DOUBT", 2.0)
+    certain = discrete_gaussian(300, variance, SeededEntropy(5))
+    assert fast.tolist() == certain.tolist()
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.fractions(Fraction(1, 1 << 60), 1 << 60, max_denominator=1 << 60).filter(lambda v: v >= Fraction(1, 1 << 60)),
+    st.floats(0, 40),
+    st.sampled_from([-1, 1]),
+)
+def test_double_precision_errs_less_than_the_doubt(variance: Fraction, away: float, sign: int) -> None:
+    """The chance of keeping a number, with all its rounding, beside an enclosure of it."""
+    scale = Fraction(int(float(variance) ** 0.5) + 1)
+    proposed = sign * round(away * float(variance) ** 0.5)
+    centre = variance / scale
+    (found,) = gaussian._chance(np.array([proposed]), centre, variance).tolist()
+    x = (abs(proposed) - centre) ** 2 / (2 * variance)
+    with ctx.workprec(300):
+        off = abs((-arb(fmpq(x.numerator, x.denominator))).exp() - arb(found))
+        assert off <= arb(2) ** -45
+    assert gaussian._DOUBT >= 2.0**-45 + 2.0**-52
+
+
+# ---------------------------------------------------------------- privacy
+
+
+def renyi(variance: Fraction, shift: int, order: float) -> float:
+    """Rényi divergence of noise from shifted noise, summed over every number that matters."""
+    most = int((abs(shift) * (order + 2) + 45) * max(1.0, float(variance) ** 0.5)) + 5
+    k = np.arange(-most, most + 1, dtype=float)
+    here = -(k**2) / (2 * float(variance))
+    there = -((k - shift) ** 2) / (2 * float(variance))
+    total = logsumexp(here)
+    return float((logsumexp(order * here + (1 - order) * there) - total) / (order - 1))
+
+
+@pytest.mark.parametrize("variance", [Fraction(1, 5), Fraction(1), Fraction(7, 3), Fraction(40)], ids=str)
+@pytest.mark.parametrize("shift", [1, 2, 5])
+def test_the_divergence_is_as_claimed(variance: Fraction, shift: int) -> None:
+    for order in (1.01, 1.5, 2.0, 2.7, 3.0, 8.0, 20.0):
+        claimed = order * shift**2 / (2 * float(variance))
+        found = renyi(variance, shift, order)
+        assert found <= claimed * (1 + 1e-9) + 1e-9
+        if order * shift == int(order * shift):
+            assert found == pytest.approx(claimed, rel=1e-9), "whole shifts reach the bound"
+        less = renyi(variance * Fraction(4, 5), shift, 2.0)
+        assert less > 2 * shift**2 / (2 * float(variance)) * 1.2, "20 percent too little noise is not seen"
+
+
+def test_the_noise_is_announced_with_its_law_and_added() -> None:
+    listening = Recording(SeededEntropy(1))
+    values = np.array([[5, 0], [7, 1]])
+    noisy = add_discrete_gaussian(values, Fraction(9, 2), listening, "jobs")
+    (request,) = listening.requests
+    assert (request.label, request.law) == ("jobs", "discrete-gaussian variance=4.5")
+    assert np.array_equal(request.true, values)
+    assert noisy.shape == values.shape
+    assert noisy.dtype == np.int64
+    expected = values + discrete_gaussian(4, Fraction(9, 2), SeededEntropy(1)).reshape(2, 2)
+    assert np.array_equal(noisy, expected)
+    assert add_discrete_gaussian(np.array(3), Fraction(1, 10**6), listening, "contrast").shape == ()
+    assert add_discrete_gaussian(np.zeros(0, dtype=np.int64), Fraction(1), listening, "nothing").shape == (0,)
+
+
+def test_nothing_wraps_around() -> None:
+    most = np.iinfo(np.int64).max
+    assert (add_discrete_gaussian(np.full(50, most), Fraction(1 << 60), SeededEntropy(1), "x") > 1 << 61).all()
+    assert (add_discrete_gaussian(np.full(50, -most), Fraction(1 << 60), SeededEntropy(1), "x") < -(1 << 61)).all()
+    unsigned = np.full(50, np.iinfo(np.uint64).max, dtype=np.uint64)
+    assert (add_discrete_gaussian(unsigned, Fraction(1), SeededEntropy(1), "x") > 1 << 61).all()
+
+
+@pytest.mark.parametrize("variance", [Fraction(0), Fraction(-1), Fraction((1 << 60) + 1), Fraction(1, 10**400), 4.0])
+def test_a_variance_that_cannot_be_drawn_is_refused(variance: Fraction) -> None:
+    for use in (
+        lambda: discrete_gaussian(1, variance, SeededEntropy(1)),
+        lambda: add_discrete_gaussian(np.array([1]), variance, SeededEntropy(1), "x"),
+        lambda: DiscreteGaussian(variance),
+    ):
+        with pytest.raises(UsageError, match="variance"):
+            use()
+
+
+def test_values_that_are_no_counts_are_refused() -> None:
+    with pytest.raises(UsageError, match="jobs: discrete noise needs whole numbers"):
+        add_discrete_gaussian(np.array([0.5]), Fraction(1), SeededEntropy(1), "jobs")  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- margins
+
+
+@pytest.mark.parametrize("variance", [*VARIANCES, Fraction(16384), Fraction(16385), Fraction(10**6)], ids=str)
+@pytest.mark.parametrize("confidence", [0.01, 0.3, 0.6827, 0.95, 0.999, 1 - 1e-9])
+def test_a_margin_covers_and_is_not_wide(variance: Fraction, confidence: float) -> None:
+    m = DiscreteGaussian(variance).margin(confidence)
+    half = shares(variance, 10 * int(float(variance) ** 0.5) + 10)
+    half = half[half.size // 2 :]  # from 0 up
+
+    def outside(within: int) -> float:
+        return float(2 * np.sort(half[within + 1 :]).sum())
+
+    assert outside(m) <= (1 - confidence) * (1 + 1e-6)
+    slack = 1 if variance > 1 << 14 else 0
+    if m > slack:
+        assert outside(m - 1 - slack) > (1 - confidence) * (1 - 1e-6), "a smaller one would do"
+
+
+@pytest.mark.parametrize("variance", [Fraction(1, 1 << 60), Fraction(1), Fraction(1 << 60)])
+def test_margins_to_the_last(variance: Fraction) -> None:
+    law = DiscreteGaussian(variance)
+    nearly = 1 - Fraction(1, 10**300)
+    assert law.margin(0.5) <= law.margin(0.99) <= law.margin(nearly)
+    sigma = float(variance) ** 0.5
+    assert law.margin(nearly) <= sigma * (2 * 301 * log(10)) ** 0.5 + 3
+    assert law.margin(nearly) >= 36.9 * sigma - 1  # the normal quantile at 1 − 1e-300/2 is 37.1
+    assert exp(-(law.margin(nearly) ** 2) / 2) < 1e-290 or variance < 1
+    for confidence in (0, 1, 1.5, -1):
+        with pytest.raises(UsageError, match="confidence"):
+            law.margin(confidence)
+
+
+def test_the_law_in_words() -> None:
+    law = DiscreteGaussian(Fraction(7, 3))
+    assert str(law) == "discrete-gaussian variance=7/3"
+    assert law.describe() == {"law": "discrete-gaussian", "variance": "7/3"}

@@ -1,0 +1,268 @@
+"""StepsSynthesis and the baselines as plans: claims before data, files that keep the rules, storage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError
+from fractions import Fraction
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from person_sample import LEVELS, NAMES, ZEROS, persons, schema
+
+import tacita.synthesis.steps.measuring as measuring
+from tacita.confidential import Confidential
+from tacita.errors import UsageError, VerificationError
+from tacita.implicates import Synthetic
+from tacita.noise.entropy import SeededEntropy, SystemEntropy
+from tacita.plan import Plan
+from tacita.privacy import AddRemoveOne, ReplaceOne
+from tacita.synthesis.baselines import DirichletSynthesis, HistogramSynthesis, IndependentSynthesis
+from tacita.synthesis.steps import StepsSynthesis
+
+PERSON = AddRemoveOne("person")
+PLANS: dict[str, Callable[..., Any]] = {
+    "steps": lambda **more: StepsSynthesis(NAMES, "2", zeros=ZEROS, **more),
+    "steps, least, three layers": lambda **more: StepsSynthesis(
+        NAMES, "2", zeros=ZEROS, layers=3, rule="least", criterion="deviance", budget="equal", **more
+    ),
+    "steps, all layers": lambda **more: StepsSynthesis(NAMES, "2", zeros=ZEROS, layers=5, stop="never", **more),
+    "steps, public order": lambda **more: StepsSynthesis(NAMES, "2", zeros=ZEROS, election="public", **more),
+    "steps, random": lambda **more: StepsSynthesis(NAMES, "2", zeros=ZEROS, election="public", rule="random", **more),
+    "steps, stops": lambda **more: StepsSynthesis(NAMES, "2", zeros=ZEROS, layers=4, threshold="10", least=40, **more),
+    "steps, weights": lambda **more: StepsSynthesis(NAMES, "2", zeros=ZEROS, budget=["1", "2", "1/2"], **more),
+    "histogram": lambda **more: HistogramSynthesis(NAMES, "2", zeros=ZEROS, **more),
+    "histogram, projected": lambda **more: HistogramSynthesis(NAMES, "2", zeros=ZEROS, negative="project", **more),
+    "independent": lambda **more: IndependentSynthesis(NAMES, "2", zeros=ZEROS, **more),
+    "dirichlet": lambda **more: DirichletSynthesis(NAMES, "2", zeros=ZEROS, rows=400, **more),
+}
+every_plan = pytest.mark.parametrize("make", PLANS.values(), ids=PLANS)
+PAPER = StepsSynthesis(NAMES, "2", election="paper", stop="never", sets=3, zeros=ZEROS)
+
+
+@every_plan
+@pytest.mark.parametrize("neighbours", [ReplaceOne("person"), PERSON], ids=["replace", "add-remove"])
+def test_claims_come_before_data(make: Callable[..., Any], neighbours: Any) -> None:
+    plan = make(neighbours=neighbours)
+    assert isinstance(plan, Plan)
+    assert (plan.guarantee.holds, plan.guarantee.loss.epsilon) == ("always", 2)
+    assert plan.guarantee.neighbours == neighbours
+    assert plan.guarantee.assumes
+    forecast = plan.forecast(schema())
+    assert forecast.sentences
+    assert plan.columns(schema()) == tuple(NAMES)
+    proof = files("tacita").joinpath(plan.proof).read_text(encoding="utf-8")
+    assert type(plan).__name__ in proof.splitlines()[0]
+    for heading in ("Precondition", "Algorithm", "Claim", "Proof", "Assumes"):
+        assert f"## {heading}" in proof
+
+
+@every_plan
+def test_a_plan_is_what_it_describes(make: Callable[..., Any]) -> None:
+    plan = make()
+    record = json.loads(json.dumps(plan.describe()))
+    assert record.pop("mechanism") == type(plan).__name__
+    again = type(plan)(**record)
+    assert again == plan
+    assert hash(again) == hash(plan)
+    with pytest.raises(FrozenInstanceError):
+        plan.epsilon = Fraction(100)
+
+
+@every_plan
+@pytest.mark.parametrize("neighbours", [ReplaceOne("person"), PERSON], ids=["replace", "add-remove"])
+def test_files_keep_the_rules_and_storage_keeps_the_files(make: Callable[..., Any], neighbours: Any) -> None:
+    plan = make(neighbours=neighbours, sets=2)
+    result = plan.rehearse(persons(), schema(), seed=4)
+    assert isinstance(result, Synthetic)
+    assert result.rehearsal
+    json.dumps(result.measured)
+    frames = list(result.implicates)
+    assert len(frames) == 2
+    for frame in frames:
+        assert list(frame.columns) == NAMES
+        for name, size in LEVELS.items():
+            assert set(frame[name]) <= {str(one) for one in range(size)}
+        assert not ((frame["voted"] == "1") & (frame["registered"] == "0")).any()
+        if neighbours == ReplaceOne("person"):
+            assert len(frame) == 400
+        else:
+            assert abs(len(frame) - 400) < 200
+    back = plan.restore(result.to_bytes())
+    assert back.measured == result.measured
+    for one, two in zip(back.implicates, frames, strict=True):
+        pd.testing.assert_frame_equal(one, two)
+    assert back.to_bytes() == result.to_bytes()
+
+
+@every_plan
+def test_a_release_is_no_rehearsal(make: Callable[..., Any]) -> None:
+    assert make().run(Confidential.from_frame(persons(), schema()), SystemEntropy()).rehearsal is False
+
+
+def test_much_budget_gives_the_file_back() -> None:
+    """With hardly any noise the cross-tabulation is the original one, at any depth and on either path."""
+    original = persons().value_counts().sort_index()
+    for layers in (0, 2, 5):
+        plan = StepsSynthesis(NAMES, "4000", layers=layers, zeros=ZEROS)
+        frame = next(iter(plan.rehearse(persons(), schema(), seed=1).sample(1, seed=2)))
+        pd.testing.assert_series_equal(frame.value_counts().sort_index(), original)
+
+
+def test_the_sparse_way_gives_the_file_back_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    sparse = measuring.measure_cells
+    monkeypatch.setattr(measuring, "measure_cells", lambda *given: sparse(*given, dense=0))
+    result = StepsSynthesis(NAMES, "4000", layers=2, zeros=ZEROS).rehearse(persons(), schema(), seed=1)
+    assert all(cells.sums is None for cells in result.trees[0].cells)
+    frame = next(iter(result.sample(1, seed=2)))
+    pd.testing.assert_series_equal(frame.value_counts().sort_index(), persons().value_counts().sort_index())
+
+
+def test_the_most_and_the_least_telling_attribute_are_elected() -> None:
+    most = StepsSynthesis(NAMES, "200", criterion="deviance").rehearse(persons(4000), schema(), seed=1)
+    assert NAMES[most.trees[0].layers[0].attribute[0]] == "income"
+    least = StepsSynthesis(NAMES, "200", rule="least", criterion="deviance").rehearse(persons(4000), schema(), seed=1)
+    assert NAMES[least.trees[0].layers[0].attribute[0]] == "sex"
+    public = StepsSynthesis(["sex", "income"], "1", election="public", layers=1).rehearse(persons(), schema(), seed=1)
+    assert public.trees[0].layers[0].attribute.tolist() == [0]
+
+
+def test_nodes_split_by_attributes_of_their_own() -> None:
+    """Where registered is 0 nobody voted: the attribute is then no candidate any more."""
+    plan = StepsSynthesis(NAMES, "400", layers=5, zeros=ZEROS, stop="never")
+    layers = plan.rehearse(persons(4000), schema(), seed=1).trees[0].layers
+    assert max(len(set(layer.attribute.tolist())) for layer in layers[1:-1]) > 1
+    assert layers[-1].parent.size == 5 * 3 * 3 * 2
+
+
+def test_small_nodes_and_dull_ones_are_left_whole() -> None:
+    deep = {"layers": 5, "zeros": ZEROS}
+    small = StepsSynthesis(NAMES, "2", least=200, **deep).rehearse(persons(), schema(), seed=1).trees[0]  # type: ignore[arg-type]
+    for layer in small.layers:
+        assert ((layer.attribute == -1) | (layer.noisy >= 200)).all()
+    dull = StepsSynthesis(NAMES, "2", threshold="100000", **deep).rehearse(persons(), schema(), seed=1).trees[0]  # type: ignore[arg-type]
+    assert len(dull.layers) == 1
+    # What the tree did not spend went to the cells: ε' = 1, less one election of five at a tenth together.
+    assert [1 / cells.scale for cells in dull.cells] == [1 - Fraction(1, 50)]
+
+
+def test_counts_of_the_estimate_add_up() -> None:
+    result = StepsSynthesis(NAMES, "1", layers=3, zeros=ZEROS, stop="never").rehearse(persons(), schema(), seed=3)
+    found = result.estimates()
+    tree = result.trees[0]
+    for at, parent in enumerate(tree.parents()):
+        sums = np.bincount(parent, weights=found.values[at + 1], minlength=found.values[at].size)
+        np.testing.assert_allclose(sums, found.values[at], atol=1e-8)
+    assert found.values[0].tolist() == [400]
+    assert found.variances[0].tolist() == [0]
+
+
+def test_records_in_impossible_cells_are_left_out() -> None:
+    frame = persons()
+    frame.loc[:49, ["voted", "registered"]] = ["1", "0"]
+    for plan in (PLANS["steps"](), PLANS["dirichlet"](), PLANS["independent"]()):
+        made = next(iter(plan.rehearse(frame, schema(), seed=1).implicates))
+        assert len(made) == 400
+        assert not ((made["voted"] == "1") & (made["registered"] == "0")).any()
+
+
+def test_numbers_are_binned_on_public_cuts() -> None:
+    frame = persons().assign(age=np.random.default_rng(1).integers(18, 90, size=400))
+    age = {"role": "confidential", "type": "integer", "lower": 18, "upper": 80}
+    plan = StepsSynthesis(["sex", "age"], "4000", layers=1, cuts={"age": [30, 50]})
+    made = next(iter(plan.rehearse(frame, schema(age=age), seed=1).implicates))
+    assert made["age"].between(18, 80).all()
+    held = frame["age"].clip(18, 80)
+    assert pd.cut(made["age"], [0, 29, 49, 99]).value_counts().to_dict() == (
+        pd.cut(held, [0, 29, 49, 99]).value_counts().to_dict()
+    )
+
+
+def test_several_files_differ_by_the_noise_and_by_records() -> None:
+    result = StepsSynthesis(NAMES, "0.5", zeros=ZEROS).rehearse(persons(), schema(), seed=1)
+    shares = [float((frame["sex"] == "1").mean()) for frame in result.sample(20, seed=1)]
+    assert np.std(shares) > 0.005
+    assert result.sample(2, seed=5).tables[0].equals(result.sample(2, seed=5).tables[0])
+    assert result.sample(1, rows=1000).rows == (1000,)
+
+
+def test_the_paper_has_no_guarantee_and_a_tree_for_every_file() -> None:
+    assert PAPER.guarantee.holds == "never"
+    assert str(PAPER.guarantee) == "no guarantee"
+    result = PAPER.rehearse(persons(), schema(), seed=1)
+    assert len(result.trees) == 3
+    # ε/m for each file, half of it for the cells; and the same elected tree each time, free of noise.
+    assert {1 / cells.scale for tree in result.trees for cells in tree.cells} == {Fraction(1, 3)}
+    assert len({tuple(tree.layers[0].attribute) for tree in result.trees}) == 1
+    assert result.implicates.kind == "partial"
+    assert PAPER.restore(result.to_bytes()).implicates.tables[2].equals(result.implicates.tables[2])
+    with pytest.raises(UsageError, match="measured for itself"):
+        result.sample(4)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"layers": 9}, "layers"),
+        ({"election": "free"}, "election"),
+        ({"budget": "most"}, "budget"),
+        ({"budget": ["1", "1"]}, "budget: give 3"),
+        ({"election_share": "1"}, "election_share"),
+        ({"threshold": "5", "rule": "least"}, "threshold"),
+        ({"threshold": "-5"}, "threshold"),
+        ({"stop": "small", "election": "paper"}, "stop"),
+        ({"cuts": {"age": [1]}}, "cuts"),
+        ({"cuts": {"sex": [2, 1]}}, "rising"),
+        ({"zeros": [{"sex": "1"}]}, "zeros"),
+        ({"sets": 0}, "sets"),
+        ({"epsilon": "0"}, "epsilon"),
+        ({"neighbours": "add"}, "neighbours"),
+        ({"attributes": ["sex", "sex"]}, "attributes"),
+        ({"attributes": "sex"}, "attributes"),
+    ],
+)
+def test_a_wrong_argument_is_named(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        StepsSynthesis(**({"attributes": NAMES, "epsilon": "1"} | given))
+
+
+def test_what_the_schema_cannot_carry_is_refused_before_any_data() -> None:
+    age = {"role": "confidential", "type": "integer", "lower": 18, "upper": 80}
+    with pytest.raises(UsageError, match="cuts: age is a number"):
+        StepsSynthesis(["age", "sex"], "1").columns(schema(age=age))
+    with pytest.raises(UsageError, match="outside its bounds"):
+        StepsSynthesis(["age", "sex"], "1", cuts={"age": [10]}).columns(schema(age=age))
+    with pytest.raises(UsageError, match="no level of voted"):
+        StepsSynthesis(NAMES, "1", zeros=[{"voted": "7", "sex": "0"}]).columns(schema())
+    with pytest.raises(UsageError, match="cuts: sex is categorical"):
+        StepsSynthesis(NAMES, "1", cuts={"sex": [1]}).columns(schema())
+
+
+def test_dirichlet_needs_a_public_size_and_sells_no_more_files_than_were_paid() -> None:
+    with pytest.raises(UsageError, match="rows"):
+        DirichletSynthesis(NAMES, "1", neighbours=PERSON)
+    result = DirichletSynthesis(NAMES, "1", sets=2).rehearse(persons(), schema(), seed=1)
+    assert [len(frame) for frame in result.sample(2)] == [400, 400]
+    with pytest.raises(UsageError, match="paid for"):
+        result.sample(3)
+
+
+def test_what_was_not_stored_here_is_refused() -> None:
+    stored = IndependentSynthesis(NAMES, "1").rehearse(persons(), schema(), seed=1).to_bytes()
+    with pytest.raises(VerificationError):
+        IndependentSynthesis(NAMES, "1").restore(stored.replace(b"independent-model-1", b"independent-model-0"))
+    other = DirichletSynthesis(NAMES, "1").rehearse(persons(), schema(), seed=1).to_bytes()
+    with pytest.raises(VerificationError):
+        StepsSynthesis(NAMES, "1").restore(other)
+
+
+def test_independent_columns_keep_their_shares() -> None:
+    result = IndependentSynthesis(NAMES, "500").run(Confidential.from_frame(persons(4000), schema()), SeededEntropy(1))
+    made = next(iter(result.sample(1, seed=1)))
+    for name in NAMES:
+        difference = made[name].value_counts() - persons(4000)[name].value_counts()
+        assert difference.abs().max() <= 3
