@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -258,7 +258,7 @@ def ledger_verify(path: Annotated[Path, typer.Argument(metavar="LEDGER", help="T
 
 @app.command(epilog="Example:  tacita study tran2023 --out study/ --replicates 30")
 def study(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The paper: haney2017 or tran2023.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The paper: haney2017, tran2023 or bowen2018.")],
     out: OutFolder,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="haney2017: jobs in the simulated file.")] = None,
     trials: Annotated[
@@ -275,14 +275,13 @@ def study(
         typer.Option(
             metavar="DIR",
             envvar="TACITA_DATA",
-            help="tran2023: a folder with ppp_small_states, nist_diverse_communities and taxcalc_cps, for a table on "
-            "real data; it is left out otherwise.",
+            help="tran2023, bowen2018: a folder with public files, for a table on real data; it is left out otherwise.",
         ),
     ] = None,
     force: Force = False,
 ) -> None:
     """Repeat a paper's experiment on simulated data, beside its printed numbers."""
-    seeded = {} if seed is None else {"seed": seed}
+    seeded: dict[str, Any] = {} if seed is None else {"seed": seed}
     console = _console()
     with _Steps(console, 1) as progress:
         if name == "haney2017":
@@ -299,12 +298,12 @@ def study(
                 progress=progress.at,
                 **seeded,
             )
-        elif name == "tran2023":
+        elif name in ("tran2023", "bowen2018"):
             import os
 
-            from tacita.studies import tran2023
+            from tacita.studies import bowen2018, tran2023
 
-            tran2023.run(
+            (tran2023.run if name == "tran2023" else bowen2018.run)(
                 out,
                 replicates=trials,
                 full=full,
@@ -316,7 +315,7 @@ def study(
                 **seeded,
             )
         else:
-            raise UsageError(f"there is no study {name}; the studies so far are haney2017 and tran2023")
+            raise UsageError(f"there is no study {name}; the studies so far are haney2017, tran2023 and bowen2018")
     console.print(f"Results: {out / 'results.json'}\nPage:    {out / 'report.html'}", highlight=False)
 
 

@@ -15,7 +15,7 @@ from tacita.mechanisms.kng.plane import draw_plane
 from tacita.noise.entropy import SeededEntropy
 
 TEST_FAILURE_RATE = 1e-6
-DRAWS = 3_000
+DRAWS = 2_000
 
 
 def p_value(counts: NDArray[np.int64], chances: NDArray[np.float64]) -> float:

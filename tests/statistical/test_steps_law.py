@@ -15,7 +15,7 @@ from scipy.stats import binom, chi2
 from tacita.confidential import Confidential
 from tacita.noise.binomial import reaching
 from tacita.noise.discrete import DiscreteLaplace
-from tacita.noise.entropy import SystemEntropy, reserve
+from tacita.noise.entropy import SeededEntropy, SystemEntropy, reserve
 from tacita.schema import Categorical
 from tacita.synthesis.baselines.dirichlet import _urn
 from tacita.synthesis.steps import StepsSynthesis
@@ -87,6 +87,23 @@ def test_the_cells_of_a_leaf_sum_to_its_count_with_the_noise_of_all_of_them(runs
     assert abs((np.mean(unit**2) / 0.64 - 1) / np.sqrt(2.5 / unit.size)) > 5.5
 
 
+@pytest.mark.parametrize(("layers", "epsilon"), [(0, "2"), (2, "1/2"), (5, "2")])
+def test_several_files_differ_by_as_much_as_they_are_off(layers: int, epsilon: str) -> None:
+    """What the combining rule for one measurement rests on; by attributes of the tree and of its cells alike."""
+    frame = persons(1000)
+    data = Confidential.from_frame(frame, schema())
+    plan = StepsSynthesis(NAMES, epsilon, layers=layers, zeros=ZEROS, election="public", stop="never")
+    wanted = {"income": "0", "voted": "1", "sex": "1", "region": "2"}
+    off, spread = [], []
+    for seed in range(40):
+        files = list(plan.run(data, SeededEntropy(seed)).sample(6, seed=seed))
+        shares = np.array([[(file[name] == level).mean() for name, level in wanted.items()] for file in files])
+        off.append(shares.mean(axis=0) - [(frame[name] == level).mean() for name, level in wanted.items()])
+        spread.append(shares.var(axis=0, ddof=1))
+    ratio = np.sqrt(np.mean(spread, axis=0) / np.mean(np.square(off), axis=0))
+    assert ((ratio > 0.6) & (ratio < 1.6)).all(), ratio
+
+
 # ---------------------------------------------------------------- sparse cells
 
 PAIR = Domain(
@@ -99,7 +116,7 @@ def one_leaf() -> Leaves:
     """Two leaves by the first attribute with 11 possible cells each, three of them occupied."""
     fixed = np.array([[0, FREE, FREE], [1, FREE, FREE]], dtype=np.int16)
     codes = np.array([[0, 0, 1], [0, 2, 3], [1, 1, 1]], dtype=np.int16)
-    return Leaves(1, np.array([0, 1]), fixed, np.array([0, 0, 1]), codes, np.array([1, 5, 2]))
+    return Leaves(1, np.array([0, 1]), fixed, np.array([6, 2]), np.array([0, 0, 1]), codes, np.array([1, 5, 2]))
 
 
 @pytest.mark.parametrize("dense", [0, 1 << 20], ids=["sparse", "all cells"])

@@ -246,9 +246,9 @@ def test_no_establishment_spends_more_than_its_industry_has(
     pd.testing.assert_frame_equal(made, again)
 
 
-def test_bisection_is_the_most_accurate_for_many_quantiles_of_one_variable() -> None:
+def test_bisection_is_with_the_best_for_many_quantiles_of_one_variable() -> None:
     rows = {(row.method, row.metric): row.ours for row in quantile_rows(6, 5000, 1, lambda *_: None)}
     errors = {method: value for (method, metric), value in rows.items() if metric == RANK_ERROR and value is not None}
     assert len(errors) == 1 + len(QUANTILE_PEERS)
-    assert errors[OURS] < 60
+    assert errors[OURS] < 1.3 * min(errors.values())
     assert errors[OURS] < 0.5 * errors["independent exponential mechanisms"]

@@ -39,7 +39,7 @@ SMALL: dict[str, Any] = {"replicates": 2, "rows": 300, "panel_scale": 0.02, "rep
 
 def quick(method: Method) -> bool:
     """Chains of whole planes take minutes; one layout of them is enough here."""
-    return method.mode != "proved" or "fixed" in method.file or "bisection" in method.file
+    return method.mode != "honest" or "fixed" in method.file
 
 
 def quiet(what: str, done: int, total: int) -> None:

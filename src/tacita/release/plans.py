@@ -13,9 +13,9 @@ from difflib import get_close_matches
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
+from tacita import synthesis
 from tacita.errors import RefusedError, SpecError, TacitaError
 from tacita.ledger.codec import canonical, neighbours_from_json
-from tacita import synthesis
 from tacita.mechanisms import eree
 from tacita.plan import Forecast, Plan
 from tacita.privacy import Guarantee, Neighbours, in_sequence
@@ -173,6 +173,9 @@ def _arguments(spec: Spec, product: Named, mechanism: type) -> dict[str, Any]:
     for key, value in follows.items():
         if key in accepted and key not in given and value is not None:
             given[key] = value
+    for one in inspect.signature(mechanism).parameters.values():
+        if one.default is one.empty and one.kind is not one.VAR_KEYWORD and one.name not in given:
+            raise SpecError(f"{one.name} of {product.spoken} is missing; {product.mechanism} needs it")
     return given
 
 

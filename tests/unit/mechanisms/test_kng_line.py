@@ -22,7 +22,11 @@ numbers = st.floats(-1e6, 1e6, allow_nan=False)
 def test_places_are_monotone_and_come_back(lower: float, width: float, at: list[float]) -> None:
     upper = lower + width
     values = np.sort(lower + width * np.array(at))
-    for lattice in (Lattice.spread(lower, upper), TailLattice(lower, upper, width / 7), TailLattice(upper, lower, width)):
+    for lattice in (
+        Lattice.spread(lower, upper),
+        TailLattice(lower, upper, width / 7),
+        TailLattice(upper, lower, width),
+    ):
         places = lattice.place(values)
         assert (np.diff(places) >= 0).all()
         assert places.min() >= 0

@@ -51,13 +51,13 @@ def test_the_gaussian_mechanism_keeps_the_promise(epsilon: Fraction, delta: Frac
     one, two = log_ndtr(mu / 2 - e / mu), e + log_ndtr(-mu / 2 - e / mu)
     spent = one + np.log1p(-np.exp(two - one))
     assert spent <= log(delta)
-    mu *= sqrt(2)
+    mu *= 2
     one, two = log_ndtr(mu / 2 - e / mu), e + log_ndtr(-mu / 2 - e / mu)
     assert one + np.log1p(-np.exp(two - one)) > log(delta), "half the noise would keep it too: the test is blind"
 
 
 def test_other_accountants_agree() -> None:
-    rdp = pytest.importorskip("dp_accounting.rdp", reason="dp-accounting is not installed")
+    rdp = pytest.importorskip("dp_accounting.rdp.rdp_privacy_accountant", reason="dp-accounting is not installed")
     orders = (1 + np.geomspace(1e-3, 1e4, 4000)).tolist()
     for epsilon, delta in PROMISES[4:]:
         rho = float(rho_for(epsilon, delta))
@@ -66,8 +66,8 @@ def test_other_accountants_agree() -> None:
 
 
 def test_more_of_a_promise_is_more_rho() -> None:
-    by_epsilon = [rho_for(Fraction(e, 7), Fraction(1, 10**9)) for e in range(1, 60)]
-    by_delta = [rho_for(Fraction(1), Fraction(1, 10**d)) for d in range(400, 0, -7)]
+    by_epsilon = [rho_for(Fraction(e, 7), Fraction(1, 10**9)) for e in range(1, 60, 2)]
+    by_delta = [rho_for(Fraction(1), Fraction(1, 10**d)) for d in range(400, 0, -13)]
     for rising in (by_epsilon, by_delta):
         assert all(one < two for one, two in pairwise(rising))
 
@@ -86,7 +86,7 @@ def test_what_is_used_was_proved(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_proof_fails_for_a_little_more() -> None:
     for epsilon, delta in PROMISES:
         rho = rho_for(epsilon, delta)
-        orders = [1 + Fraction(one) for one in np.geomspace(1e-4, 1e6, 3000).tolist()]
+        orders = [1 + Fraction(one) for one in np.geomspace(1e-4, 1e6, 600).tolist()]
         assert not any(concentrated._proves(rho * (1 + Fraction(1, 10**7)), order, epsilon, delta) for order in orders)
 
 

@@ -1,4 +1,4 @@
-"""What `QuantileSynthesis` does with files and settings that are not as they should be: a defined result or a clear no."""
+"""Files and settings that are not as they should be: `QuantileSynthesis` gives a defined result or a clear no."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ FILES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "constant predictor": lambda all: all.assign(size=37.0),
     "predictor at its lower bound": lambda all: all.assign(size=0.0),
     "predictor at its upper bound": lambda all: all.assign(size=1000.0),
-    "collinear predictors": lambda all: all.assign(jobs=all["size"].round().astype(int), pay=(2 * all["size"]).round(1)),
+    "collinear predictors": lambda all: all.assign(
+        jobs=all["size"].round().astype(int), pay=(2 * all["size"]).round(1)
+    ),
     "all-equal response": lambda all: all.assign(pay=77.0),
     "response at its lower bound": lambda all: all.assign(pay=-100.0),
     "response at its upper bound": lambda all: all.assign(pay=3000.0),
@@ -53,10 +55,12 @@ FILES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
 
 
 @pytest.mark.parametrize("file", FILES)
-@pytest.mark.parametrize("name", PLANS)
-def test_every_plan_gives_files_within_the_schema(name: str, file: str) -> None:
-    for epsilon in ("1/10", "30"):
-        drawn(plan(name, epsilon), FILES[file](firms(150)))
+@pytest.mark.parametrize("epsilon", ["1/10", "30"])
+@pytest.mark.parametrize(
+    "name", ["four numbers", "scales", "groups", "category last", "point mass", "predictors", "keep", "keep, groups"]
+)
+def test_every_plan_gives_files_within_the_schema(name: str, epsilon: str, file: str) -> None:
+    drawn(plan(name, epsilon), FILES[file](firms(150)))
 
 
 def test_a_constant_response_stays_near_its_value() -> None:
@@ -237,7 +241,8 @@ def test_a_release_is_paid_for_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("m", "rows", "message"), [(0, None, "m: give"), (True, None, "m: give"), (2, 0, "rows: must"), (1, -3, "rows: must")]
+    ("m", "rows", "message"),
+    [(0, None, "m: give"), (True, None, "m: give"), (2, 0, "rows: must"), (1, -3, "rows: must")],
 )
 def test_sampling_nothing_is_refused(m: Any, rows: Any, message: str) -> None:
     model = plan("one number").rehearse(firms(50), SCHEMA, seed=1)

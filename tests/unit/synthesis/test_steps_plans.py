@@ -146,8 +146,8 @@ def test_small_nodes_and_dull_ones_are_left_whole() -> None:
         assert ((layer.attribute == -1) | (layer.noisy >= 200)).all()
     dull = StepsSynthesis(NAMES, "2", threshold="100000", **deep).rehearse(persons(), schema(), seed=1).trees[0]  # type: ignore[arg-type]
     assert len(dull.layers) == 1
-    # What the tree did not spend went to the cells: ε' = 1, less one election of five at a tenth together.
-    assert [1 / cells.scale for cells in dull.cells] == [1 - Fraction(1, 50)]
+    # What the tree did not spend went to the cells: ε' = 1, less one election of five at a fifth together.
+    assert [1 / cells.scale for cells in dull.cells] == [1 - Fraction(1, 25)]
 
 
 def test_counts_of_the_estimate_add_up() -> None:
@@ -266,3 +266,22 @@ def test_independent_columns_keep_their_shares() -> None:
     for name in NAMES:
         difference = made[name].value_counts() - persons(4000)[name].value_counts()
         assert difference.abs().max() <= 3
+
+
+def test_a_size_limit_is_stated_before_the_run_and_kept_within_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = {f"b{at}": {"role": "confidential", "type": "categorical", "levels": list("0123456789")} for at in range(9)}
+    for given in ({"stop": "never"}, {"least": 0}):
+        with pytest.raises(UsageError, match="layers: 9 layers may have 1,000,000,000 nodes"):
+            StepsSynthesis(list(wide), "1", layers=9, **given).columns(schema(**wide))  # type: ignore[arg-type]
+    assert StepsSynthesis(list(wide), "1", layers=9).columns(schema(**wide)) == tuple(wide)
+    monkeypatch.setattr(measuring, "MOST_NODES", 12)
+    layers = StepsSynthesis(NAMES, "2", layers=5, stop="never").rehearse(persons(), schema(), seed=1).trees[0].layers
+    assert max(layer.parent.size for layer in layers) <= 12
+
+
+def test_noise_alone_grows_no_tree() -> None:
+    """A nearly empty file with many levels and layers: nodes that hold nothing are seldom split."""
+    wide = {f"b{at}": {"role": "confidential", "type": "categorical", "levels": list("0123456789")} for at in range(12)}
+    frame = persons(40).assign(**dict.fromkeys(wide, "0"))
+    tree = StepsSynthesis(list(wide), "1", layers=12).rehearse(frame, schema(**wide), seed=1).trees[0]
+    assert sum(layer.parent.size for layer in tree.layers) < 500

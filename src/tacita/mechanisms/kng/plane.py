@@ -31,6 +31,11 @@ _ROUNDING = 1e-13
 _MOST_BOXES = 60_000
 _GOOD_ENVELOPE = 0.1
 _POOL = 128
+_LONGEST_POOL = 100_000_000
+# Records that leave a direction open, such as those with a predictor that never changes, make the likely planes a thin
+# sheet that few boxes cover badly. After so many refusals there are four times as many boxes.
+_PATIENCE = 1000
+_LARGEST = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -157,7 +162,7 @@ def _refine(phi, v, cell, records, axes, bits, rate, most_boxes):  # type: ignor
     count = np.zeros(most_boxes + 2, np.int64)
     below = np.zeros((most_boxes + 2, cells), np.int64)
     leaf = np.ones(most_boxes + 2, np.bool_)
-    pool = np.empty(_POOL * n + 1_000_000, np.int32)
+    pool = np.empty(_POOL * n + 1_000_000 + min(n * most_boxes // 4, _LONGEST_POOL), np.int32)
     weight = np.zeros(p)
     for k in range(p):
         sizes[0, k] = bits[k]
@@ -248,18 +253,22 @@ def draw_plane(
     table = np.array([(one.offset, one.unit, one.start, one.step) for one in axes])
     bits = np.array([one.bits for one in axes], dtype=np.int64)
     entropy.announce(Request(label, f"plane rate={rate}", records, np.full(cells, float(1 / rate))))
-    corner, sizes, least, start, count, below, leaf, pool = _refine(
-        phi, v, cell, records, table, bits, float(rate), _MOST_BOXES
-    )
-    leaves = np.flatnonzero(leaf)
     spare = reserve(1024, entropy)
+    most_boxes, refused = _MOST_BOXES, 0
     while True:
-        box = leaves[
-            choose(np.ones(leaves.size, np.int64), least[leaves], rate, spare, shift=sizes[leaves].sum(axis=1))
-        ]
+        if refused == 0 or (refused % _PATIENCE == 0 and most_boxes < _LARGEST):
+            # Each round has the law of the claim whatever the boxes are, so earlier refusals may decide about them.
+            most_boxes = most_boxes * (4 if refused else 1)
+            corner, sizes, least, start, count, below, leaf, pool = _refine(
+                phi, v, cell, records, table, bits, float(rate), most_boxes
+            )
+            leaves = np.flatnonzero(leaf)
+            ones, volumes = np.ones(leaves.size, np.int64), sizes[leaves].sum(axis=1)
+        box = leaves[choose(ones, least[leaves], rate, spare, shift=volumes)]
         at = [int(corner[box, k]) + uniform_bits(int(sizes[box, k]), spare) for k in range(len(axes))]
         theta = np.array([_value(table[k], at[k]) for k in range(len(axes))])
         members = pool[start[box] : start[box] + count[box]]
         k = int(_score(phi, v, cell, members, below[box], records, theta))
         if accepts(rate * (k - int(least[box])), spare):
             return theta
+        refused += 1

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from tacita.studies.bowen2018.methods import EPSILONS, SETS, everybody
-from tacita.studies.bowen2018.printed import E, ONE_OVER_E
+from tacita.studies.bowen2018.printed import ONE_OVER_E, E
 from tacita.studies.bowen2018.scores import Scores, general, regression
 from tacita.studies.bowen2018.simulation import simulate, voters
 from tacita.studies.tran2023.replicates import Progress, each
@@ -32,6 +32,7 @@ class Experiment:
     seed: int
     powers: tuple[int, ...]
     keep: Path | None = None
+    full: bool = False
     only: tuple[str, ...] = ()
 
     def __call__(self, number: int) -> dict[str, Outcome]:
@@ -45,14 +46,14 @@ class Experiment:
             original.to_parquet(kept / "original.parquet", index=False)
         found = {}
         for at, method in enumerate(everybody()):
-            if self.only and method.file not in self.only:
+            if (self.only and method.file not in self.only) or not method.runs_in(repetition, self.full):
                 continue
             begun = time.perf_counter()
             made = method.make(original, about, epsilon, 1_000_003 * (self.seed + repetition) + 101 * place + at)
             seconds = time.perf_counter() - begun
             files = list(made)
             scores = general(original, files, about.schema)
-            if power in (E, ONE_OVER_E):  # where the paper prints Tables 5 and 6
+            if power in (E, ONE_OVER_E) and method.regressed(self.full):  # where the paper prints Tables 5 and 6
                 scores |= regression(original, files)
             found[method.file] = Outcome(scores, seconds)
             if kept is not None:
@@ -76,7 +77,7 @@ class Measured:
     def seconds(self, file: str, power: int) -> float:
         """The median: the first call also loads compiled loops."""
         here = self.outcomes[self.powers.index(power) :: len(self.powers)]
-        return float(np.median([one[file].seconds for one in here]))
+        return float(np.median([one[file].seconds for one in here if file in one]))
 
 
 def measure(
@@ -88,9 +89,11 @@ def measure(
     *,
     powers: Sequence[int] = tuple(EPSILONS),
     keep: Path | None = None,
+    full: bool = False,
     only: Sequence[str] = (),
 ) -> Measured:
-    experiment = Experiment(rows, seed, tuple(powers), keep, tuple(only))
+    """`only` names the methods' files, for a quick look."""
+    experiment = Experiment(rows, seed, tuple(powers), keep, full, tuple(only))
     outcomes = each(experiment, replicates * len(powers), workers, say, "the simulated file")
     original = simulate(rows)
     again = [simulate(rows, seed=FRESH_SEED + one) for one in range(SETS)]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pandas as pd
 
+from tacita.errors import UsageError
 from tacita.evaluation import (
     chi_square_agreement,
     coefficient_coverage,
@@ -44,9 +46,15 @@ def general(original: pd.DataFrame, files: Sequence[pd.DataFrame], schema: Schem
 
 
 def regression(original: pd.DataFrame, files: Sequence[pd.DataFrame]) -> Scores:
-    """Tables 5 and 6: how many of the 32 coefficients keep their sign, and how many the intervals cover."""
+    """Tables 5 and 6: how many of the 32 coefficients keep their sign, and how many the intervals cover.
+
+    Both are NaN where the regression cannot be fitted on every file, as may happen with few records.
+    """
     comparison = compare(_numeric_age(original), [_numeric_age(one) for one in files])
-    signs, covered = sign_agreement(DID)(comparison), coefficient_coverage(DID)(comparison)
+    try:
+        signs, covered = sign_agreement(DID)(comparison), coefficient_coverage(DID)(comparison)
+    except UsageError:
+        return {(SIGNS, None): math.nan, (COVERED, None): math.nan}
     terms = len(signs.details["terms"])
     return {(SIGNS, None): signs.value * terms, (COVERED, None): covered.value * terms}
 

@@ -85,7 +85,9 @@ class Law:
         while len(found) < rows:
             member = random.choice(self.weights.size, size=rows, p=self.weights)
             columns = [
-                np.minimum((random.random(rows)[:, None] > np.cumsum(one, axis=1)[member]).sum(axis=1), one.shape[1] - 1)
+                np.minimum(
+                    (random.random(rows)[:, None] > np.cumsum(one, axis=1)[member]).sum(axis=1), one.shape[1] - 1
+                )
                 for one in self.shares
             ]
             found = np.vstack([found, _possible(np.column_stack(columns))])
@@ -94,7 +96,7 @@ class Law:
 
 def _possible(codes: Integers) -> Integers:
     barred = [codes[:, NAMES.index(name)] == int(level) for name, level in IMPOSSIBLE.items()]
-    return codes[~np.logical_and.reduce(barred)]
+    return np.asarray(codes[~np.logical_and.reduce(barred)])
 
 
 @cache

@@ -8,15 +8,16 @@ from typing import Any, Literal
 
 import pandas as pd
 
-Mode = Literal["none", "paper", "start only", "proved", "peer"]
+Mode = Literal["none", "proved", "honest", "peer", "paper", "start only"]
 
 
 @dataclass(frozen=True)
 class Method:
     """`printed` names the paper's row, `most` caps the replicates of a slow method, `file` the name on disk.
 
-    `mode` says how the numbers come about: "none" has no privacy, "paper" is the authors' chain, "start only" the same
-    with ε → 0, "proved" a draw from the mechanism itself, "peer" somebody else's method.
+    `mode` says how the numbers come about: "none" has no privacy, "proved" is drawn exactly, "honest" from the law that
+    the method names, as far as chains that pass a gate can tell, "peer" is somebody else's method, "paper" the authors'
+    own chain, "start only" the same with ε → 0.
     """
 
     name: str

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tacita.studies.pictures import PALETTE
 from tacita.studies.results import Markup, Row, escaped, figure, paragraph, shown, table, write_page
 from tacita.studies.tran2023 import unconditional
-from tacita.studies.tran2023.methods import AS_RUN, PROVED, START_ONLY
-from tacita.studies.tran2023.pictures import Numbers, densities, trends
+from tacita.studies.tran2023.methods import AS_RUN, HONEST, START_ONLY
+from tacita.studies.tran2023.page_cells import Found, beside, figures, number, resampled
+from tacita.studies.tran2023.page_panel import panel_section
+from tacita.studies.tran2023.pictures import Numbers, densities
 from tacita.studies.tran2023.printed import (
     GENERAL,
-    INDUSTRIES,
     INTERCEPT,
     K_MARGINAL,
     NRMSE_X2,
     NRMSE_X3,
-    PMSE_LASSO,
     PMSE_WITH,
     PMSE_WITHOUT,
     SLOPE,
@@ -29,7 +28,6 @@ from tacita.studies.tran2023.printed import (
 )
 from tacita.studies.tran2023.scores import HIGHER_IS_BETTER
 from tacita.studies.tran2023.section4 import ORIGINAL, SECONDS
-from tacita.studies.tran2023.section5 import EMPLOYMENT, RAW
 from tacita.studies.tran2023.variants import VARIANTS
 
 _QUANTILE_METRICS = (unconditional.RANK_ERROR, unconditional.SECONDS)
@@ -45,37 +43,12 @@ _PAPERS_BEST = {  # over its private rows
 }
 _MODES = {
     "none": "No privacy",
-    "proved": "Private: drawn from the law that the method names",
+    "proved": "Private, exact draws",
+    "honest": "The paper's layouts, drawn from the laws they name",
     "peer": "Private, by others",
     "paper": "As run by the authors: claims ε = 1, no guarantee",
     "start only": "The same with ε → 0: what the start gives",
 }
-
-
-class Found:
-    """Rows by what they are about."""
-
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self.rows = tuple(rows)
-        self._by_key = {(row.table, row.method, row.metric, row.where.get("sic3")): row for row in self.rows}
-
-    def row(self, name: str, method: str, metric: str, sic3: str | None = None) -> Row | None:
-        return self._by_key.get((name, method, metric, sic3))
-
-    def value(self, name: str, method: str, metric: str) -> float:
-        found = self.row(name, method, metric)
-        return math.nan if found is None or found.ours is None else found.ours
-
-    def methods(self, name: str, mode: str | None = None) -> list[str]:
-        """Methods of a table in their order, of one mode or of all."""
-        return list(
-            dict.fromkeys(
-                row.method for row in self.rows if row.table == name and mode in (None, row.where.get("mode"))
-            )
-        )
-
-    def metrics(self, name: str) -> list[str]:
-        return list(dict.fromkeys(row.metric for row in self.rows if row.table == name))
 
 
 def write_report(
@@ -95,7 +68,7 @@ def write_report(
         ("Densities of the first replicate (figures 3 to 5)", _densities(found, files)),
         ("One variable alone: 49 quantiles of X1", _quantiles(found)),
         ("Three variants that break what the simulation is kind about", _variants(found)),
-        ("Section 5: employment over 25 years in four industries", _panel(found, settings, trend_records)),
+        ("Section 5: employment over 25 years in four industries", panel_section(found, settings, trend_records)),
     ]
     if real := found.methods("Real data"):
         sections.append(("Real data", _real(found, real)))
@@ -138,10 +111,10 @@ def _target(found: Found, settings: Mapping[str, Any]) -> list[str]:
             body.append(
                 [
                     f"{metric} ({_direction(metric)})",
-                    _PAPERS_BEST[metric],
-                    printed("Non-private", metric),
-                    found.value(name, settings["reference"], metric),
-                    *(_number(found.row(name, one, metric)) for one in ours),
+                    Markup(figures(_PAPERS_BEST[metric])),
+                    Markup(figures(printed("Non-private", metric) or math.nan)),
+                    number(found.row(name, settings["reference"], metric)),
+                    *(number(found.row(name, one, metric)) for one in ours),
                 ]
             )
     note = (
@@ -154,29 +127,6 @@ def _target(found: Found, settings: Mapping[str, Any]) -> list[str]:
 
 def _direction(metric: str) -> str:
     return "higher is better" if metric in HIGHER_IS_BETTER else "lower is better"
-
-
-def _number(row: Row | None) -> Markup:
-    if row is None or row.ours is None or not math.isfinite(row.ours):
-        return Markup("–")
-    error = "" if row.se is None else f' <span class="note">± {escaped(_short(row.se))}</span>'
-    return Markup(f"{escaped(_figures(row.ours))}{error}")
-
-
-def _figures(value: float) -> str:
-    return (
-        "0"
-        if value == 0
-        else f"{value:.4f}"
-        if abs(value) < 0.1
-        else f"{value:.3f}"
-        if abs(value) < 1
-        else shown(value)
-    )
-
-
-def _short(value: float) -> str:
-    return f"{value:.1g}" if abs(value) < 10 else shown(value)
 
 
 def _behind(found: Found) -> list[str]:
@@ -195,7 +145,7 @@ def _behind(found: Found) -> list[str]:
                 None if row is None else row.paper,
                 found.value("Table 1", name, K_MARGINAL),
                 found.value("Table 1", layout + START_ONLY, K_MARGINAL),
-                found.value("Table 1", layout + PROVED, K_MARGINAL),
+                found.value("Table 1", layout + HONEST, K_MARGINAL),
             ]
         )
     head = (
@@ -206,7 +156,7 @@ def _behind(found: Found) -> list[str]:
         "KM printed",
         "KM as run",
         "KM, ε → 0",
-        "KM, own law",
+        "KM, honest draw",
     )
     return [
         paragraph(
@@ -231,20 +181,8 @@ def _comparison(found: Found, name: str, metrics: Sequence[str]) -> list[str]:
         for method in methods:
             rows = [found.row(name, method, metric) for metric in metrics]
             files = "–" if rows[0] is None else str(rows[0].replicates)
-            body.append([method, *(_beside(row) for row in rows), files])
+            body.append([method, *(beside(row) for row in rows), files])
     return [table(("Method", *metrics, "Files"), body)]
-
-
-def _beside(row: Row | None) -> Markup:
-    """Our number, and the printed one below it."""
-    ours = _number(row).text
-    if row is None or row.paper is None:
-        return Markup(ours)
-    return Markup(f'{ours}<br><span class="note">paper {escaped(_plain(row.paper))}</span>')
-
-
-def _plain(value: float) -> str:
-    return f"{value:g}"
 
 
 def _densities(found: Found, files: Mapping[str, Mapping[str, Numbers]]) -> list[str]:
@@ -259,7 +197,7 @@ def _densities(found: Found, files: Mapping[str, Mapping[str, Numbers]]) -> list
 
 def _quantiles(found: Found) -> list[str]:
     body = [
-        [method, *(_number(found.row(unconditional.TABLE, method, metric)) for metric in _QUANTILE_METRICS)]
+        [method, *(number(found.row(unconditional.TABLE, method, metric)) for metric in _QUANTILE_METRICS)]
         for method in found.methods(unconditional.TABLE)
     ]
     note = (
@@ -281,7 +219,7 @@ def _variants(found: Found) -> list[str]:
     for variant in VARIANTS:
         name = f"Variant: {variant.name}"
         metrics = found.metrics(name)
-        private = found.methods(name, "proved")
+        private = [*found.methods(name, "proved"), *found.methods(name, "honest")]
         if not private:
             continue
         best = {metric: _best(found, name, private, metric) for metric in metrics}
@@ -289,7 +227,7 @@ def _variants(found: Found) -> list[str]:
         for method in found.methods(name):
             cells = []
             for metric in metrics:
-                text = _number(found.row(name, method, metric)).text
+                text = number(found.row(name, method, metric)).text
                 cells.append(Markup(f"<b>{text}</b>" if method == best[metric] else text))
             body.append([method, *cells])
         head = [f"{metric} {'↑' if metric in HIGHER_IS_BETTER else '↓'}" for metric in metrics]
@@ -303,66 +241,21 @@ def _best(found: Found, name: str, methods: Sequence[str], metric: str) -> str:
     return min(methods, key=lambda method: sign * found.value(name, method, metric))
 
 
-def _panel(found: Found, settings: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> list[str]:
-    methods = found.methods("Table 5")
-    body: list[list[object]] = []
-    for method in methods:
-        cells = [
-            _beside(found.row("Table 5", method, metric, industry.sic3))
-            for metric in (PMSE_LASSO, K_MARGINAL)
-            for industry in INDUSTRIES
-        ]
-        body.append([method, *cells])
-    head = [f"{short} {one.sic3}" for short in ("pMSE", "KM") for one in INDUSTRIES]
-    colours = {RAW: "#000000", **dict(zip(methods, PALETTE, strict=False))}
-    gross = [one for one in records if one["figure"] == EMPLOYMENT]
-    rates = [one for one in records if one["figure"] == "rates"]
-    errors: list[list[object]] = []
-    for method in methods:
-        by_industry = [(metric, one.sic3) for metric in found.metrics("Figure 1") for one in INDUSTRIES]
-        together = [(metric, None) for metric in found.metrics("Figure 2")]
-        cells = [_number(found.row("Figure 1", method, metric, sic3)) for metric, sic3 in by_industry]
-        errors.append([method, *cells, *(_number(found.row("Figure 2", method, one, none)) for one, none in together)])
-    return [
-        paragraph(
-            f"The SynLBD cannot be passed on, so the panel is simulated: {settings['establishments']:,} establishments "
-            "in the four industries of Table 4, 1976 to 2000, at most 2,000 employees, first and last years public. "
-            "Births are drawn from quantiles, continuers from quantile regressions on the (synthetic) year before. "
-            "Numbers can agree with the paper's in size and order, not digit by digit."
-        ),
-        paragraph(
-            "Each industry has ε = 1 for an establishment with its whole history. The paper divides it into 0.04 a "
-            "year, three quarters of it for continuers; an establishment can be in every year, so these budgets add "
-            "up. The last row spends the same ε = 1 better: an establishment is born once, so the births of every year "
-            "can have 0.25 each, and one law of growth is measured on the transitions of all years with the other 0.75."
-        ),
-        table(("Method", *head), body),
-        figure(
-            trends(gross, colours, RAW, columns=2, number=",d"),
-            f"Gross employment by year (figure 1): mean of {settings['repetitions']} repetitions, band of one standard "
-            "deviation. Lines that leave the picture are cut off.",
-        ),
-        figure(
-            trends(rates, colours, RAW, columns=2),
-            "Job creation and net job creation in the four industries together (figure 2). Job destruction counts "
-            "losses as positive; the paper's formula has its sign the other way round.",
-        ),
-        paragraph("How far the trends are from those of the raw panel:", "note"),
-        table(("Method", *(f"employment {one.sic3}" for one in INDUSTRIES), "job creation", "net creation"), errors),
-    ]
-
-
 def _real(found: Found, methods: Sequence[str]) -> list[str]:
     metrics = found.metrics("Real data")
-    body = [[method, *(_number(found.row("Real data", method, metric)) for metric in metrics)] for method in methods]
-    note = "Public files, used as if they were confidential: bounds are declared, not read from the rows."
-    return [paragraph(note), table(("File and method", *metrics), body)]
+    body = [[method, *(resampled(found.row("Real data", method, metric)) for metric in metrics)] for method in methods]
+    note = (
+        "Public files, used as if they were confidential, by bisection at ε = 1 over all variables and groups: bounds "
+        "and levels are declared, not read from the rows. Below each number stands what a random resample of the file "
+        "itself would score."
+    )
+    return [paragraph(note), table(("File (records)", *metrics), body)]
 
 
 def _time(found: Found) -> list[str]:
     body = [(method, found.value("Time", method, SECONDS)) for method in found.methods("Time")]
     return [
-        paragraph("Median seconds for one synthetic file, while other work shared the machine.", "note"),
+        paragraph("Median seconds for one synthetic file in this run, in which every core was at work.", "note"),
         table(("Method", "Seconds"), body),
     ]
 

@@ -12,8 +12,8 @@ from tacita.studies.tran2023.panel_private import over_the_years, year_by_year
 from tacita.studies.tran2023.section5 import PanelMethod
 
 PROMISE = (
-    "ε = 1 per industry when one establishment is added or removed with its whole history, its first and last years "
-    "being public: {because}"
+    "ε = 1 per industry when the employment history of one establishment is added or removed (2 when it is replaced by "
+    "another history); first and last years are public and not protected: {because}"
 )
 # "20 quantiles, ranging from the 5th to the 95th"
 TWENTY = tuple(0.05 + 0.9 * place / 19 for place in range(20))

@@ -1,6 +1,7 @@
 """Bisection for the panel of section 5, with two ways to divide ε = 1 of an industry over its years.
 
-Neighbours differ in one establishment with its whole history. Its first and last year are public.
+Neighbours differ in the employment history of one establishment, which is there or not; exchanging it for another
+history is two such steps. First and last years are public, so the list of establishments itself is not protected.
 
 - `year_by_year`: the paper's division. Every year has 0.04, three quarters of it for continuers; an establishment can
   be in all 25 years, so the budgets add up to 1.

@@ -58,10 +58,8 @@ class HistogramSynthesis(CellPlan):
 
     def forecast(self, schema: Schema) -> Forecast:
         cells, scale = self.domain(schema).cells, 1 / self._costs().cells
-        error, least = sqrt(DiscreteLaplace(scale).variance()), threshold_for(cells, scale)
-        sentence = (
-            f"each of {cells:,} cells is off by about {error:.3g}; those with a noisy count below {least} are dropped"
-        )
+        error, least = sqrt(DiscreteLaplace(scale).variance()), threshold_for(self.domain(schema).raw_cells, scale, 0)
+        sentence = f"each of {cells:,} cells is off by about {error:.3g}; those below {least} at most are dropped"
         return Forecast(
             f"Synthetic microdata: {', '.join(self.attributes)}",
             cells,

@@ -148,10 +148,10 @@ class IndependentModel:
             good = ~(self.domain.forbidden(first) | self.domain.forbidden(second))
             codes[one[good]], codes[two[good]] = first[good], second[good]
         # Noise has left margins that no file without impossible cells can have: the rest is drawn anew as a whole.
-        bad = self.domain.forbidden(codes)
-        if bool(bad.all()):
+        left = self.domain.forbidden(codes)
+        if bool(left.all()):
             raise UsageError("zeros: every record drawn falls in a cell that cannot occur; ask for more rows")
-        codes[bad] = codes[random.choice(np.flatnonzero(~bad), size=int(bad.sum()))]
+        codes[left] = codes[random.choice(np.flatnonzero(~left), size=int(left.sum()))]
         return codes
 
     @property

@@ -35,6 +35,7 @@ _CHOOSING = Fraction(1, 10)  # of the budget, where pairs are chosen privately
 _CLEAR = 0.02  # all pairs are carried if the noise alone moves less than this share of records, on average
 _MOST_CELLS = 20_000_000
 _ROOM_TO_CHOOSE = 10_000  # noise on associations is larger than on tables
+_MOST_UNSURE = 1e6  # records; files as long as the noise happens to say might not fit anywhere
 _USUAL = 10_000  # records, where their number is neither public nor given
 
 
@@ -45,7 +46,8 @@ class PairwiseSynthesis(Rehearsable):
     Every one-way table and every pair of attributes gets discrete Gaussian noise; where the budget cannot carry all
     pairs, the ones that matter are chosen privately. Synthetic records start unrelated and change one value at a time
     as long as that brings their tables nearer to the measured ones. `cuts` are public bins for numbers; combinations
-    that the schema's [[zeros]] call impossible never occur.
+    that the schema's [[zeros]] call impossible never occur. `rows` is the length of the synthetic files; without it
+    they are as long as the confidential one, as far as that is known.
 
     >>> print(PairwiseSynthesis(["age", "vote"], "1", delta="1e-9").guarantee)
     ε = 1, δ = 1e-09 under one record's record replaced
@@ -142,6 +144,13 @@ class PairwiseSynthesis(Rehearsable):
             )
         if max(one.variance for one in self._all(levels)) > LARGEST_VARIANCE / _ROOM_TO_CHOOSE:
             raise UsageError("epsilon: too small for the noise on so many tables; raise it or leave attributes out")
+        if not self._replace and self.rows is None:
+            ones = [one for one in self._all(levels) if len(one.attributes) == 1]
+            unsure = sum(1 / (float(one.variance) * levels[one.attributes[0]]) for one in ones) ** -0.5
+            if unsure > _MOST_UNSURE:
+                raise UsageError(
+                    f"rows: the number of records would be known to ±{unsure:.1g} only; give rows, or raise epsilon"
+                )
         for zero in schema.zeros:
             if len(zero) > 2 and all(name in self.attributes for name, _ in zero):
                 raise UsageError(

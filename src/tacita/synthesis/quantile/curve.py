@@ -69,7 +69,8 @@ class Curve:
             shares, values = np.concatenate(([0.0], shares)), np.concatenate(([self.floor], values))
         if shares.size == 1:
             return lambda at: np.full(at.shape, values[0])
-        return PchipInterpolator(self._stretch(shares), values)
+        with np.errstate(over="ignore"):  # values that differ by next to nothing: the slope there is 0
+            return PchipInterpolator(self._stretch(shares), values)
 
     @cached_property
     def _upper_gaps(self) -> Floats:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
+from tacita.schema import Integer, Numeric
 from tacita.synthesis.quantile.budget import SPIKES, Levels, conditional_levels, marginal_levels
 from tacita.synthesis.quantile.design import Design
 from tacita.synthesis.quantile.fitting import fit_conditional, fit_marginal
@@ -209,6 +210,7 @@ def _number(
     label: str,
 ) -> tuple[NumericModel, Noise]:
     bounds = variable.column.range(variable.tail)
+    released = _without_grain(released, variable.numbers)
     design = Design.of(released) if released.shape[1] and len(released) else None
     if design is None or design.directions == 0:
         levels = marginal_levels(epsilon, records)
@@ -217,6 +219,20 @@ def _number(
         levels = conditional_levels(epsilon, records)
         model = fit_conditional(y, numbers, design, bounds, levels.plane, levels.scale, levels.halvings, entropy, label)
     return model, _noise(levels, records)
+
+
+def _without_grain(released: Floats, columns: tuple[Column, ...]) -> Floats:
+    """Released predictors, made constant where they differ by one step of a long scale only: that is the rounding of
+    a predictor that does not vary, and no direction to fit a plane along.
+    """
+    found = released.copy()
+    for k, one in enumerate(columns):
+        assert isinstance(one.kind, Integer | Numeric)
+        if len(found) and one.kind.upper - one.kind.lower > 100 * one.step:
+            low, high = np.quantile(one.published(found[:, k]), (0.01, 0.99))
+            if high - low < 1.5 * one.step:
+                found[:, k] = np.median(found[:, k])
+    return found
 
 
 def _noise(levels: Levels, records: int) -> Noise:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
+from math import ceil, log
 
 ROOT = Fraction(1, 50)  # of the whole, where the number of records is not public
-_FIRM = 4  # a node is split only if its noisy count is at least this many times the scale of its children's noise
 
 
 @dataclass(frozen=True)
@@ -31,9 +30,14 @@ class Costs:
             spent += self.elections[layer]
         return self.total - spent
 
-    def smallest(self, layer: int) -> int:
-        """The noisy count below which a node of this layer is too small to be split by the public rule."""
-        return ceil(_FIRM / self.layers[layer])
+    def smallest(self, layer: int, fan_out: int) -> int:
+        """The noisy count below which a node of this layer is too small to be split by the public rule.
+
+        1 + ln(fan-out) times the scale of its own noise and its children's: of the children of an empty node fewer than
+        one in five is then split in its turn, so noise alone grows no tree.
+        """
+        scale = 1 / min(self.layers[max(layer - 1, 0) : layer + 1])
+        return ceil(float(scale) * (1 + log(max(fan_out, 2))))
 
 
 def divided(

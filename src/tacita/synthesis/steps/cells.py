@@ -19,30 +19,37 @@ from tacita.synthesis.steps.domain import Codes, Domain, Integers
 from tacita.synthesis.steps.electing import geometric
 from tacita.synthesis.steps.tree import Cells
 
-DENSE = 1 << 22  # a layer of leaves with at most this many cells is drawn cell by cell
-LISTED = 1 << 20  # the threshold is set so that about this many empty cells are listed at most
+DENSE = 1 << 21  # leaves of a layer with at most this many cells together are drawn cell by cell
+# Where they have more, about as many empty cells are listed as this, or twice the noisy number of their records: the
+# projection onto a leaf's total sets all cells below about the number of its records to 0 in any case.
+LISTED = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """Leaves of one layer with one budget. `at`, `codes`, `counts` are their occupied cells: confidential."""
+    """Leaves of one layer with one budget. `at`, `codes`, `counts` are their occupied cells: confidential.
+
+    `noisy` are the released counts of the leaves.
+    """
 
     layer: int
     nodes: Integers
     fixed: Codes
+    noisy: Integers
     at: Integers
     codes: Codes
     counts: Integers
 
 
-def threshold_for(cells: int, scale: Fraction, listed: int = LISTED) -> int:
-    """The least threshold of at least 1 that about `listed` empty cells reach. Public arithmetic.
+def threshold_for(cells: int, scale: Fraction, records: int) -> int:
+    """The threshold for this many cells, raw ones counted, that hold about this many records. Public arithmetic.
 
-    >>> threshold_for(1_290_240, Fraction(1)), threshold_for(10**12, Fraction(5))
-    (1, 66)
+    >>> threshold_for(1_290_240, Fraction(1), 44_821), threshold_for(10**12, Fraction(5), 10**6)
+    (1, 63)
     """
+    listed = max(LISTED, 2 * records)
     q = exp(-1 / float(scale))
-    return max(1, ceil(float(scale) * log(cells / (listed * (1 + q))))) if cells > listed else 1
+    return max(1, ceil(float(scale) * log(cells / (listed * (1 + q))))) if cells > max(DENSE, listed) else 1
 
 
 def measure_cells(domain: Domain, leaves: Leaves, scale: Fraction, entropy: Entropy, *, dense: int = DENSE) -> Cells:
@@ -51,7 +58,7 @@ def measure_cells(domain: Domain, leaves: Leaves, scale: Fraction, entropy: Entr
     strides = domain.strides(leaves.fixed)
     sizes = np.prod(np.where(strides > 0, np.array(domain.sizes, dtype=np.int64), 1), axis=1, dtype=np.int64)
     starts = np.concatenate(([0], np.cumsum(sizes)))
-    threshold = threshold_for(int(possible.sum()), scale)
+    threshold = threshold_for(int(starts[-1]), scale, int(np.maximum(leaves.noisy, 0).sum()))
     place = np.zeros(leaves.at.size, dtype=np.int64)
     for at in range(len(domain.sizes)):
         place += leaves.codes[:, at] * strides[leaves.at, at]

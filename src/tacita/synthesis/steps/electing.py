@@ -45,6 +45,16 @@ class Electorate:
     codes: Codes
     counts: Integers
 
+    def among(self, which: Integers) -> Electorate:
+        """Some of the nodes, with their cells."""
+        if which.size == len(self.fixed):
+            return self
+        compact = np.full(len(self.fixed), -1, dtype=np.int64)
+        compact[which] = np.arange(which.size)
+        mine = compact[self.at]
+        inside = mine >= 0
+        return Electorate(self.fixed[which], self.noisy[which], mine[inside], self.codes[inside], self.counts[inside])
+
 
 def candidates(domain: Domain, fixed: Codes) -> Integers:
     """For each node and attribute, how many levels can occur if the node is split by it; 0 where it is fixed."""
@@ -67,6 +77,14 @@ def elect(
         return _first(useful, ballot.order)
     if ballot.rule == "random":
         return _random(useful, entropy, label)
+    alone = useful.sum(axis=1) + (ballot.threshold is not None) < 2
+    if bool(alone.any()):
+        # Nothing to elect: no record is looked at for these.
+        found = _first(useful, tuple(range(useful.shape[1])))
+        rest = np.flatnonzero(~alone)
+        if rest.size:
+            found[rest] = elect(domain, nodes.among(rest), ballot, epsilon, slack, entropy, label)
+        return found
     cap = _caps(nodes.noisy, slack)
     if ballot.election == "paper":
         cap = np.full(len(cap), LARGEST_CAP, dtype=np.int64)
@@ -143,11 +161,9 @@ def _noisy_best(
     """Report noisy max with geometric noise: of scale (widest move of one record)/ε, for nodes of one cap together."""
     stop = ballot.threshold is not None
     running = np.concatenate((useful, np.full((len(useful), 1), stop)), axis=1)
-    running[~useful.any(axis=1)] = False
     noisy = np.where(running, scores, _NEVER)
-    contested = running.sum(axis=1) >= 2
-    for size in np.unique(cap[contested]).tolist():
-        which = running & (contested & (cap == size))[:, None]
+    for size in np.unique(cap).tolist():
+        which = running & (cap == size)[:, None]
         scale = Fraction(widest(size, domain.sizes, with_stop=stop)) / epsilon
         law = f"geometric scale={text(scale)}"
         true = scores[which]

@@ -17,7 +17,7 @@ from tacita.synthesis.steps.reading import Occupied
 from tacita.synthesis.steps.tree import LEAF, Cells, Layer, Measurement, child_codes, root_codes
 
 _DOUBT = 4  # noisy counts are taken to be off by at most this many scales when a cap is set; nothing breaks if not
-MOST_NODES = 20_000_000
+MOST_NODES = 10_000_000  # of one layer
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,15 @@ def measure(
     for depth in range(growth.layers):
         layer = layers[-1]
         large = layer.noisy >= growth.smallest[depth]
-        winner = _winners(domain, layer, fixed, large, (at, codes, counts), ballot, costs, depth, entropy)
+        winner: Integers = _winners(domain, layer, fixed, large, (at, codes, counts), ballot, costs, depth, entropy)
+        if int(np.array(domain.sizes)[winner[winner != LEAF]].sum()) > MOST_NODES:
+            winner[:] = LEAF  # decided by released numbers alone, like every other split
         layers[-1] = layer = Layer(layer.parent, layer.code, winner, layer.noisy, layer.scale)
         for voted in (False, True):
             done = np.flatnonzero((winner == LEAF) & (large == voted))
-            cells += _finished(domain, depth, done, fixed, (at, codes, counts), costs.left(depth, voted=voted), entropy)
+            cells += _finished(
+                domain, depth, layer, done, fixed, (at, codes, counts), costs.left(depth, voted=voted), entropy
+            )
         if not bool((winner != LEAF).any()):
             return Measurement(tuple(layers), tuple(cells))
         going = winner[at] != LEAF
@@ -63,7 +67,7 @@ def measure(
         fixed = child_codes(fixed, layer, layers[-1])
     last = np.arange(layers[-1].parent.size)
     left = costs.left(growth.layers, voted=False)
-    cells += _finished(domain, growth.layers, last, fixed, (at, codes, counts), left, entropy)
+    cells += _finished(domain, growth.layers, layers[-1], last, fixed, (at, codes, counts), left, entropy)
     return Measurement(tuple(layers), tuple(cells))
 
 
@@ -93,12 +97,7 @@ def _winners(
     voting = np.flatnonzero(large)
     if not voting.size:
         return winner
-    at, codes, counts = rows
-    compact = np.full(winner.size, -1, dtype=np.int64)
-    compact[voting] = np.arange(voting.size)
-    mine = compact[at]
-    inside = mine >= 0
-    nodes = Electorate(fixed[voting], layer.noisy[voting], mine[inside], codes[inside], counts[inside])
+    nodes = Electorate(fixed, layer.noisy, *rows).among(voting)
     slack = 0.0 if layer.scale is None else _DOUBT * float(layer.scale)
     winner[voting] = elect(domain, nodes, ballot, costs.elections[depth], slack, entropy, f"layer {depth}")
     return winner
@@ -122,6 +121,7 @@ def _children(
 def _finished(
     domain: Domain,
     depth: int,
+    layer: Layer,
     nodes: Integers,
     fixed: Codes,
     rows: tuple[Integers, Codes, Integers],
@@ -137,5 +137,5 @@ def _finished(
     compact[nodes] = np.arange(nodes.size)
     mine = compact[at]
     inside = mine >= 0
-    leaves = Leaves(depth, nodes, fixed[nodes], mine[inside], codes[inside], counts[inside])
+    leaves = Leaves(depth, nodes, fixed[nodes], layer.noisy[nodes], mine[inside], codes[inside], counts[inside])
     return [measure_cells(domain, leaves, 1 / budget, entropy)]

@@ -50,9 +50,10 @@ class StepsModel:
     def sample(self, m: int = 1, *, seed: int | None = None, rows: int | None = None) -> Implicates:
         """m synthetic files of the measured size, or of `rows` rows.
 
-        A single file follows the released counts as they stand. With m > 1 each file first draws how the counts of
-        the tree may have been without the noise, and then its records from the cells of each leaf, so that the
-        files differ by what the noise leaves open. Where each file was measured for itself, m is at most their number.
+        A single file follows the released counts as they stand. With m > 1 each file draws how the counts of the tree
+        and of the cells that are kept may have been without the noise, so that the files differ by what the noise
+        leaves open. What is spread evenly for want of information is not in that difference. Where each file was
+        measured for itself, m is at most their number.
         """
         if isinstance(m, bool) or not isinstance(m, int) or m < 1:
             raise UsageError("m: give the number of files, at least 1")
@@ -124,12 +125,14 @@ class StepsModel:
         project = ~short[cells.node]
         values[project] = onto_simplices(cells.noisy[project].astype(np.float64), cells.node[project], totals)
         listed = held > 0
+        kept = np.flatnonzero(values > 0)
+        values, node = values[kept], cells.node[kept]
         if noisy:
-            counts = _multinomial(values, cells.node, np.where(listed, totals, 0), random)
-        else:
-            counts = shared_out(values, cells.node, np.where(listed, totals, 0), random=random)
+            moved = np.where(short, np.minimum(share, 1.0), 1.0)
+            values += moved[node] * _noise(values.size, cells.scale, random)
+        counts = shared_out(values, node, np.where(listed, totals, 0), random=random)
         some = np.flatnonzero(counts)
-        codes = self.domain.decoded(fixed, cells.node[some], cells.place[some])
+        codes = self.domain.decoded(fixed, node[some], cells.place[kept[some]])
         drawn = np.repeat(codes, counts[some], axis=0)
         return [drawn, self._evenly(fixed[~listed], totals[~listed], random)]
 
@@ -218,17 +221,7 @@ def _variance(scale: Any) -> float:
     return 0.0 if scale is None else DiscreteLaplace(scale).variance()
 
 
-def _multinomial(values: Floats, group: Integers, totals: Integers, random: np.random.Generator) -> Integers:
-    """Each group's total spread over its cells at random, in proportion to the values; groups are contiguous."""
-    if not values.size:
-        return np.zeros(0, dtype=np.int64)
-    mass = np.bincount(group, weights=values, minlength=totals.size)
-    share = values / np.where(mass > 0, mass, 1.0)[group]
-    ends = np.cumsum(share)
-    first = np.searchsorted(group, np.arange(totals.size))
-    begin = np.concatenate(([0.0], ends))[first]
-    last = np.concatenate((first[1:], [group.size])) - 1
-    node = np.repeat(np.arange(totals.size), totals)
-    point = begin[node] + random.random(node.size) * (ends[last[node]] - begin[node])
-    cell = np.clip(np.searchsorted(ends, point, side="right"), first[node], last[node])
-    return np.bincount(cell, minlength=values.size).astype(np.int64)
+def _noise(count: int, scale: Any, random: np.random.Generator) -> Floats:
+    """Discrete Laplace noise for a draw of what may have been; nothing confidential depends on its exactness."""
+    stop = -np.expm1(-1 / float(scale))
+    return np.asarray(random.geometric(stop, size=count) - random.geometric(stop, size=count), dtype=np.float64)

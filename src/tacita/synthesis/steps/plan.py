@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from itertools import pairwise
-from math import sqrt
+from math import prod, sqrt
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -23,7 +23,7 @@ from tacita.synthesis.steps.budget import Costs, divided
 from tacita.synthesis.steps.cells import threshold_for
 from tacita.synthesis.steps.domain import Domain, domain_of
 from tacita.synthesis.steps.electing import Ballot, Criterion, Election, Rule
-from tacita.synthesis.steps.measuring import Growth, measure
+from tacita.synthesis.steps.measuring import MOST_NODES, Growth, measure
 from tacita.synthesis.steps.model import Fit, StepsModel, unpacked
 from tacita.synthesis.steps.reading import read
 from tacita.synthesis.steps.tree import Measurement
@@ -81,7 +81,7 @@ class StepsSynthesis(Rehearsable):
         rule: Rule = "most",
         criterion: Criterion = "aic",
         budget: str | Sequence[Number] = "half-leaf",
-        election_share: Number = "1/10",
+        election_share: Number = "1/5",
         stop: Stop = "small",
         least: int | None = None,
         threshold: Number | None = None,
@@ -210,12 +210,12 @@ class StepsSynthesis(Rehearsable):
             stop=self.threshold is not None,
         )
 
-    def _growth(self, costs: Costs) -> Growth:
+    def _growth(self, costs: Costs, domain: Domain) -> Growth:
         if self.least is not None:
             return Growth(self.layers, (self.least,) * self.layers)
         if self.stop == "never":
             return Growth(self.layers, (_NEVER,) * self.layers)
-        return Growth(self.layers, tuple(costs.smallest(depth) for depth in range(self.layers)))
+        return Growth(self.layers, tuple(costs.smallest(depth, max(domain.sizes)) for depth in range(self.layers)))
 
     def _ballot(self) -> Ballot:
         order = tuple(range(len(self.attributes)))
@@ -226,7 +226,13 @@ class StepsSynthesis(Rehearsable):
 
     def columns(self, schema: Schema) -> tuple[str, ...]:
         """The columns it reads; raises where the schema cannot carry the plan."""
-        self._domain(schema)
+        domain = self._domain(schema)
+        widest = prod(sorted(domain.sizes)[::-1][: self.layers])
+        if (self.stop == "never" or self.least is not None) and min(widest, domain.cells) > MOST_NODES:
+            raise UsageError(
+                f"layers: {self.layers} layers may have {min(widest, domain.cells):,} nodes, more than {MOST_NODES:,}; "
+                'use fewer layers, or stop = "small" without least'
+            )
         return self.attributes
 
     def forecast(self, schema: Schema) -> Forecast:
@@ -240,18 +246,17 @@ class StepsSynthesis(Rehearsable):
         if left:
             error = sqrt(DiscreteLaplace(1 / left).variance())
             figures["cells: standard error"] = error
-            figures["cells: threshold"] = float(threshold_for(domain.cells, 1 / left))
+            least = threshold_for(domain.raw_cells, 1 / left, 0)
+            figures["cells: threshold"] = float(least)
             sentences.append(
-                f"each of {domain.cells:,} cells is off by about {error:.3g}; cells with a noisy count below "
-                f"{threshold_for(domain.cells, 1 / left)} are left out, and what they held is shared among the "
-                "others of their node"
+                f"each of {domain.cells:,} cells is off by about {error:.3g}; those below a threshold of "
+                f"at most {least} are left out, and what they held is shared among the others of their node"
             )
         if costs.root:
             figures["records: standard error"] = sqrt(DiscreteLaplace(1 / costs.root).variance())
         if self.stop == "small" and self.layers and self.least is None:
-            sentences.append(
-                f"a node is split only while its noisy count is at least {costs.smallest(0)} (first layer)"
-            )
+            smallest = self._growth(costs, domain).smallest[0]
+            sentences.append(f"a node is split only while its noisy count is at least {smallest} (first layer)")
         return Forecast(f"Synthetic microdata: {', '.join(self.attributes)}", domain.cells, tuple(sentences), figures)
 
     # ------------------------------------------------------------ acting
@@ -262,7 +267,7 @@ class StepsSynthesis(Rehearsable):
         occupied = read(data, domain)
         records = occupied.records if self._size_is_public else None
         trees = tuple(
-            measure(domain, occupied, self._ballot(), self._growth(costs), costs, records, entropy)
+            measure(domain, occupied, self._ballot(), self._growth(costs, domain), costs, records, entropy)
             for _ in range(self.sets if self.election == "paper" else 1)
         )
         entropy.announce(Request("seed of the synthetic files", "uniform words", np.zeros(0), np.zeros(0)))

@@ -1,0 +1,143 @@
+"""STEPS at the study's size and far beyond it: seconds and memory, and how both grow with rows and nodes.
+
+Bars: 15 layers on a domain of 1,290,240 cells, nothing stopped, in 10 s and 2 GiB; a million rows of 20 attributes
+with more than 10^9 cells in 120 s and 6 GiB. Each case runs in a process of its own, so that its peak memory is its
+own. Times include one synthetic file.
+
+    python benchmarks/steps.py [--reduced] [--plot growth.svg]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+VOTERS = (2, 2, 5, 2, 2, 14, 2, 2, 2, 2, 2, 6, 2, 2, 2)
+ZEROS = [{"a0": "1", "a9": "0"}]  # voted but not registered: a quarter of the cells
+WIDE = (2, 3, 5, 2, 2, 14, 2, 2, 4, 2, 2, 6, 2, 2, 2, 3, 4, 2, 5, 3)
+CLASSES = 12
+
+
+def simulated(rows: int, sizes: tuple[int, ...], seed: int = 1) -> pa.Table:
+    """Latent classes, with about as many occupied cells as the study's file has at its size."""
+    rng = np.random.default_rng(seed)
+    kind = rng.choice(CLASSES, size=rows, p=rng.dirichlet(np.full(CLASSES, 2.0)))
+    columns = {}
+    for at, size in enumerate(sizes):
+        shares = 0.97 * rng.dirichlet(np.full(size, 0.35), size=CLASSES) + 0.03 / size
+        code = (rng.random(rows)[:, None] > shares.cumsum(axis=1)[kind, :-1]).sum(axis=1)
+        columns[f"a{at}"] = pa.array([str(level) for level in range(size)]).take(pa.array(code))
+    return pa.table(columns)
+
+
+def run(case: dict[str, Any]) -> dict[str, Any]:
+    from tacita.schema import Schema
+    from tacita.synthesis.steps import StepsSynthesis
+
+    sizes = tuple(case["sizes"])
+    table = simulated(case["rows"], sizes)
+    variables = {
+        f"a{at}": {"role": "confidential", "type": "categorical", "levels": [str(one) for one in range(size)]}
+        for at, size in enumerate(sizes)
+    }
+    schema = Schema.from_dict({"dataset": {"identity": "bench", "unit": "person"}, "variables": variables})
+    plan = StepsSynthesis(list(variables), "2.718281828", zeros=case["zeros"], **case["plan"])
+    plan.rehearse(table.slice(0, 50), schema, seed=1)  # compiled loops are loaded once, not timed
+    start = time.perf_counter()
+    result = plan.rehearse(table, schema, seed=1)
+    measured = time.perf_counter()
+    result.sample(1, seed=1)
+    done = time.perf_counter()
+    tree = result.trees[0]
+    return {
+        "measure": measured - start,
+        "sample": done - measured,
+        "nodes": sum(layer.parent.size for layer in tree.layers),
+        "cells": sum(cells.noisy.size for cells in tree.cells),
+        "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+    }
+
+
+def cases(reduced: bool) -> list[dict[str, Any]]:
+    whole = {"layers": 15, "stop": "never", "budget": "equal"}
+    found: list[dict[str, Any]] = [
+        {
+            "name": "15 layers, none stopped",
+            "rows": 44_821,
+            "sizes": VOTERS,
+            "zeros": ZEROS,
+            "plan": whole,
+            "bar": [10, 2],
+        }
+    ]
+    for layers in (0, 2, 3):
+        found.append(
+            {"name": f"{layers} layers", "rows": 44_821, "sizes": VOTERS, "zeros": ZEROS, "plan": {"layers": layers}}
+        )
+    for rows in (20_000, 40_000, 80_000) if reduced else (125_000, 250_000, 500_000):
+        found.append({"name": "20 attributes", "rows": rows, "sizes": WIDE, "zeros": [], "plan": {"layers": 20}})
+    rows = 100_000 if reduced else 1_000_000
+    found.append(
+        {"name": "20 attributes", "rows": rows, "sizes": WIDE, "zeros": [], "plan": {"layers": 20}, "bar": [120, 6]}
+    )
+    return found
+
+
+def plot(rows: list[dict[str, Any]], path: Path) -> None:
+    import altair as alt
+
+    chart = (
+        alt.Chart(alt.InlineData(values=[one for one in rows if one["name"] == "20 attributes"]))
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("work:Q", title="rows, nodes and listed cells together"),
+            y=alt.Y("seconds:Q", title="seconds, measuring and one file"),
+        )
+        .properties(title="20 attributes, 1.9·10⁹ cells: time follows rows and tree, not the domain")
+    )
+    chart.save(str(path))
+
+
+def main() -> int:
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--reduced", action="store_true")
+    asked.add_argument("--plot", type=Path)
+    asked.add_argument("--case", help=argparse.SUPPRESS)
+    given = asked.parse_args()
+    if given.case:
+        sys.stdout.write(json.dumps(run(json.loads(given.case))))
+        return 0
+    rows, missed = [], []
+    say = sys.stdout.write
+    say(f"{'':26}{'rows':>10}{'cells of domain':>18}{'nodes':>11}{'listed':>11}{'measure':>9}{'file':>7}{'GiB':>7}\n")
+    for case in cases(given.reduced):
+        command = [sys.executable, __file__, "--case", json.dumps(case)]
+        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        seconds = found["measure"] + found["sample"]
+        domain = prod(case["sizes"]) * (3 if case["zeros"] else 4) // 4
+        say(
+            f"{case['name']:26}{case['rows']:>10,}{domain:>18,}{found['nodes']:>11,}{found['cells']:>11,}"
+            f"{found['measure']:>8.1f}s{found['sample']:>6.1f}s{found['memory']:>7.2f}\n"
+        )
+        work = case["rows"] + found["nodes"] + found["cells"]
+        rows.append({"name": case["name"], "seconds": seconds, "work": work})
+        if "bar" in case and (seconds > case["bar"][0] or found["memory"] > case["bar"][1]):
+            missed.append(f"{case['name']}: more than {case['bar'][0]} s or {case['bar'][1]} GiB")
+    if given.plot:
+        plot(rows, given.plot)
+    say("\n".join(missed or ["Within all bars."]) + "\n")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,221 @@
+"""The privacy loss of whole runs of `PairwiseSynthesis`, added up exactly, and their control flow.
+
+Discrete Gaussian noise of variance v on numbers that a neighbour changes by Δ loses Δ²/(2v) of zero-concentrated
+privacy (gaussian.md, whose law test_gaussian.py checks). A first run keeps every released number; a second run on a
+neighbouring file is given the same numbers. Both must ask the same questions in the same order and release the same
+model to the byte, and the Δ²/(2v) of all questions together must not exceed the ρ that the promise allows.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from pairwise_sample import NAMES, plan, schema, voters
+
+from tacita.confidential import Confidential
+from tacita.errors import SchemaError
+from tacita.noise.concentrated import rho_for
+from tacita.noise.entropy import SeededEntropy
+from tacita.noise.gaussian import add_discrete_gaussian
+from tacita.noise.replay import Recording, Replaying, compare
+from tacita.privacy import AddRemoveOne, ReplaceOne
+from tacita.schema import Schema
+from tacita.synthesis import PairwiseSynthesis
+from tacita.synthesis.pairwise import measuring
+
+REPLACE, ADD = ReplaceOne("person"), AddRemoveOne("person")
+PLANS: dict[str, dict[str, Any]] = {
+    "all pairs": {"select": "all"},
+    "all pairs, files given": {"select": "all", "rows": 40, "sets": 2},
+    "chosen pairs": {"select": "private"},
+    "chosen by itself": {"epsilon": "0.1"},
+    "all pairs, added": {"select": "all", "neighbours": ADD},
+    "chosen pairs, added": {"select": "private", "neighbours": ADD},
+    "chosen pairs, added, rows": {"epsilon": "0.1", "neighbours": ADD, "rows": 60},
+    "one attribute": {"attributes": ["region"], "cuts": {}},
+}
+
+
+class Tape:
+    """Released numbers in order; a second run gets those of the first and says how far its own truth is away."""
+
+    def __init__(self, first: Tape | None = None) -> None:
+        self.first, self.lost = first, Fraction(0)
+        self.asked: list[tuple[str, Fraction, Any, Any]] = []
+
+    def __call__(self, values: Any, variance: Fraction, entropy: Any, label: str) -> Any:
+        released = add_discrete_gaussian(values, variance, entropy, label)
+        if self.first is not None:
+            name, known, true, released = self.first.asked[len(self.asked)]
+            assert (name, known, true.shape) == (label, variance, values.shape), (
+                "another question than in the first run"
+            )
+            self.lost += Fraction(int(((true - values) ** 2).sum())) / (2 * variance)
+        self.asked.append((label, variance, np.array(values), released))
+        return released
+
+
+def run(given: PairwiseSynthesis, frame: pd.DataFrame, tape: Tape, public: Schema) -> Any:
+    data = Confidential.from_frame(frame, public)
+    data.check(given.columns(public))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measuring, "add_discrete_gaussian", tape)
+        return given.run(data, SeededEntropy(1))
+
+
+def lost(given: PairwiseSynthesis, frame: pd.DataFrame, other: pd.DataFrame, public: Schema) -> Fraction:
+    one = Tape()
+    first = run(given, frame, one, public)
+    two = Tape(one)
+    second = run(given, other, two, public)
+    assert len(one.asked) == len(two.asked)
+    assert first.to_bytes() == second.to_bytes(), "what is released depends on more than the noisy numbers"
+    return two.lost
+
+
+STRANGE: dict[str, dict[str, Any]] = {
+    "everything else": {"sex": "M", "registered": "no", "voted": "no", "region": "W", "age": 99, "pay": 5000.0},
+    "everything missing": dict.fromkeys(NAMES),
+    "nothing declared": {"sex": "?", "registered": "?", "voted": "?", "region": "Atlantis", "age": -7, "pay": 1e9},
+    "not a number": {"pay": float("nan"), "age": None},
+    "infinite": {"pay": float("inf")},
+    "a level that nobody has": {"region": "?"},
+    "at the borders": {"age": 18, "pay": 1000.5},
+}
+
+
+def neighbours(given: PairwiseSynthesis, frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    found = {}
+    for name, new in STRANGE.items():
+        other = frame.copy().astype(object)
+        if given.neighbours == ADD:
+            row = {column: frame.iloc[3][column] for column in frame} | new
+            found[name] = pd.concat([other, pd.DataFrame([row], dtype=object)], ignore_index=True)
+        else:
+            for column, value in new.items():
+                other.at[3, column] = value
+            found[name] = other[::-1].reset_index(drop=True)
+    return {name: typed(other) for name, other in found.items()}
+
+
+def typed(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(age=frame["age"].astype(float), pay=frame["pay"].astype(float))
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_no_neighbour_costs_more_than_was_promised(name: str) -> None:
+    given, frame, public = plan(**PLANS[name]), typed(voters(60)), schema()
+    rho = rho_for(given.epsilon, given.delta)
+    losses = {who: lost(given, frame, other, public) for who, other in neighbours(given, frame).items()}
+    assert max(losses.values()) <= rho
+    assert max(losses.values()) > rho / 4, "nothing was seen of the record: the audit is blind"
+
+
+@pytest.mark.parametrize("name", ["all pairs", "chosen pairs", "all pairs, added"])
+def test_a_level_that_is_emptied_or_filled_changes_nothing_else(name: str) -> None:
+    """Both ways round: the only person of a region moves, and the schema of the files stays."""
+    given, public = plan(**PLANS[name]), schema()
+    frame = typed(voters(60)).assign(region="N", sex="F")
+    lonely = frame.copy()
+    lonely.loc[5, ["region", "sex"]] = ["W", "M"]
+    pairs = [(lonely, frame), (frame, lonely)]
+    if given.neighbours == ADD:
+        gone = lonely.drop(index=5).reset_index(drop=True)
+        pairs = [(lonely, gone), (gone, lonely)]
+    for one, two in pairs:
+        assert lost(given, one, two, public) <= rho_for(given.epsilon, given.delta)
+        schemas = [run(given, each, Tape(), public).implicates.frames[0].schema for each in (one, two)]
+        assert schemas[0] == schemas[1]
+
+
+@pytest.mark.parametrize("name", ["all pairs", "all pairs, files given", "all pairs, added", "one attribute"])
+def test_the_same_words_are_asked_for(name: str) -> None:
+    """Replay: requests agree in number, order, label, law, shape and words."""
+    given, public = plan(**PLANS[name]), schema()
+    frame = typed(voters(60))
+    others = neighbours(given, frame)
+    for who in ("everything missing", "nothing declared", "a level that nobody has"):
+        recording = Recording(SeededEntropy(2))
+        first = given.run(Confidential.from_frame(frame, public), recording)
+        replaying = Replaying(recording)
+        second = given.run(Confidential.from_frame(others[who], public), replaying)
+        differences = compare(recording, replaying)
+        assert len(differences) == len(first.answers) + 1
+        for answer, again, difference in zip(first.answers, second.answers, differences, strict=False):
+            assert np.array_equal(again.values - answer.values, difference.true_d2 - difference.true_d)
+        assert first.implicates.frames[0].schema == second.implicates.frames[0].schema
+
+
+# ---------------------------------------------------------------- every neighbour of a small file
+
+
+def small_schema(levels: tuple[int, ...]) -> Schema:
+    entries = {
+        f"v{k}": {"role": "confidential", "type": "categorical", "levels": [str(one) for one in range(size)]}
+        for k, size in enumerate(levels)
+    }
+    return Schema.from_dict({"dataset": {"identity": "small", "unit": "person"}, "variables": entries})
+
+
+@pytest.mark.parametrize("relation", [REPLACE, ADD], ids=["replaced", "added"])
+@pytest.mark.parametrize("select", ["all", "private"])
+@pytest.mark.parametrize("levels", [(2, 2, 2), (3, 3, 4), (2, 3)])
+def test_the_worst_neighbour_spends_all_and_no_more(relation: Any, select: Any, levels: tuple[int, ...]) -> None:
+    names = [f"v{k}" for k in range(len(levels))]
+    given = PairwiseSynthesis(names, "1", select=select, neighbours=relation)
+    kinds = np.array(list(product(*map(range, levels))))
+    codes = kinds[np.random.default_rng(1).integers(0, len(kinds), 6)]
+    tape = Tape()
+    run(given, pd.DataFrame(codes, columns=names).astype(str), tape, small_schema(levels))
+    rho, losses = rho_for(given.epsilon, given.delta), []
+    for kind in kinds:
+        for i in range(len(codes) if relation == REPLACE else 1):
+            other = np.vstack([codes, kind]) if relation == ADD else np.where(np.arange(6)[:, None] == i, kind, codes)
+            losses.append(_spent(tape, other, levels, given))
+    assert max(losses) <= rho
+    reached = float(max(losses) / rho)
+    if select == "all" and (relation == ADD or levels == (3, 3, 4)):
+        assert reached > 0.999, "a fifth less noise would go unnoticed"
+    assert reached > 0.3
+
+
+def _spent(tape: Tape, codes: Any, levels: tuple[int, ...], given: PairwiseSynthesis) -> Fraction:
+    """The questions of the first run, asked again of other records, without the way through a file."""
+    total = Fraction(0)
+    for label, variance, true, _ in tape.asked:
+        if label.startswith("association"):
+            pairs = [(a, b) for a in range(len(levels)) for b in range(a + 1, len(levels))]
+            there = np.array([measuring.association(codes, levels, a, b) for a, b in pairs])
+        else:
+            at = tuple(int(word) - 1 for word in label.split() if word.isdigit())
+            asked = measuring.Query(at, label.startswith("contrast"), variance, Fraction(0))
+            there = measuring.counts(codes, levels, asked)
+        total += Fraction(int(((true - there) ** 2).sum())) / (2 * variance)
+    return total
+
+
+def test_a_fifth_less_noise_is_caught() -> None:
+    """The audit itself: with variances of four fifths the same neighbours cost more than was promised."""
+    given, levels = PairwiseSynthesis(["v0", "v1", "v2"], "1", select="all"), (3, 3, 4)
+    codes = np.zeros((6, 3), dtype=int)
+    tape = Tape()
+    run(given, pd.DataFrame(codes, columns=["v0", "v1", "v2"]).astype(str), tape, small_schema(levels))
+    other = codes.copy()
+    other[2] = [2, 2, 3]
+    rho = rho_for(given.epsilon, given.delta)
+    assert _spent(tape, other, levels, given) <= rho
+    tape.asked = [(label, variance * Fraction(4, 5), true, noisy) for label, variance, true, noisy in tape.asked]
+    assert _spent(tape, other, levels, given) > rho
+
+
+def test_an_impossible_record_is_refused_and_says_nothing() -> None:
+    """Zeros are declared as facts: a file that breaks them is no file of this schema, and is refused unread."""
+    frame = typed(voters(60))
+    frame.loc[3, ["registered", "voted"]] = ["no", "yes"]
+    with pytest.raises(SchemaError, match="calls impossible"):
+        run(plan(), frame, Tape(), schema())

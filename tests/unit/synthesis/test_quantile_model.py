@@ -1,0 +1,253 @@
+"""What is drawn from the released numbers: curves, tails, conditional quantiles, files, and that they come back."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from quantile_sample import BOUNDS, PLANS, SCHEMA, firms, plan
+
+from tacita.errors import VerificationError
+from tacita.noise.entropy import SeededEntropy
+from tacita.synthesis.quantile.curve import Curve, Tail
+from tacita.synthesis.quantile.model import even_draws, loose_draws
+from tacita.synthesis.quantile.numeric import Conditional
+from tacita.synthesis.quantile.ties import _occurrence, spread_within_step
+from tacita.synthesis.quantile.variables import column_of
+
+EVEN = np.linspace(1e-9, 1 - 1e-9, 501)
+
+
+# ---------------------------------------------------------------- curves
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.floats(-50, 50), min_size=1, max_size=31),
+    st.sampled_from(["fitted", "exponential", "pareto"]),
+    st.booleans(),
+    st.integers(0, 2**32),
+)
+def test_a_curve_is_monotone_and_within_bounds(values: list[float], tail: Tail, floored: bool, seed: int) -> None:
+    """For any released quantiles, also equal ones, and for any shares that a redraw may give them."""
+    random = np.random.default_rng(seed)
+    held = np.sort(np.abs(values) if floored else values)
+    shares = np.sort(random.uniform(0.001, 0.999, held.size))
+    if (np.diff(shares) < 1e-6).any():
+        return
+    curve = Curve(shares, held, -60.0, 60.0, floor=0.0 if floored else None, tail=tail)
+    found = curve(EVEN)
+    assert np.isfinite(found).all()
+    assert (np.diff(found) >= -1e-9).all()
+    assert ((found >= -60) & (found <= 60)).all()
+    assert curve(shares) == pytest.approx(held, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("quantile", "index"),
+    [(lambda u: -np.log1p(-u), 0.0), (lambda u: (1 - u) ** -0.5, 0.5), (lambda u: (1 - u) ** -0.25, 0.25)],
+    ids=["exponential", "Pareto 2", "Pareto 4"],
+)
+def test_exact_quantiles_continue_in_their_own_tail(quantile: Any, index: float) -> None:
+    shares = np.arange(1, 64) / 64
+    curve = Curve(shares, quantile(shares), 0.0, 1e9)
+    far = np.array([0.99, 0.999, 0.9999])
+    assert curve._shape(curve._upper_gaps) == pytest.approx(index, abs=0.02)
+    assert curve(far) == pytest.approx(quantile(far), rel=0.1)
+
+
+def test_redrawn_shares_rest_on_as_many_gaps() -> None:
+    """A share near 1/16 instead of at it must not halve what the tail is fitted to."""
+    values = -np.log1p(-np.arange(1, 16) / 16)
+    sizes = set()
+    for off in (-0.004, -0.0001, 0.0, 0.0001, 0.004):
+        shares = np.arange(1, 16) / 16
+        shares[-1] += off
+        sizes.add(Curve(shares, values, 0.0, 1e3)._upper_gaps.size)
+    assert sizes == {3}
+
+
+# ---------------------------------------------------------------- conditional quantiles
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", ["two numbers", "four numbers", "scales", "keep"])
+def test_conditional_quantiles_never_cross(name: str, seed: int) -> None:
+    """Not for predictors of the file, nor for any others, and also not in the redraws."""
+    model = plan(name, "1/2" if seed % 2 else "20").rehearse(firms(400, seed), SCHEMA, seed=seed)
+    random = np.random.default_rng(seed)
+    checked = 0
+    for group in model.groups:
+        for fitted in group.fitted.values():
+            for part in fitted.parts:
+                if not isinstance(part.model, Conditional):
+                    continue
+                width = part.model.design.centre.size
+                predictors = random.normal(part.model.design.centre, 10 * part.model.design.units[1], (60, width))
+                for one in (part.model, part.model.redrawn(part.noise, predictors, random)):
+                    curves = np.array([one.draw(np.full(60, u), predictors) for u in EVEN[::20]])
+                    assert np.isfinite(curves).all()
+                    assert (np.diff(curves, axis=0) >= -1e-7 * (1 + np.abs(curves[1:]))).all()
+                    checked += 1
+    assert checked
+
+
+# ---------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_files_have_the_types_levels_and_bounds_of_the_schema(name: str) -> None:
+    model = plan(name, "3", sets=2).rehearse(firms(300), SCHEMA, seed=4)
+    for table in (*model.implicates.tables, *model.sample(1, seed=3).tables):
+        frame = table.to_pandas()
+        for column in frame:
+            kind = SCHEMA[column].kind
+            if column in BOUNDS:
+                assert frame[column].between(*BOUNDS[column]).all()
+                places = getattr(kind, "scale", 0)
+                assert np.allclose(frame[column] * 10**places, np.round(frame[column] * 10**places), atol=1e-6)
+                assert str(table.schema.field(column).type) == ("double" if places else "int64")
+            else:
+                assert set(frame[column]) <= set(SCHEMA.levels(column))
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_what_is_stored_comes_back_and_gives_the_same_files(name: str) -> None:
+    given = plan(name, sets=2)
+    model = given.rehearse(firms(200), SCHEMA, seed=6)
+    back = given.restore(model.to_bytes())
+    assert back.to_bytes() == model.to_bytes()
+    assert back.measured == model.measured
+    assert back.rehearsal
+    for ours, theirs in zip(back.implicates.tables, model.implicates.tables, strict=True):
+        assert ours.equals(theirs)
+    assert back.sample(1, seed=9).tables[0].equals(model.sample(1, seed=9).tables[0])
+    assert not back.sample(1, seed=10).tables[0].equals(model.sample(1, seed=9).tables[0])
+
+
+def test_other_bytes_are_not_taken_for_a_model() -> None:
+    sink = io.BytesIO()
+    table = pa.table({"a": [1]})
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(VerificationError, match="not one that Tacita wrote"):
+        plan("one number").restore(sink.getvalue())
+
+
+def test_kept_rows_are_the_collected_ones_in_an_order_of_their_own() -> None:
+    frame = firms(120)
+    found = next(iter(plan("keep").rehearse(frame, SCHEMA, seed=1).implicates))
+    keys = ["sector", "age"]
+    ordered = frame.sort_values(keys)[keys].reset_index(drop=True)
+    assert found.sort_values(keys)[keys].reset_index(drop=True).equals(ordered)
+    assert not found[keys].reset_index(drop=True).equals(frame[keys])
+    shuffled = plan("keep").rehearse(frame.sample(frac=1, random_state=1), SCHEMA, seed=1)
+    assert shuffled.to_bytes() == plan("keep").rehearse(frame, SCHEMA, seed=1).to_bytes()
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    frame = firms(300)
+    for name in ("groups", "point mass", "category first", "four numbers"):
+        one = plan(name).rehearse(frame, SCHEMA, seed=2)
+        two = plan(name).rehearse(frame.iloc[::-1], SCHEMA, seed=2)
+        assert one.to_bytes() == two.to_bytes(), name
+
+
+def test_much_budget_gives_the_file_s_own_distribution() -> None:
+    frame = firms(4000)
+    found = next(
+        iter(plan("four numbers", "60", rows=4000, spikes={"jobs": [0]}).rehearse(frame, SCHEMA, seed=1).implicates)
+    )
+    for name in ("size", "pay", "jobs"):
+        for u in (0.1, 0.25, 0.5, 0.75, 0.9):
+            assert (found[name] <= frame[name].quantile(u)).mean() == pytest.approx(
+                (frame[name] <= frame[name].quantile(u)).mean(), abs=0.04
+            )
+    assert np.corrcoef(found["size"], found.pay)[0, 1] == pytest.approx(
+        np.corrcoef(frame["size"], frame.pay)[0, 1], abs=0.05
+    )
+
+
+@pytest.mark.parametrize("spikes", [{}, {"spikes": {"jobs": [0]}}])
+def test_point_masses_keep_their_share(spikes: dict[str, Any]) -> None:
+    """40 percent of the firms have no jobs: by ties that can be cut anywhere, or declared."""
+    frame = firms(3000)
+    found = next(
+        iter(plan("one number", "8", order=["jobs"], rows=3000, **spikes).rehearse(frame, SCHEMA, seed=1).implicates)
+    )
+    assert (found.jobs == 0).mean() == pytest.approx((frame.jobs == 0).mean(), abs=0.03)
+    assert found.jobs.max() > 10
+
+
+def test_groups_have_their_own_models() -> None:
+    frame = firms(3000).assign(size=lambda all: np.where(all.sector == "b", 500 + all["size"], all["size"]))
+    found = next(iter(plan("groups", "8").rehearse(frame, SCHEMA, seed=1).implicates))
+    medians = found.groupby("sector")["size"].median()
+    assert medians["b"] > 450
+    assert medians["a"] < 100
+    counts = found.sector.value_counts()
+    assert counts["a"] == pytest.approx((frame.sector == "a").sum(), abs=60)
+
+
+def test_a_single_file_follows_the_numbers_and_several_differ() -> None:
+    model = plan("two numbers", "1", rows=2000).rehearse(firms(2000), SCHEMA, seed=1)
+    single = [next(iter(model.sample(1, seed=seed)))["size"].mean() for seed in range(6)]
+    several = [one["size"].mean() for one in model.sample(6, seed=1)]
+    assert np.std(single) < 0.2 * np.std(several)
+
+
+@pytest.mark.parametrize("draws", [even_draws, loose_draws])
+@pytest.mark.parametrize("rows", [1, 2, 3, 1000])
+def test_draws_are_even_in_every_dimension(draws: Any, rows: int) -> None:
+    u = draws(rows, 4, np.random.default_rng(1))
+    assert u.shape == (rows, 4)
+    assert ((u > 0) & (u < 1)).all()
+    if rows == 1000:
+        for column in u.T:
+            assert np.abs(np.sort(column) - (np.arange(rows) + 0.5) / rows).max() < 0.01
+
+
+# ---------------------------------------------------------------- scales and ties
+
+
+@pytest.mark.parametrize("scale", ["identity", "log", "arcsinh"])
+@pytest.mark.parametrize("name", ["size", "jobs", "pay"])
+def test_scales_come_back_to_every_value_of_the_schema(name: str, scale: Any) -> None:
+    column = column_of(SCHEMA, name, scale)
+    low, high = BOUNDS[name]
+    values = np.unique(np.round(np.linspace(low, high, 997) / column.step) * column.step)
+    bounds = column.range("fitted")
+    for part in (0.001, 0.5, 0.999):
+        modelled = column.modelled(values + part * column.step)
+        assert column.published(modelled) == pytest.approx(values, abs=1e-9)
+        assert ((modelled >= bounds.lower) & (modelled <= bounds.upper)).all()
+    wild = column.published(np.array([-np.inf, -1e300, 1e300, np.inf]))
+    assert set(wild.tolist()) == {low, high}
+
+
+def test_parts_of_a_step_stay_with_their_records() -> None:
+    random = np.random.default_rng(1)
+    record = random.integers(0, 3, (80, 2)).astype(float)
+
+    def spread(rows: Any) -> set[tuple[float, ...]]:
+        parts = spread_within_step(rows[:, 0], 1.0, rows, SeededEntropy(4), "x")
+        assert ((parts >= rows[:, 0]) & (parts < rows[:, 0] + 1)).all()
+        return {(*row, part) for row, part in zip(rows.tolist(), parts.tolist(), strict=True)}
+
+    whole = spread(record)
+    assert len(whole) == 80, "equal records must get different parts"
+    assert spread(record[::-1]) == whole
+    for at in range(80):
+        assert spread(np.delete(record, at, axis=0)) < whole
+    assert spread(record[:0]) == set()
+
+
+def test_records_with_equal_words_are_still_told_apart() -> None:
+    record = np.array([[1.0], [2.0], [1.0], [2.0], [2.0]])
+    assert _occurrence(np.zeros(5, dtype=np.uint64), record).tolist() == [0, 0, 1, 1, 2]
+    assert _occurrence(record[:, 0].astype(np.uint64), record).tolist() == [0, 0, 1, 1, 2]
