@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tacita.privacy import AddRemoveOne, Guarantee, Loss, ReplaceOne, StrongAlpha, WeakAlpha
     from tacita.release.bundle import Release
     from tacita.schema import Schema
-    from tacita.synthesis import PairwiseSynthesis, QuantileSynthesis
+    from tacita.synthesis import PairwiseSynthesis, QuantileSynthesis, StepsSynthesis
 
 __version__ = "0.1.0"
 
@@ -48,6 +48,7 @@ _HOMES = {
     "Release": "tacita.release.bundle",
     "ReplaceOne": "tacita.privacy",
     "Schema": "tacita.schema",
+    "StepsSynthesis": "tacita.synthesis",
     "StrongAlpha": "tacita.privacy",
     "WeakAlpha": "tacita.privacy",
     "combine": "tacita.inference",
@@ -75,10 +76,13 @@ __all__ = [
     "Ledger",
     "Loss",
     "Measured",
+    "PairwiseSynthesis",
     "Plan",
+    "QuantileSynthesis",
     "Release",
     "ReplaceOne",
     "Schema",
+    "StepsSynthesis",
     "StrongAlpha",
     "WeakAlpha",
     "__version__",

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from tacita.errors import UsageError
+from tacita.noise.concentrated import rho_for
 from tacita.studies import bowen2018
 from tacita.studies.bowen2018 import methods
-from tacita.studies.bowen2018.bars import BARS, Bar
+from tacita.studies.bowen2018.bars import BARS, Bar, specks_of_margins
 from tacita.studies.bowen2018.measure import Experiment
 from tacita.studies.bowen2018.printed import (
     AGREEMENT,
@@ -34,7 +37,7 @@ from tacita.studies.bowen2018.rows import FRESH
 from tacita.studies.bowen2018.simulation import ATTRIBUTES, LEVELS, NAMES, ROWS, cell_sizes, simulate, voters
 
 DATA = Path(os.environ.get("TACITA_DATA", Path(__file__).parents[3] / "shared" / "data"))
-ONLY = ("pairwise-1", "pairwise-5", "steps-2", "steps-deep", "laplace", "steps-2-paper", "laplace-paper")
+ONLY = ("pairwise-1", "steps-2-paper", "laplace-paper")
 
 
 def quiet(what: str, done: int, total: int) -> None:
@@ -194,15 +197,50 @@ def test_wrong_settings_are_named(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- the bars
 
 
+# With one person replaced and δ = 1e-9 no noise on margins reaches this one; see `specks_of_margins`.
+OUT_OF_REACH = (ONE_OVER_E, SPECKS)
+
+
+def test_the_limit_that_is_missed_is_out_of_reach(original: pd.DataFrame) -> None:
+    for bar in BARS:
+        if bar.metric == SPECKS:
+            least = specks_of_margins(original, methods.EPSILONS[bar.power])
+            assert (least > bar.limit) == ((bar.power, SPECKS) == OUT_OF_REACH)
+
+
+def test_margins_measured_with_all_the_budget_have_the_specks_that_is_said(original: pd.DataFrame) -> None:
+    """The arithmetic against noise that is drawn: the shift of margins in standard deviations, as SPECKS sees it."""
+    random, n = np.random.default_rng(8), len(original)
+    rho = float(rho_for(Fraction("0.3678794411"), Fraction("1e-9")))
+    shares = [original[name].value_counts(normalize=True).to_numpy() for name in NAMES]
+    roots = [((1 - 1 / one.size) * (1 / one).sum()) ** 0.5 for one in shares]
+    shifts = []
+    for _ in range(400):
+        total = 0.0
+        for one, root in zip(shares, roots, strict=True):
+            noise = random.normal(0.0, (sum(roots) / (rho * root)) ** 0.5, one.size)
+            total += float((((noise - noise.mean()) / n) ** 2 / one).sum())
+        shifts.append(total**0.5)
+    found = 2 * stats.norm.cdf(np.array(shifts) / 2) - 1
+    assert specks_of_margins(original, "0.3678794411") == pytest.approx(found.mean(), rel=0.05)
+
+
 @pytest.mark.slow
-def test_the_best_plan_meets_its_bars_and_steps_beats_laplace() -> None:
-    repetitions, powers = 6, (ONE_OVER_E, E)
-    best = Experiment(ROWS, 11, powers, only=("pairwise-1",), full=True)
+def test_the_best_plan_meets_its_bars() -> None:
+    repetitions, powers = 8, (ONE_OVER_E, E)
+    best = Experiment(ROWS, 11, powers, only=("pairwise-1",))
     found = [best(number) for number in range(repetitions * len(powers))]
     for bar in BARS:
         key = (bar.metric, 0.05 if bar.metric == ALONE else None)
         values = [one["pairwise-1"].scores[key] for one in found[powers.index(bar.power) :: len(powers)]]
-        assert bar.met(float(np.mean(values))), (bar, values)
+        if (bar.power, bar.metric) == OUT_OF_REACH:
+            assert 0.010 < np.mean(values) < 0.020  # about that of a fresh sample
+        else:
+            assert bar.met(float(np.mean(values))), (bar, values)
+
+
+@pytest.mark.slow
+def test_steps_with_paid_elections_beats_one_step_laplace_at_every_epsilon() -> None:
     both = Experiment(ROWS, 11, tuple(methods.EPSILONS), only=("steps-2", "steps-3", "steps-deep", "laplace"))
     for number in range(len(methods.EPSILONS)):
         scores = {name: one.scores[SPECKS, None] for name, one in both(number).items()}

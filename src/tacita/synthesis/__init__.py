@@ -1,6 +1,15 @@
 """Synthesizers: a confidential file in, a released model and any number of synthetic files out."""
 
+from tacita.synthesis.baselines import DirichletSynthesis, HistogramSynthesis, IndependentSynthesis
 from tacita.synthesis.pairwise import PairwiseSynthesis
 from tacita.synthesis.quantile import QuantileSynthesis
+from tacita.synthesis.steps import StepsSynthesis
 
-__all__ = ["PairwiseSynthesis", "QuantileSynthesis"]
+__all__ = [
+    "DirichletSynthesis",
+    "HistogramSynthesis",
+    "IndependentSynthesis",
+    "PairwiseSynthesis",
+    "QuantileSynthesis",
+    "StepsSynthesis",
+]

@@ -122,6 +122,27 @@ def test_without_noise_tables_are_met() -> None:
     assert np.abs(np.diag(found) - np.diag(exact)).max() <= 4
 
 
+def test_pairs_that_were_not_measured_are_not_made_up() -> None:
+    """Two groups of attributes, each measured within itself: nothing between the groups but chance."""
+    random, rows = np.random.default_rng(2), 20_000
+    a, c = random.integers(0, 3, rows), random.integers(0, 3, rows)
+    b = np.where(random.random(rows) < 0.7, a, random.integers(0, 3, rows))
+    d = np.where(random.random(rows) < 0.7, c, random.integers(0, 3, rows))
+    whole = targets_of(np.column_stack([a, b, c, d]), (3, 3, 3, 3))
+    targets = Targets((3, 3, 3, 3), [])
+    for one in range(4):
+        targets.set_one(one, whole.ones[whole.span(one)], 1.0)
+    for pair in ((0, 1), (2, 3)):
+        targets.set_pair(*pair, whole.tables[pair], 0.5, False)
+    for seed in range(3):
+        found = pair_counts(agreeing_records(targets, rows, np.random.default_rng(seed)), targets)
+        for one, two in ((0, 2), (0, 3), (1, 2), (1, 3)):
+            table = found[targets.span(one), targets.span(two)]
+            free = np.outer(table.sum(1), table.sum(0)) / rows
+            assert np.abs(table - free).sum() / 2 / rows < 0.06
+        assert np.abs(found[targets.span(0), targets.span(1)] - whole.tables[0, 1]).max() < 40
+
+
 def test_targets_are_tempered_half_way() -> None:
     targets = targets_of(people(500), LEVELS, noise=20.0)
     mixture = fit_mixture(targets, 500, np.random.default_rng(1))

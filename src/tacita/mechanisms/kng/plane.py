@@ -19,7 +19,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.errors import UsageError
+from tacita.errors import TacitaError, UsageError
 from tacita.noise.choice import accepts, choose, uniform_bits
 from tacita.noise.entropy import Entropy, Request, reserve
 
@@ -31,6 +31,7 @@ _ROUNDING = 1e-13
 _MOST_BOXES = 60_000
 _GOOD_ENVELOPE = 0.1
 _POOL = 128
+_GIVE_UP = 100_000  # refusals; ordinary files need fewer than a hundred
 _LONGEST_POOL = 100_000_000
 # Records that leave a direction open, such as those with a predictor that never changes, make the likely planes a thin
 # sheet that few boxes cover badly. After so many refusals there are four times as many boxes.
@@ -272,3 +273,8 @@ def draw_plane(
         if accepts(rate * (k - int(least[box])), spare):
             return theta
         refused += 1
+        if refused == _GIVE_UP:
+            raise TacitaError(
+                f"{label}: the plane could not be drawn in reasonable time, because a predictor hardly varies "
+                "in the file; what was reserved is spent. Leave that predictor out, or give it a coarser scale"
+            )

@@ -19,7 +19,7 @@ from tacita.studies.tran2023.replicates import Progress
 __all__ = ["run"]
 
 PAPER_REPLICATES = 24
-DEFAULT_REPLICATES = 3
+DEFAULT_REPLICATES = 5
 
 
 def run(
@@ -39,7 +39,7 @@ def run(
 ) -> dict[str, Any]:
     """Run the study and write its folder; returns the content of results.json.
 
-    Three repetitions unless said otherwise, and 24 with `full`. `data` is a folder with the public files for the table
+    Five repetitions unless said otherwise, and 24 with `full`. `data` is a folder with the public files for the table
     on real data, which is left out without it. `rows`, `powers` (of e, the values of ε) and `only` (names of methods'
     files) shrink the study for a quick look.
     """

@@ -21,7 +21,7 @@ from tacita.studies.bowen2018.printed import (
     TV2,
     E,
 )
-from tacita.studies.bowen2018.rows import FRESH
+from tacita.studies.bowen2018.rows import FRESH, LEAST
 from tacita.studies.pictures import PALETTE, Curves
 from tacita.studies.results import Row, figure, holds, paragraph, shown, table, write_page
 
@@ -48,10 +48,15 @@ class Found:
         return None if found is None else found.ours
 
     def methods(self) -> list[str]:
-        return list(dict.fromkeys(row.method for row in self.rows if row.table == "Figure 2" and row.method != FRESH))
+        return list(
+            dict.fromkeys(
+                row.method for row in self.rows if row.table == "Figure 2" and row.method not in (FRESH, LEAST)
+            )
+        )
 
     def powers(self) -> list[int]:
-        return sorted({row.where["power"] for row in self.rows if row.table == "Figure 2" and "power" in row.where})
+        drawn = (row for row in self.rows if row.table == "Figure 2" and "epsilon" in row.where)
+        return sorted({row.where["power"] for row in drawn})
 
 
 def write_report(folder: Path, rows: Sequence[Row], settings: Mapping[str, Any]) -> Path:
@@ -105,7 +110,17 @@ def _bars(found: Found) -> list[str]:
         verdict = holds(None if value is None else bar.met(value))
         body.append((f"ε = {_POWER[bar.power]}", bar.metric, limit, value, fresh, verdict))
     words = f"{method}, δ = 1e-9, one person's record replaced, the number of persons public. Means over repetitions."
-    return [paragraph(words), table(("ε", "measure", "limit", "ours", "fresh sample", ""), body)]
+    parts = [paragraph(words), table(("ε", "measure", "limit", "ours", "fresh sample", ""), body)]
+    least = {power: found.value(LEAST, SPECKS, power) for power in (ONE_OVER_E, E)}
+    if (tight := least[ONE_OVER_E]) is not None and (wide := least[E]) is not None:
+        parts.append(
+            paragraph(
+                f"For scale: if the whole budget bought one-way tables, divided in the best way, and nothing else was "
+                f"measured, their noise alone would leave SPECKS at about {shown(tight)} at ε = 1/e and {shown(wide)} "
+                "at ε = e. A limit below that cannot be met with noise of this kind at this guarantee."
+            )
+        )
+    return parts
 
 
 def _specks(found: Found) -> list[str]:
@@ -113,7 +128,7 @@ def _specks(found: Found) -> list[str]:
     records = [
         {
             "method": name.removesuffix(AS_PRINTED),
-            "epsilon": float(row.where["epsilon"]),
+            "epsilon": round(float(row.where["epsilon"]), 3),
             "specks": max(row.ours, 1e-4),
             "kind": "paper" if name.endswith(AS_PRINTED) else "proved",
             "panel": "As printed: ε/5 per file, free elections" if name.endswith(AS_PRINTED) else "Proved ε",
@@ -194,7 +209,7 @@ def _beside(found: Found) -> list[str]:
         pairs = found.value(pairwise().name, row.metric.split(", at ")[0], row.where["power"], row.where.get("level"))
         body.append((f"ε = {_POWER[row.where['power']]}", row.metric, proved, row.paper, row.ours, own, pairs))
     words = (
-        "Printed numbers come from the confidential CPS extract, ours from a simulated file, so only their pattern can "
+        "Printed numbers come from the authors' CPS extract, ours from a simulated file, so only their pattern can "
         "agree. As printed means ε/5 for each of five files and elections on raw counts, which has no guarantee; "
         "proved means a true ε, five files from one measurement. The printed L1 distances lie just below the number of "
         "records, where half the summed difference of two files of that size would lie; ours is the whole sum, which "

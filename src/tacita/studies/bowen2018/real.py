@@ -2,7 +2,7 @@
 
 Levels come from the files' documentation, never from their rows; numbers get public cuts, and are read as the bins of
 those cuts, so that all methods and metrics see the same table. A region that follows from the state, and a decile that
-follows from the income, are left out.
+follows from the income, are left out, and so is how voters registered, which follows from other answers.
 """
 
 from __future__ import annotations
@@ -107,7 +107,6 @@ CPS_VOTING = RealFile(
         "VRS_VOTE_WHYNOT": (*_ASKED, *_codes(11)),
         "VRS_VOTEMODE_2004toPRESENT": (*_ASKED, 1, 2),
         "VRS_VOTEWHEN_2004toPRESENT": (*_ASKED, 1, 2),
-        "VRS_REG_METHOD": (*_ASKED, *_codes(9)),
         "VRS_RESIDENCE": (*_ASKED, *_codes(6)),
     },
     {"AGE": (21, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, 80)},

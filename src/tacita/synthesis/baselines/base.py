@@ -12,7 +12,7 @@ from tacita.ledger.codec import neighbours_from_json, neighbours_to_json
 from tacita.plan import Rehearsable
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, ReplaceOne, exact, text
 from tacita.schema import Schema
-from tacita.synthesis.steps.domain import Domain, domain_of
+from tacita.synthesis.steps.domain import Domain, all_zeros, domain_of
 
 ASSUMES = ("each unit has one record in the file", "levels, cuts and impossible combinations are public")
 
@@ -86,7 +86,7 @@ class CellPlan(Rehearsable):
         return self.attributes
 
     def domain(self, schema: Schema) -> Domain:
-        return domain_of(schema, self.attributes, dict(self.cuts), self.zeros)
+        return domain_of(schema, self.attributes, dict(self.cuts), all_zeros(schema, self.attributes, self.zeros))
 
     @property
     def size_is_public(self) -> bool:

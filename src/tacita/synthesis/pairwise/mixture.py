@@ -22,6 +22,8 @@ _CLASSES = 20
 _STEPS = 400
 _PACE = 0.05
 _SMALLEST = 1e-4
+_SCATTER = 0.05
+_GUESS = 0.1  # weight of a pair that was not measured, beside the lightest that was
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +58,9 @@ def fit_mixture(targets: Targets, rows: int, random: np.random.Generator) -> Mix
     wanted, weight, margins = _shares(targets, rows)
     one_weight = np.repeat(targets.one_step, targets.levels)
     spans = [targets.span(a) for a in range(targets.levels.size)]
-    tops = np.log(np.maximum(margins, _SMALLEST)) + random.normal(0.0, 0.5, (_CLASSES, margins.size))
+    # Classes differ in nothing but attributes of which a pair was measured.
+    apart = np.repeat(_SCATTER * (targets.step > 0).any(axis=1), targets.levels)
+    tops = np.log(np.maximum(margins, _SMALLEST)) + apart * random.normal(size=(_CLASSES, margins.size))
     sizes = np.zeros(_CLASSES)
     memory = [(np.zeros_like(one), np.zeros_like(one)) for one in (tops, sizes)]
     found = Mixture(_softmax(sizes), _by_span(tops, spans))
@@ -107,7 +111,44 @@ def _shares(targets: Targets, rows: int) -> tuple[Floats, Floats, Floats]:
         for one, two, block in ((a, b, table), (b, a, table.T)):
             wanted[targets.span(one), targets.span(two)] = block
             weight[targets.span(one), targets.span(two)] = size
+    if targets.tables:
+        lightest = float(weight[weight > 0].min())
+        for (a, b), table in _unmeasured(targets, wanted, margins).items():
+            for one, two, block in ((a, b, table), (b, a, table.T)):
+                wanted[targets.span(one), targets.span(two)] = block
+                weight[targets.span(one), targets.span(two)] = _GUESS * lightest
     return wanted, weight, margins
+
+
+def _unmeasured(targets: Targets, wanted: Floats, margins: Floats) -> dict[tuple[int, int], Floats]:
+    """What the strongest measured pairs, as a tree, say about the other pairs: unrelated where nothing links them.
+
+    Without it the few classes would tie together attributes that have nothing to do with each other.
+    """
+    spans = [targets.span(a) for a in range(targets.levels.size)]
+    free = np.outer(margins, margins)
+    strength = {(a, b): float(np.abs(wanted - free)[spans[a], spans[b]].sum()) for a, b in targets.tables}
+    links: list[list[int]] = [[] for _ in spans]
+    group = list(range(len(spans)))
+    for a, b in sorted(strength, key=lambda pair: -strength[pair]):
+        if (old := group[a]) != (new := group[b]):
+            group = [new if one == old else one for one in group]
+            links[a].append(b)
+            links[b].append(a)
+    found = {}
+    for a in range(len(spans)):
+        reached, todo = {a: np.diag(margins[spans[a]])}, [a]
+        while todo:
+            via = todo.pop()
+            for b in links[via]:
+                if b not in reached:
+                    step = np.maximum(wanted[spans[via], spans[b]], 0) + _SMALLEST * free[spans[via], spans[b]] + 1e-12
+                    reached[b] = reached[via] @ (step / step.sum(axis=1, keepdims=True))
+                    todo.append(b)
+        for b in range(a + 1, len(spans)):
+            if (a, b) not in targets.tables:
+                found[a, b] = reached.get(b, free[spans[a], spans[b]])
+    return found
 
 
 def _softmax(values: Floats) -> Floats:

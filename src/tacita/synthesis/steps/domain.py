@@ -145,11 +145,13 @@ class Domain:
 
     def strides(self, fixed: Codes) -> Integers:
         """Weights that number the cells of each row's free attributes from 0; 0 for fixed attributes."""
-        free = fixed == FREE
-        sizes = np.where(free, np.array(self.sizes, dtype=np.int64), 1)
-        after = np.cumprod(sizes[:, ::-1], axis=1)[:, ::-1]
-        following = np.concatenate((after[:, 1:], np.ones((len(fixed), 1), dtype=np.int64)), axis=1)
-        return np.where(free, following, 0)
+        result = np.zeros(fixed.shape, dtype=np.int64, order="F")
+        weight = np.ones(len(fixed), dtype=np.int64)
+        for at in range(len(self.sizes) - 1, -1, -1):
+            free = fixed[:, at] == FREE
+            result[free, at] = weight[free]
+            weight[free] *= self.sizes[at]
+        return result
 
     def decoded(self, fixed: Codes, node: Integers, place: Integers, attributes: Sequence[int] | None = None) -> Codes:
         """Codes of cells given by the row of `fixed` they belong to and their number among its free cells."""
@@ -176,6 +178,14 @@ class Domain:
                 match &= codes[:, where[at]] == code
             found |= match
         return found
+
+
+def all_zeros(
+    schema: Schema, names: Sequence[str], given: Sequence[tuple[tuple[str, str], ...]]
+) -> tuple[tuple[tuple[str, str], ...], ...]:
+    """The plan's own impossible combinations and those of the schema that concern only these columns."""
+    declared = (zero for zero in schema.zeros if all(name in names for name, _ in zero))
+    return tuple(dict.fromkeys((*given, *declared)))
 
 
 def domain_of(

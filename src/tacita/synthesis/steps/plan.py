@@ -21,7 +21,7 @@ from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, ReplaceOne, ex
 from tacita.schema import Schema
 from tacita.synthesis.steps.budget import Costs, divided
 from tacita.synthesis.steps.cells import threshold_for
-from tacita.synthesis.steps.domain import Domain, domain_of
+from tacita.synthesis.steps.domain import Domain, all_zeros, domain_of
 from tacita.synthesis.steps.electing import Ballot, Criterion, Election, Rule
 from tacita.synthesis.steps.measuring import MOST_NODES, Growth, measure
 from tacita.synthesis.steps.model import Fit, StepsModel, unpacked
@@ -222,7 +222,7 @@ class StepsSynthesis(Rehearsable):
         return Ballot(self.election, self.rule, self.criterion, order, self.threshold)
 
     def _domain(self, schema: Schema) -> Domain:
-        return domain_of(schema, self.attributes, dict(self.cuts), self.zeros)
+        return domain_of(schema, self.attributes, dict(self.cuts), all_zeros(schema, self.attributes, self.zeros))
 
     def columns(self, schema: Schema) -> tuple[str, ...]:
         """The columns it reads; raises where the schema cannot carry the plan."""
