@@ -11,10 +11,19 @@ from numpy.typing import NDArray
 from tacita.confidential import Confidential, engine_of, rows
 from tacita.engine import level_code, ruled_number
 from tacita.errors import UsageError
-from tacita.schema import Categorical, Integer, Numeric
+from tacita.schema import Categorical, Integer, Numeric, Schema
 from tacita.schema.kinds import Kind
 
 Floats = NDArray[np.float64]
+
+
+def refuse_linked(schema: Schema, name: str) -> None:
+    """A synthesis reads one file with one record per unit."""
+    if (table := schema[name].table) != "job":
+        raise UsageError(
+            f"{name}: stands in the {table} table of linked files, and a synthesis reads one file; "
+            f"join the tables, and take table out of variables.{name}"
+        )
 
 
 def read(data: Confidential, names: Iterable[str]) -> dict[str, Floats]:

@@ -159,7 +159,7 @@ def test_linked_tables_are_refused_before_they_are_read() -> None:
     content = schema(zeros=False).to_dict()
     content["variables"]["person"] = {"role": "id", "entity": "worker"}
     content["variables"]["sex"]["table"] = "worker"
-    with pytest.raises(UsageError, match="sex stands in the worker table"):
+    with pytest.raises(UsageError, match="sex: stands in the worker table"):
         plan().columns(Schema.from_dict(content))
 
 

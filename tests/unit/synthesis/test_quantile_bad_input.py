@@ -254,3 +254,17 @@ def test_kept_rows_cannot_be_multiplied() -> None:
     model = plan("keep").rehearse(firms(50), SCHEMA, seed=1)
     with pytest.raises(UsageError, match="leave rows out"):
         model.sample(rows=200)
+
+
+def test_a_column_of_a_linked_table_is_refused_before_anything_is_read() -> None:
+    schema = Schema.from_dict(
+        {
+            "dataset": {"identity": "linked", "unit": "establishment"},
+            "variables": {
+                "place_id": {"role": "id", "entity": "workplace"},
+                "size": {"role": "confidential", "type": "integer", "lower": 0, "upper": 9, "table": "workplace"},
+            },
+        }
+    )
+    with pytest.raises(UsageError, match="size: stands in the workplace table"):
+        QuantileSynthesis(["size"], "1").columns(schema)

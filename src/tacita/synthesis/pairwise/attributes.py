@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tacita.errors import UsageError
 from tacita.schema import Categorical, Integer, Numeric, Schema
+from tacita.synthesis.reading import refuse_linked
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -66,11 +67,7 @@ class Attribute:
 
 def attribute_of(schema: Schema, name: str, cuts: tuple[float, ...] | None) -> Attribute:
     kind = schema[name].kind
-    if (table := schema[name].table) != "job":
-        raise UsageError(
-            f"attributes: {name} stands in the {table} table of linked files, and a synthesis reads one file; "
-            f"join the tables, and take table out of variables.{name}"
-        )
+    refuse_linked(schema, name)
     if isinstance(kind, Categorical):
         if cuts is not None:
             raise UsageError(f"cuts: {name} is categorical; cuts are for numbers")

@@ -12,6 +12,7 @@ from tacita.errors import UsageError
 from tacita.schema import Categorical, Integer, Numeric, Schema
 from tacita.synthesis.quantile.curve import Tail
 from tacita.synthesis.quantile.fitting import Range
+from tacita.synthesis.reading import refuse_linked
 
 Floats = NDArray[np.float64]
 Scale = Literal["identity", "log", "arcsinh"]
@@ -87,6 +88,7 @@ class Variable:
 
 def column_of(schema: Schema, name: str, scale: Scale = "identity") -> Column:
     kind = schema[name].kind
+    refuse_linked(schema, name)
     if not isinstance(kind, Categorical | Integer | Numeric):
         raise UsageError(f"order: {name} is an id; ids are never synthesized, leave it out")
     if scale != "identity" and isinstance(kind, Categorical):

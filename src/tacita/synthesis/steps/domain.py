@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tacita.errors import UsageError
 from tacita.schema import Categorical, Integer, Numeric, Schema
+from tacita.synthesis.reading import refuse_linked
 
 Codes = NDArray[np.int16]
 Integers = NDArray[np.int64]
@@ -213,6 +214,7 @@ def domain_of(
 
 def _attribute(schema: Schema, name: str, cuts: tuple[float, ...] | None) -> Attribute:
     kind = schema[name].kind
+    refuse_linked(schema, name)
     if isinstance(kind, Categorical):
         if cuts is not None:
             raise UsageError(f"cuts: {name} is categorical; cuts are for numbers")
