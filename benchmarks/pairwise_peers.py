@@ -5,9 +5,9 @@ package `mbi` (2.x), which is not a dependency: install it where this is run. Se
 the paper describes them, for the guarantee that ours has: one record replaced, the same ρ for the same (ε, δ), a third
 each for one-way tables, for choosing the tree and for its pairs. Its noise is in floating point, ours is exact.
 
-    python benchmarks/pairwise_peers.py DATA [--repetitions 3]
+    python benchmarks/pairwise_peers.py [DATA] [--repetitions 3] [--reduced]
 
-DATA is the folder that holds cps2016_categorical and nist_diverse_communities.
+DATA is the folder that holds cps2016_categorical and nist_diverse_communities; by default the one beside the project.
 """
 
 from __future__ import annotations
@@ -89,15 +89,20 @@ def _tree(
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path)
+    parser.add_argument("data", type=Path, nargs="?", default=Path(__file__).resolve().parents[2] / "shared" / "data")
     parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--reduced", action="store_true", help="the simulated file only, once")
     arguments = parser.parse_args()
     try:
         import mbi  # noqa: F401
     except ImportError:
-        sys.exit("mbi is not installed here; the peer needs it: pip install 'mbi>=2'")
+        sys.stdout.write("not run: mbi is not installed here; the peer needs it: pip install 'mbi>=2'\n")
+        return 0
     files = [("simulated file", simulate(), voters())]
-    files += [(one.name, one.read(arguments.data), one.about) for one in (CPS_2016, NATIONAL)]
+    if arguments.reduced:
+        arguments.repetitions = 1
+    else:
+        files += [(one.name, one.read(arguments.data), one.about) for one in (CPS_2016, NATIONAL)]
     ours = pairwise(1)
     sys.stdout.write(f"{'file':28} {'ε':6} {'method':14} {'TV pairs':>9} {'SPECKS':>8} {'tests':>6} {'seconds':>8}\n")
     for title, frame, about in files:
