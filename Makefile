@@ -43,8 +43,9 @@ check: .venv/.dev ## style, types and layers
 bench: .venv/.dev ## speed against plain DuckDB and OpenDP; BENCH=--reduced for a quick look
 	@for script in benchmarks/*.py; do echo "$$script"; $(BIN)/python $$script $(BENCH) || exit 1; done
 
-studies: .venv/.dev ## the papers' experiments beside their printed numbers; STUDY="--jobs 200000" for a quick look
-	@$(BIN)/tacita study haney2017 --out $(OUT)/studies/haney2017 --force $(STUDY)
+STUDIES ?= haney2017 tran2023 bowen2018
+studies: .venv/.dev ## the papers' experiments beside their printed numbers; STUDIES=tran2023 for one, STUDY="--replicates 3"
+	@for name in $(STUDIES); do $(BIN)/tacita study $$name --out $(OUT)/studies/$$name --force $(STUDY) || exit 1; done
 
 clean: ## remove .venv and everything built
 	@rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

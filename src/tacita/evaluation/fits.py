@@ -85,6 +85,9 @@ class _Newton:
         self.rows = float(design.total.sum())
         self.kept = independent(gram)
         self.gram = gram[np.ix_(self.kept, self.kept)]
+        # Nested categories may make the intercept itself one of the columns that are dropped.
+        at = design.intercept
+        self.means = np.concatenate([gram[at, :at], gram[at:, at]])[self.kept] / self.rows
         share = float(design.original.sum()) / self.rows
         self.beta = np.zeros(len(self.kept))  # besides the starting log-odds
         self.eta = np.full(design.rows, math.log(share / (1 - share)))
@@ -133,9 +136,7 @@ class _Newton:
 
     def _variances(self) -> Numbers:
         """Of the columns; zero for the intercept."""
-        at = int(np.searchsorted(self.kept, self.design.intercept))
-        means = np.concatenate([self.gram[at, :at], self.gram[at:, at]]) / self.rows
-        return np.maximum(np.diag(self.gram) / self.rows - means**2, 0.0)
+        return np.maximum(np.diag(self.gram) / self.rows - self.means**2, 0.0)
 
     def _solver(self, pull: Numbers) -> Callable[[Numbers], Numbers]:
         if not self.beta.any():  # all propensities are equal: the cross-product is known

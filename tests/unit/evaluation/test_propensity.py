@@ -265,3 +265,27 @@ def test_wrong_arguments_are_refused() -> None:
         pmse(interactions=True, limit=1)
     with pytest.raises(UsageError, match="permutations"):
         pmse_ratio("cart", permutations=0)
+
+
+@pytest.mark.parametrize("interactions", [False, True])
+def test_nested_categories_are_no_obstacle(interactions: bool) -> None:
+    """A region that its states determine: columns depend on each other, the intercept among them."""
+
+    def nested(seed: int, tilt: float) -> pd.DataFrame:
+        random = np.random.default_rng(seed)
+        states = np.array([f"s{number}" for number in range(12)])
+        state = random.choice(states, 4000, p=np.linspace(1, 1 + tilt, 12) / np.linspace(1, 1 + tilt, 12).sum())
+        region = np.array(["r" + one for one in "aaabbbcccddd"])[np.searchsorted(np.sort(states), state)]
+        asked = np.where(region == "ra", "not asked", random.choice(["yes", "no"], 4000))
+        return pd.DataFrame(
+            {"asked": asked, "region": region, "state": state, "reply": np.where(asked == "yes", "1", "0")}
+        )
+
+    first, second = nested(1, 0.0), nested(2, 1.0)
+    alone = ["state", "asked"]  # determine the other two
+    pair, plain = compare(first, second), compare(first[alone], second[alone])
+    if interactions:
+        assert 0 < pmse(interactions=True)(pair).value < 0.25
+    else:
+        assert specks()(pair).value == pytest.approx(specks()(plain).value, abs=2e-3)
+        assert pmse()(pair).value == pytest.approx(pmse()(plain).value, rel=1e-4)
