@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tacita.errors import UsageError
-from tacita.studies.tran2023.replicates import Progress
+from tacita.studies.replicates import Progress
 
 __all__ = ["run"]
 

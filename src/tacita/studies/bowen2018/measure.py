@@ -13,7 +13,7 @@ from tacita.studies.bowen2018.methods import EPSILONS, SETS, everybody
 from tacita.studies.bowen2018.printed import ONE_OVER_E, E
 from tacita.studies.bowen2018.scores import Scores, general, regression
 from tacita.studies.bowen2018.simulation import simulate, voters
-from tacita.studies.tran2023.replicates import Progress, each
+from tacita.studies.replicates import Progress, each
 
 FRESH_SEED = 1_000  # of the samples that show what sampling again would give
 

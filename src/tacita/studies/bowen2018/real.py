@@ -19,8 +19,8 @@ from tacita.studies.bowen2018 import methods
 from tacita.studies.bowen2018.person_file import PersonFile
 from tacita.studies.bowen2018.printed import ALONE, SECONDS, SPECKS, TV2
 from tacita.studies.bowen2018.scores import general
+from tacita.studies.replicates import Progress
 from tacita.studies.results import Row, mean_and_se
-from tacita.studies.tran2023.replicates import Progress
 
 TABLE = "Real data"
 RESAMPLED = "Rows drawn again from the file"

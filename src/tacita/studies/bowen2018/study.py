@@ -12,8 +12,8 @@ from tacita.studies.bowen2018.methods import EPSILONS, SETS, everybody
 from tacita.studies.bowen2018.page import write_report
 from tacita.studies.bowen2018.rows import file_rows, fresh_rows, method_rows
 from tacita.studies.bowen2018.simulation import ROWS, simulate, voters
+from tacita.studies.replicates import Progress
 from tacita.studies.results import Row, as_document, write_json
-from tacita.studies.tran2023.replicates import Progress
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tacita.errors import UsageError
+from tacita.studies.replicates import Progress
 from tacita.studies.tran2023.method import Method
-from tacita.studies.tran2023.replicates import Progress
 
 __all__ = ["run"]
 

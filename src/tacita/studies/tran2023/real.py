@@ -17,8 +17,8 @@ import pandas as pd
 
 from tacita.evaluation import compare
 from tacita.schema import Schema
+from tacita.studies.replicates import Progress
 from tacita.studies.results import Row, in_words
-from tacita.studies.tran2023.replicates import Progress
 from tacita.studies.tran2023.scores import TABLE_1
 from tacita.synthesis.quantile import QuantileSynthesis
 

@@ -13,10 +13,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tacita.mechanisms.kng.chain import NotConvergedError
+from tacita.studies.replicates import Progress, each
 from tacita.studies.results import Row, mean_and_se
 from tacita.studies.tran2023.method import Method
 from tacita.studies.tran2023.printed import GENERAL, SPECIFIC, printed
-from tacita.studies.tran2023.replicates import Progress, each
 from tacita.studies.tran2023.scores import general, general_and_specific
 from tacita.studies.tran2023.simulation import ORDER, simulate
 from tacita.studies.tran2023.variants import Variant

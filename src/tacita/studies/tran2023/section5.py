@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from tacita.evaluation import WidePanel, compare, k_marginal, pmse
 from tacita.evaluation.marginals import six
 from tacita.evaluation.trends import Trends
+from tacita.studies.replicates import Progress, each
 from tacita.studies.results import Row, mean_and_se
 from tacita.studies.tran2023.method import Mode
 from tacita.studies.tran2023.panel import COLUMNS, YEARS, simulate_panel
 from tacita.studies.tran2023.panel_models import Fit, synthesize
 from tacita.studies.tran2023.printed import INDUSTRIES, K_MARGINAL, PMSE_LASSO, printed_panel
-from tacita.studies.tran2023.replicates import Progress, each
 
 Numbers = NDArray[np.float64]
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from tacita.mechanisms.kng.chain import Gate
 from tacita.release.folder import written_whole
+from tacita.studies.replicates import Progress
 from tacita.studies.results import Row, as_document, write_json
 from tacita.studies.tran2023 import methods, panel_methods
 from tacita.studies.tran2023.method import Method
 from tacita.studies.tran2023.page import write_report
-from tacita.studies.tran2023.replicates import Progress
 from tacita.studies.tran2023.section4 import Experiment, measure, rows_of, variant_rows
 from tacita.studies.tran2023.section5 import PanelExperiment, measure_panel, panel_rows, trend_records
 from tacita.studies.tran2023.unconditional import quantile_rows

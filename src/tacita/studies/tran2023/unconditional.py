@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from tacita.mechanisms.kng.budget import QUANTILES
 from tacita.mechanisms.kng.line import Lattice, bisect, levels_for
 from tacita.noise.entropy import SeededEntropy
+from tacita.studies.replicates import Progress
 from tacita.studies.results import Row, mean_and_se
 from tacita.studies.tran2023.peers import QUANTILE_PEERS, QuantilePeer
-from tacita.studies.tran2023.replicates import Progress
 from tacita.studies.tran2023.simulation import simulate
 
 Numbers = NDArray[np.float64]
