@@ -19,11 +19,12 @@ from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Difference, Recording, Replaying, compare
 from tacita.privacy import AddRemoveOne, ReplaceOne
 from tacita.schema import Categorical
+from tacita.synthesis.attributes import Attribute
 from tacita.synthesis.baselines import HistogramSynthesis, IndependentSynthesis
 from tacita.synthesis.baselines.dirichlet import prior_weight
 from tacita.synthesis.steps import StepsSynthesis
 from tacita.synthesis.steps.budget import Costs
-from tacita.synthesis.steps.domain import FREE, Attribute, Domain
+from tacita.synthesis.steps.domain import FREE, Domain
 from tacita.synthesis.steps.electing import Ballot, Electorate, _scores, candidates
 from tacita.synthesis.steps.score import widest
 

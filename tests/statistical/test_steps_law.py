@@ -17,10 +17,11 @@ from tacita.noise.binomial import reaching
 from tacita.noise.discrete import DiscreteLaplace
 from tacita.noise.entropy import SeededEntropy, SystemEntropy, reserve
 from tacita.schema import Categorical
+from tacita.synthesis.attributes import Attribute
 from tacita.synthesis.baselines.dirichlet import _urn
 from tacita.synthesis.steps import StepsSynthesis
 from tacita.synthesis.steps.cells import Leaves, measure_cells
-from tacita.synthesis.steps.domain import FREE, Attribute, Domain
+from tacita.synthesis.steps.domain import FREE, Domain
 from tacita.synthesis.steps.electing import Ballot, Electorate, _scores, candidates, elect
 from tacita.synthesis.steps.reading import Occupied
 from tacita.synthesis.steps.score import widest

@@ -9,8 +9,8 @@ import pytest
 
 from tacita.errors import UsageError
 from tacita.schema import Integer, Numeric, Schema
+from tacita.synthesis.attributes import Attribute, attribute_of
 from tacita.synthesis.pairwise import records as made
-from tacita.synthesis.pairwise.attributes import Attribute, attribute_of
 from tacita.synthesis.pairwise.mixture import fit_mixture, tempered
 from tacita.synthesis.pairwise.records import agreeing_records, pair_counts
 from tacita.synthesis.pairwise.targets import SIGNS, Targets
@@ -254,8 +254,8 @@ def number_schema(**kind: Any) -> Schema:
 )
 def test_a_number_falls_into_the_bin_it_was_drawn_for(kind: Any, cuts: tuple[float, ...]) -> None:
     attribute, random = Attribute("x", kind, cuts), np.random.default_rng(1)
-    codes = random.integers(0, attribute.levels, 5000)
-    values = attribute.value(codes, random)
+    codes = random.integers(0, attribute.size, 5000)
+    values = attribute.column(codes, random)
     numbers = values.to_numpy().astype(float)
     assert attribute.code(numbers).tolist() == codes.tolist()
     assert numbers.min() >= kind.lower
@@ -267,7 +267,7 @@ def test_a_number_falls_into_the_bin_it_was_drawn_for(kind: Any, cuts: tuple[flo
 
 def test_numbers_fill_their_bins() -> None:
     attribute, random = Attribute("x", Integer(0, 9), (4.0,)), np.random.default_rng(1)
-    values = attribute.value(np.repeat([0, 1], 6000), random).to_numpy()
+    values = attribute.column(np.repeat([0, 1], 6000), random).to_numpy()
     seen = np.bincount(values, minlength=10)
     assert (np.abs(seen[:4] - 1500) < 200).all()
     assert (np.abs(seen[4:] - 1000) < 200).all()

@@ -17,7 +17,7 @@ from tacita.errors import UsageError, VerificationError
 from tacita.implicates import Implicates
 from tacita.privacy import text
 from tacita.schema import Schema
-from tacita.synthesis.pairwise.attributes import Attribute
+from tacita.synthesis.attributes import Attribute
 from tacita.synthesis.pairwise.queries import Query
 from tacita.synthesis.pairwise.records import agreeing_records
 from tacita.synthesis.pairwise.targets import Targets
@@ -71,10 +71,10 @@ class PairwiseModel:
 
     def _file(self, random: np.random.Generator, *, noisy: bool) -> pa.Table:
         records = agreeing_records(self._targets(random if noisy else None), self.rows, random)
-        return pa.table({one.name: one.value(records[:, k], random) for k, one in enumerate(self.attributes)})
+        return pa.table({one.name: one.column(records[:, k], random) for k, one in enumerate(self.attributes)})
 
     def _targets(self, random: np.random.Generator | None) -> Targets:
-        targets = Targets(tuple(one.levels for one in self.attributes), zeros_among(self.attributes, self.schema))
+        targets = Targets(tuple(one.size for one in self.attributes), zeros_among(self.attributes, self.schema))
         heaviest = max(float(1 / answer.query.variance) for answer in self.answers)
         size = self.rows / self.records  # tables of a larger or smaller file have the same shares
         for answer in self.answers:

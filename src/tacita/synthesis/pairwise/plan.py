@@ -21,7 +21,7 @@ from tacita.noise.gaussian import LARGEST_VARIANCE
 from tacita.plan import Forecast, Rehearsable
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, ReplaceOne, exact, text
 from tacita.schema import Schema
-from tacita.synthesis.pairwise.attributes import Attribute, attribute_of
+from tacita.synthesis.attributes import Attribute, attribute_of
 from tacita.synthesis.pairwise.measuring import associations, measure
 from tacita.synthesis.pairwise.model import Answer, PairwiseModel, unpacked, zeros_among
 from tacita.synthesis.pairwise.queries import Query, error, growing_error, queries
@@ -163,7 +163,7 @@ class PairwiseSynthesis(Rehearsable):
         return self.attributes
 
     def _levels(self, schema: Schema) -> tuple[int, ...]:
-        return tuple(one.levels for one in self._attributes(schema))
+        return tuple(one.size for one in self._attributes(schema))
 
     def _all(self, levels: tuple[int, ...]) -> list[Query]:
         return queries(levels, rho_for(self.epsilon, self.delta), self._replace)

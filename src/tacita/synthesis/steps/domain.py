@@ -9,12 +9,11 @@ from itertools import combinations
 from math import prod
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tacita.errors import UsageError
-from tacita.schema import Categorical, Integer, Numeric, Schema
-from tacita.synthesis.reading import refuse_linked
+from tacita.schema import Categorical, Schema
+from tacita.synthesis.attributes import Attribute, attribute_of
 
 Codes = NDArray[np.int16]
 Integers = NDArray[np.int64]
@@ -25,39 +24,6 @@ MOST_CELLS = 1 << 62
 _MOST_ZEROS = 8
 _MOST_LEVELS = 30_000
 FREE = -1  # in a row of codes: the attribute is not fixed
-
-
-@dataclass(frozen=True)
-class Attribute:
-    """One column as a list of classes: the levels of the schema, or public bins of a number."""
-
-    name: str
-    kind: Categorical | Integer | Numeric
-    cuts: tuple[float, ...] = ()
-
-    @property
-    def size(self) -> int:
-        return len(self.kind.levels) if isinstance(self.kind, Categorical) else len(self.cuts) + 1
-
-    def code(self, values: Floats) -> Integers:
-        """Classes of values brought into the schema's domain; a border belongs to the bin above it."""
-        if isinstance(self.kind, Categorical):
-            return values.astype(np.int64)
-        return np.searchsorted(np.array(self.cuts, dtype=np.float64), values, side="right").astype(np.int64)
-
-    def column(self, codes: NDArray[np.integer], random: np.random.Generator) -> pa.Array:
-        """Codes as the values of the schema; a number is drawn evenly from its bin."""
-        if isinstance(self.kind, Categorical):
-            return pa.array(self.kind.levels, type=pa.string()).take(pa.array(codes.astype(np.int32)))
-        step = 1.0 if isinstance(self.kind, Integer) else 10.0**-self.kind.scale
-        # A bin holds its lower border and not its upper one; the last bin ends one step beyond the largest value.
-        ends = np.array([self.kind.lower, *self.cuts, self.kind.upper + step], dtype=np.float64)
-        first = np.ceil(ends / step - 1e-9)
-        low, high = first[codes], first[codes.astype(np.int64) + 1]
-        steps = np.minimum(low + np.floor(random.random(codes.size) * (high - low)), high - 1)
-        if isinstance(self.kind, Integer):
-            return pa.array(steps.astype(np.int64))
-        return pa.array(np.clip(np.round(steps * step, self.kind.scale), self.kind.lower, self.kind.upper))
 
 
 @dataclass(frozen=True)
@@ -213,20 +179,7 @@ def domain_of(
 
 
 def _attribute(schema: Schema, name: str, cuts: tuple[float, ...] | None) -> Attribute:
-    kind = schema[name].kind
-    refuse_linked(schema, name)
-    if isinstance(kind, Categorical):
-        if cuts is not None:
-            raise UsageError(f"cuts: {name} is categorical; cuts are for numbers")
-        if len(kind.levels) > _MOST_LEVELS:
-            raise UsageError(f"attributes: {name} has more than {_MOST_LEVELS:,} levels; group them first")
-        return Attribute(name, kind)
-    if not isinstance(kind, Integer | Numeric):
-        raise UsageError(f"attributes: {name} is an id; ids are never synthesized, leave it out")
-    if cuts is None:
-        raise UsageError(
-            f"cuts: {name} is a number; give public borders of its bins, such as cuts = {{{name!r}: [10]}}"
-        )
-    if not all(kind.lower < cut <= kind.upper for cut in cuts):
-        raise UsageError(f"cuts: {name} has a border outside its bounds in the schema (above lower, at most upper)")
-    return Attribute(name, kind, cuts)
+    found = attribute_of(schema, name, cuts)
+    if found.size > _MOST_LEVELS:
+        raise UsageError(f"attributes: {name} has more than {_MOST_LEVELS:,} levels; group them first")
+    return found

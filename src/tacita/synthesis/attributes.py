@@ -25,7 +25,7 @@ class Attribute:
     cuts: tuple[float, ...] = ()
 
     @property
-    def levels(self) -> int:
+    def size(self) -> int:
         return len(self.kind.levels) if isinstance(self.kind, Categorical) else len(self.cuts) + 1
 
     def code(self, values: Floats) -> Integers:
@@ -34,14 +34,12 @@ class Attribute:
             return values.astype(np.int64)
         return np.searchsorted(np.array(self.cuts), values, side="right").astype(np.int64)
 
-    def value(self, codes: Integers, random: np.random.Generator) -> pa.Array:
+    def column(self, codes: NDArray[np.integer], random: np.random.Generator) -> pa.Array:
         """Published values; a number is spread evenly over its bin."""
         if isinstance(self.kind, Categorical):
-            return pa.array(np.array(self.kind.levels, dtype=object)[codes], type=pa.string())
-        first = self._first
-        drawn = np.minimum(
-            first[codes] + np.floor((first[codes + 1] - first[codes]) * random.random(codes.size)), first[codes + 1] - 1
-        )
+            return pa.array(self.kind.levels, type=pa.string()).take(pa.array(codes.astype(np.int32)))
+        low, high = self._first[codes], self._first[codes.astype(np.int64) + 1]
+        drawn = np.minimum(low + np.floor((high - low) * random.random(codes.size)), high - 1)
         return pa.array(drawn.astype(np.int64) if isinstance(self.kind, Integer) else drawn / self._parts)
 
     @property
@@ -79,7 +77,10 @@ def attribute_of(schema: Schema, name: str, cuts: tuple[float, ...] | None) -> A
             f"cuts: {name} is a number; give the public borders of its bins, such as cuts.{name} = [10, 50]"
         )
     if list(cuts) != sorted(set(cuts)) or not all(kind.lower < cut <= kind.upper for cut in cuts):
-        raise UsageError(f"cuts.{name}: must rise strictly and lie above lower and not above upper")
+        raise UsageError(
+            f"cuts.{name}: must rise strictly and lie above lower and not above upper; one is out of order or "
+            "outside its bounds in the schema"
+        )
     found = Attribute(name, kind, cuts)
     if found.empty:
         raise UsageError(f"cuts.{name}: no value of {name} lies between two of them; take one of the two out")
