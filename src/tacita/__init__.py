@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tacita.privacy import AddRemoveOne, Guarantee, Loss, ReplaceOne, StrongAlpha, WeakAlpha
     from tacita.release.bundle import Release
     from tacita.schema import Schema
-    from tacita.synthesis import PairwiseSynthesis, QuantileSynthesis, StepsSynthesis
+    from tacita.synthesis import PairwiseSynthesis, QuantileSynthesis, StepsSynthesis, SurveySynthesis
 
 __version__ = "0.1.0"
 
@@ -50,6 +50,7 @@ _HOMES = {
     "Schema": "tacita.schema",
     "StepsSynthesis": "tacita.synthesis",
     "StrongAlpha": "tacita.privacy",
+    "SurveySynthesis": "tacita.synthesis",
     "WeakAlpha": "tacita.privacy",
     "combine": "tacita.inference",
 }
@@ -84,6 +85,7 @@ __all__ = [
     "Schema",
     "StepsSynthesis",
     "StrongAlpha",
+    "SurveySynthesis",
     "WeakAlpha",
     "__version__",
     "combine",

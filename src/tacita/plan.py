@@ -60,6 +60,11 @@ class Plan(Protocol):
 
     def forecast(self, schema: Schema) -> Forecast: ...
 
+    def suits(self, data: Confidential) -> None:
+        """Raises a clear error where public facts of the file, such as its size, rule the plan out; asked before
+        anything is spent, and silent about anything confidential."""
+        ...
+
     def run(self, data: Confidential, entropy: Entropy) -> Result: ...
 
     def restore(self, stored: bytes) -> Result:
@@ -70,7 +75,11 @@ class Plan(Protocol):
 class Rehearsable:
     """Mixin: run a plan on public or mock rows without a ledger, stamped as a rehearsal."""
 
+    def suits(self, data: Confidential) -> None:
+        """Any file that passes the schema's checks will do, unless a plan says otherwise."""
+
     def rehearse(self, frame: Any, schema: Schema, *, seed: int) -> Any:
         data = Confidential.from_frame(frame, schema)
         data.check(self.columns(schema))  # type: ignore[attr-defined]
+        self.suits(data)
         return self.run(data, SeededEntropy(seed))  # type: ignore[attr-defined]

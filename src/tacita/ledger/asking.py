@@ -22,6 +22,7 @@ class Asked:
 
     def __init__(self, plan: Plan, data: Confidential) -> None:
         data.check(plan.columns(data.schema))
+        plan.suits(data)
         self.guarantee = plan.guarantee
         if self.guarantee.holds == "never":
             raise RefusedError(

@@ -1,7 +1,7 @@
 """The public domain of a confidential file: read from a person's TOML, never from the rows.
 
 `Schema` is the whole; `Variable` one column; `Categorical`, `Integer`, `Numeric` and `Identifier` say what a
-column may hold. The roles are
+column may hold; `SurveyDesign` how a sample was drawn (`[design]`). The roles are
 
 - `id`: tells units apart (`entity = "workplace"`, `"worker"`, or any word for other files);
 - `workplace`: an attribute of the establishment, public under α-neighbours;
@@ -13,7 +13,19 @@ Strict rules (`outside = "error"`, or no `missing`) refuse the whole file before
 is seen by the data steward only. To let a file through whatever its rows hold, map to a declared level.
 """
 
+from tacita.schema.design import SurveyDesign
 from tacita.schema.kinds import Categorical, Identifier, Integer, Kind, Numeric, Role, TableName, Variable
 from tacita.schema.model import Schema
 
-__all__ = ["Categorical", "Identifier", "Integer", "Kind", "Numeric", "Role", "Schema", "TableName", "Variable"]
+__all__ = [
+    "Categorical",
+    "Identifier",
+    "Integer",
+    "Kind",
+    "Numeric",
+    "Role",
+    "Schema",
+    "SurveyDesign",
+    "TableName",
+    "Variable",
+]

@@ -14,6 +14,7 @@ from typing import Any
 
 from tacita.errors import SchemaError
 from tacita.schema import reading
+from tacita.schema.design import SurveyDesign
 from tacita.schema.kinds import Categorical, Identifier, Integer, Role, TableName, Variable
 
 _DATASET_KEYS = ("identity", "unit", "lineage", "source")
@@ -46,6 +47,8 @@ class Schema:
     source: str = ""
     zeros: tuple[tuple[tuple[str, str], ...], ...] = ()
     """Combinations of levels that cannot occur, such as voted = "yes" with registered = "no"."""
+    design: SurveyDesign | None = None
+    """How the sample was drawn, where the file is one."""
     code_lists: tuple[Path, ...] = ()
     """Code-list files the levels were read from: public inputs a release lists. No part of the schema's hash."""
 
@@ -58,6 +61,8 @@ class Schema:
         self._check_ids()
         self._check_size()
         self._check_zeros()
+        if self.design is not None:
+            self.design.check(self)
 
     def _check_zeros(self) -> None:
         for number, zero in enumerate(self.zeros, start=1):
@@ -115,8 +120,10 @@ class Schema:
     def from_dict(cls, content: Mapping[str, Any], *, folder: Path | None = None) -> Schema:
         """The same from plain values, as TOML or JSON gives them."""
         for key in content:
-            if key not in ("dataset", "variables", "zeros"):
-                raise SchemaError(f"{key}: unknown key; a schema has [dataset], [variables.<column>] and [[zeros]]")
+            if key not in ("dataset", "variables", "zeros", "design"):
+                raise SchemaError(
+                    f"{key}: unknown key; a schema has [dataset], [variables.<column>], [[zeros]] and [design]"
+                )
         dataset = content.get("dataset")
         if not isinstance(dataset, Mapping):
             raise SchemaError("dataset: is missing; add a [dataset] table with identity and unit")
@@ -137,6 +144,7 @@ class Schema:
             lineage=tuple(lineage),
             source=reading.text(dataset, "source", "dataset", default=""),
             zeros=reading.zeros(content.get("zeros", [])),
+            design=SurveyDesign.from_dict(content["design"]) if content.get("design") is not None else None,
             code_lists=tuple((folder or Path()) / name for name in files),
         )
 
@@ -151,6 +159,7 @@ class Schema:
             },
             "variables": {variable.name: variable.to_dict() for variable in self.variables},
             **({"zeros": [dict(zero) for zero in self.zeros]} if self.zeros else {}),
+            **({"design": self.design.to_dict()} if self.design is not None else {}),
         }
 
     @cached_property

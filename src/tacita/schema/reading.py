@@ -85,7 +85,7 @@ def _categorical(entry: Mapping[str, Any], where: str, folder: Path | None) -> C
             raise SchemaError(f"{where}.labels: come from the label column of levels_file; remove one of the two")
         levels, labels = code_list(text(entry, "levels_file", where), f"{where}.levels_file", folder)
     else:
-        levels = _texts(entry, "levels", where)
+        levels = texts(entry, "levels", where)
         written = entry.get("labels", {})
         if not isinstance(written, Mapping) or not all(isinstance(v, str) for v in written.values()):
             raise SchemaError(f'{where}.labels: must be a table of level = "label" pairs')
@@ -96,7 +96,7 @@ def _categorical(entry: Mapping[str, Any], where: str, folder: Path | None) -> C
         labels,
         outside=text(entry, "outside", where, default="error"),
         missing=missing,
-        missing_codes=_texts(entry, "missing_codes", where, default=()),
+        missing_codes=texts(entry, "missing_codes", where, default=()),
     )
 
 
@@ -170,9 +170,7 @@ def text(entry: Mapping[str, Any], key: str, where: str, *, default: str | None 
     return value
 
 
-def _texts(
-    entry: Mapping[str, Any], key: str, where: str, *, default: tuple[str, ...] | None = None
-) -> tuple[str, ...]:
+def texts(entry: Mapping[str, Any], key: str, where: str, *, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
     value = entry.get(key, default)
     if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
         return tuple(value)

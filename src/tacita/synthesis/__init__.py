@@ -4,6 +4,7 @@ from tacita.synthesis.baselines import DirichletSynthesis, HistogramSynthesis, I
 from tacita.synthesis.pairwise import PairwiseSynthesis
 from tacita.synthesis.quantile import QuantileSynthesis
 from tacita.synthesis.steps import StepsSynthesis
+from tacita.synthesis.survey import SurveySynthesis
 
 __all__ = [
     "DirichletSynthesis",
@@ -12,4 +13,5 @@ __all__ = [
     "PairwiseSynthesis",
     "QuantileSynthesis",
     "StepsSynthesis",
+    "SurveySynthesis",
 ]

@@ -1,0 +1,148 @@
+"""All that is read from confidential rows: where values lie, and noisy sums and cross-products. Proof: survey.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isqrt, log10
+
+import numpy as np
+
+from tacita.mechanisms.kng.line import draw_threshold
+from tacita.noise.discrete import add_discrete_laplace
+from tacita.noise.entropy import Entropy, Request, reserve
+from tacita.noise.gaussian import add_discrete_gaussian
+from tacita.privacy import text
+from tacita.synthesis.survey.columns import Floats, Integers, Measure, SurveyRows
+
+STEPS = 256  # a value is a whole number of half-ranges/STEPS: sums are whole numbers, and noise on them is exact
+_PLACES = 1 << 30  # of a threshold between the public bounds
+_SHARES = (Fraction(1, 4), Fraction(3, 4))
+_ENOUGH = 60  # ε times records of a threshold: a quartile then lands in an empty stretch less than once in 500 times
+_LEAST_LOCATING, _MOST_LOCATING = Fraction(1, 20), Fraction(1, 3)  # of the budget, for where the values lie
+_LEAST_RANGE = 1 / 64  # of the public range
+_WORDS = 256
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Noise for d numbers per record, in units of half-ranges: see survey.md for why cross-products cost nothing.
+
+    `spread` is the scale (Laplace) or the standard deviation squared (Gaussian) of the noise on a sum; squares and
+    products have it times `square` and `product` (squared for variances).
+    """
+
+    threshold: Fraction
+    spread: Fraction
+    square: Fraction
+    product: Fraction
+    gaussian: bool
+
+    @classmethod
+    def pure(cls, epsilon: Fraction, d: int, records: int) -> Budget:
+        # 2/square + (d − 1)/product = 1
+        locating = _held(Fraction(_ENOUGH * 2 * d, records), epsilon)
+        left = epsilon - locating
+        return cls(locating / (2 * d), 2 * d / left, Fraction(4), Fraction(2 * max(d - 1, 1)), gaussian=False)
+
+    @classmethod
+    def concentrated(cls, rho: Fraction, d: int, records: int) -> Budget:
+        # 32/27 + 2(d − 1)/product² ≤ 2, with product² = 5(d − 1)/2 and square = 1; a draw of a threshold with ε is ε²/8
+        locating = _held(2 * d * Fraction(_ENOUGH, records) ** 2 / 8, rho)
+        threshold = Fraction(isqrt(int(8 * locating / (2 * d) * 10**12)), 10**6)
+        return cls(threshold, 2 * d / (rho - locating), Fraction(1), Fraction(5 * max(d - 1, 1), 2), gaussian=True)
+
+    def deviation(self) -> float:
+        """The standard deviation of the noise on a sum, in half-ranges."""
+        return float(self.spread) ** 0.5 if self.gaussian else float(self.spread) * 2**0.5
+
+    def noisy_sums(self, values: Integers, entropy: Entropy, label: str) -> Integers:
+        if self.gaussian:
+            return add_discrete_gaussian(values, self.spread * STEPS**2, entropy, label)
+        return add_discrete_laplace(values, self.spread * STEPS, entropy, label)
+
+    def noisy_products(self, values: Integers, same: bool, entropy: Entropy, label: str) -> Integers:
+        """Squares of one number, or products of two."""
+        if self.gaussian:
+            factor = self.square**2 if same else self.product
+            return add_discrete_gaussian(values, self.spread * factor * STEPS**4, entropy, label)
+        factor = self.square if same else self.product
+        return add_discrete_laplace(values, self.spread * factor * STEPS**2, entropy, label)
+
+
+@dataclass(frozen=True)
+class Range:
+    """The released range of a number on its modelled scale; values outside count as its ends."""
+
+    low: float
+    high: float
+
+    @property
+    def middle(self) -> float:
+        return (self.low + self.high) / 2
+
+    @property
+    def half(self) -> float:
+        return (self.high - self.low) / 2
+
+    def steps(self, values: Floats) -> Integers:
+        held = np.clip((values - self.middle) / self.half, -1.0, 1.0)
+        return np.asarray(np.rint(held * STEPS), dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """Released numbers: ranges, the sums of each cell, and the cross-products of all records, in steps."""
+
+    ranges: tuple[Range, ...]
+    sums: Integers
+    products: Integers
+
+
+def measure(rows: SurveyRows, measures: Sequence[Measure], budget: Budget, entropy: Entropy) -> Measurement:
+    d = len(measures)
+    reach = _reach(len(rows.z), budget)
+    ranges = tuple(_located(rows.z[:, at], one, budget.threshold, reach, entropy) for at, one in enumerate(measures))
+    steps = np.column_stack([one.steps(rows.z[:, at]) for at, one in enumerate(ranges)])
+    sums = np.zeros((rows.frame.cells, d), dtype=np.int64)
+    for at, one in enumerate(measures):
+        np.add.at(sums[:, at], rows.cell, steps[:, at])
+        sums[:, at] = budget.noisy_sums(sums[:, at], entropy, f"sums of {one.name} in cells")
+    products = np.zeros((d, d), dtype=np.int64)
+    for i in range(d):
+        for j in range(i, d):
+            exact = np.array([steps[:, i] @ steps[:, j]], dtype=np.int64)
+            label = f"sum of products of {measures[i].name} and {measures[j].name}"
+            products[i, j] = products[j, i] = budget.noisy_products(exact, i == j, entropy, label)[0]
+    return Measurement(ranges, sums, products)
+
+
+def _reach(records: int, budget: Budget) -> float:
+    """How far from the middle of the quartiles values count in full, in distances between the quartiles.
+
+    2.5 of them are 3.4 standard deviations of a normal variable; where noise is small beside the number of records,
+    more of a heavy tail is worth having.
+    """
+    return min(2.5 + 0.5 * max(0.0, log10(records / budget.deviation() / 1e4)), 5.0)
+
+
+def _located(values: Floats, one: Measure, epsilon: Fraction, reach: float, entropy: Entropy) -> Range:
+    unit = (one.high - one.low) / _PLACES
+    places = np.clip(np.floor((values - one.low) / unit), 0, _PLACES - 1).astype(np.int64)
+    places.sort()
+    found = []
+    for share in _SHARES:
+        law = f"threshold, replaced record, epsilon={text(epsilon)}"
+        label = f"{one.name}: quantile {text(share)}"
+        entropy.announce(Request(label, law, np.array([places.size]), np.array([float(1 / epsilon)])))
+        # A replaced record moves one rank by one and leaves their number as it is: see survey.md.
+        held = epsilon * max(share, 1 - share)
+        found.append(one.low + draw_threshold(places, _PLACES, share, held, reserve(_WORDS, entropy)) * unit)
+    middle, apart = sum(found) / 2, abs(found[1] - found[0])
+    half = max(reach * apart, (one.high - one.low) * _LEAST_RANGE)
+    return Range(max(one.low, middle - half), min(one.high, middle + half))
+
+
+def _held(wanted: Fraction, budget: Fraction) -> Fraction:
+    return min(max(wanted, budget * _LEAST_LOCATING), budget * _MOST_LOCATING)

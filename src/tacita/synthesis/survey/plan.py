@@ -1,0 +1,185 @@
+"""`SurveySynthesis`: weighted survey microdata from noisy sums and cross-products."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, get_args
+
+import numpy as np
+
+from tacita.confidential import Confidential
+from tacita.errors import UsageError
+from tacita.ledger.codec import neighbours_from_json, neighbours_to_json
+from tacita.noise.concentrated import rho_for
+from tacita.noise.entropy import Entropy, Request
+from tacita.plan import Forecast, Rehearsable
+from tacita.privacy import Guarantee, Loss, Number, ReplaceOne, exact, text
+from tacita.schema import Schema
+from tacita.synthesis.survey.columns import Columns, Frame, Transform, columns_of, read_frame, read_survey
+from tacita.synthesis.survey.measuring import Budget, Measurement, measure
+from tacita.synthesis.survey.model import SurveyModel, Weights, unpacked
+
+_USUAL = 100  # records of a cell, for the forecast
+
+
+@dataclass(frozen=True, init=False)
+class SurveySynthesis(Rehearsable):
+    """Synthetic survey samples: outcomes and weights drawn anew, public design variables as collected.
+
+    Noise goes to the sums of logarithms in each cell of `by` and to their cross-products over the file, once, whatever
+    the number of files. `keep` names further public columns, such as primary sampling units, that go along. With
+    `delta` the noise is Gaussian. `weights = "smoothed"` publishes each weight's mean given the outcomes.
+
+    >>> plan = SurveySynthesis(["salary"], "w", ["field", "gender"], "3.6")
+    >>> print(plan.guarantee)
+    ε = 3.6 under one person's record replaced
+    """
+
+    outcomes: tuple[str, ...]
+    weight: str
+    by: tuple[str, ...]
+    epsilon: Fraction
+    delta: Fraction
+    keep: tuple[str, ...]
+    transforms: tuple[tuple[str, Transform], ...]
+    weights: Weights
+    sets: int
+    neighbours: ReplaceOne
+
+    def __init__(
+        self,
+        outcomes: Sequence[str],
+        weight: str,
+        by: Sequence[str],
+        epsilon: Number,
+        *,
+        delta: Number = 0,
+        keep: Sequence[str] = (),
+        transforms: Mapping[str, Transform] = {},
+        weights: Weights = "synthetic",
+        sets: int = 20,
+        neighbours: ReplaceOne | Mapping[str, Any] = ReplaceOne("person"),  # noqa: B008 -- frozen
+    ) -> None:
+        given = {
+            "outcomes": _names("outcomes", outcomes),
+            "weight": weight,
+            "by": _names("by", by),
+            "epsilon": exact(epsilon, "epsilon"),
+            "delta": exact(delta, "delta"),
+            "keep": _names("keep", keep),
+            "transforms": tuple(sorted(dict(transforms).items())),
+            "weights": weights,
+            "sets": sets,
+            "neighbours": neighbours_from_json(neighbours) if isinstance(neighbours, Mapping) else neighbours,
+        }
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+        if not self.outcomes:
+            raise UsageError('outcomes: name at least one number to synthesize, such as ["salary"]')
+        if not isinstance(weight, str):
+            raise UsageError('weight: name the column of the survey weights, such as "w"')
+        if self.epsilon <= 0:
+            raise UsageError('epsilon: must be above 0, such as "1" or "0.5"')
+        if self.delta:
+            rho_for(self.epsilon, self.delta)
+        if weights not in get_args(Weights):
+            raise UsageError('weights: must be "synthetic" or "smoothed"')
+        if isinstance(sets, bool) or not isinstance(sets, int) or not 1 <= sets <= 1000:
+            raise UsageError("sets: must be a whole number from 1 to 1000")
+        if not isinstance(self.neighbours, ReplaceOne):
+            raise UsageError(
+                "neighbours: must be ReplaceOne(unit): the design variables are public, so who is in the sample is no "
+                "secret, only what they answered"
+            )
+
+    @property
+    def guarantee(self) -> Guarantee:
+        public = ", ".join((*self.by, *self.keep))
+        assumes = ["each unit has one record in the file"]
+        if public:
+            assumes.append(f"{public} of every record are public: a replaced record keeps them")
+        return Guarantee(self.neighbours, Loss(self.epsilon, delta=self.delta), assumes=tuple(assumes))
+
+    @property
+    def proof(self) -> str:
+        return "synthesis/survey/survey.md"
+
+    def describe(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"mechanism": type(self).__name__}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            found[one.name] = text(value) if isinstance(value, Fraction) else value
+        lists = {name: list(getattr(self, name)) for name in ("outcomes", "by", "keep")}
+        return found | lists | {"transforms": dict(self.transforms), "neighbours": neighbours_to_json(self.neighbours)}
+
+    # ------------------------------------------------------------ what it will do
+
+    def _budget(self, records: int) -> Budget:
+        d = len(self.outcomes) + 1
+        if self.delta:
+            return Budget.concentrated(rho_for(self.epsilon, self.delta), d, records)
+        return Budget.pure(self.epsilon, d, records)
+
+    def _columns(self, schema: Schema) -> Columns:
+        return columns_of(schema, self.outcomes, self.weight, self.by, self.keep, dict(self.transforms))
+
+    def columns(self, schema: Schema) -> tuple[str, ...]:
+        """The columns it reads; raises where the schema cannot carry the plan."""
+        return self._columns(schema).names
+
+    def forecast(self, schema: Schema) -> Forecast:
+        self.columns(schema)
+        cells = schema.domain_size(self.by)
+        # A released range spans about 3.4 standard deviations to either side.
+        error = 3.4 * self._budget(_USUAL * cells).deviation() / _USUAL
+        sampling = _USUAL**-0.5
+        numbers = len(self.outcomes) + 1
+        return Forecast(
+            f"Synthetic survey samples: {', '.join((*self.outcomes, self.weight))} by {', '.join(self.by) or 'all'}",
+            cells * numbers + numbers * (numbers + 1) // 2,
+            (
+                f"in a cell of {_USUAL} records the noise moves the mean of a logarithm by about {error:.2g} standard "
+                f"deviations, the sampling itself by {sampling:.2g}; in smaller cells by more, in inverse proportion",
+                f"{self.sets} files for one price; intervals from them cover the noise and the sampling error",
+            ),
+            {"noise in a cell of 100, standard deviations": error},
+        )
+
+    # ------------------------------------------------------------ acting
+
+    def suits(self, data: Confidential) -> None:
+        frame = read_frame(data, self._columns(data.schema))
+        if frame.records - frame.cells <= len(self.outcomes) + 1:
+            raise UsageError(
+                "by: the sample has too few records for its cells, so that no spread within cells can be told; give "
+                "fewer design variables in by and name the others in keep"
+            )
+
+    def run(self, data: Confidential, entropy: Entropy) -> SurveyModel:
+        schema, columns = data.schema, self._columns(data.schema)
+        rows = read_survey(data, columns)
+        budget = self._budget(rows.frame.records)
+        found = measure(rows, columns.measures, budget, entropy)
+        entropy.announce(Request("seed of the synthetic files", "uniform words", np.zeros(0), np.zeros(0)))
+        seed = int(entropy.words(1)[0])
+        return self._model(schema, rows.frame, found, seed, entropy.rehearsal)
+
+    def restore(self, stored: bytes) -> SurveyModel:
+        content = json.loads(stored)
+        frame, found = unpacked(content, len(self.by))
+        return self._model(Schema.from_dict(content["schema"]), frame, found, content["seed"], content["rehearsal"])
+
+    def _model(self, schema: Schema, frame: Frame, found: Measurement, seed: int, rehearsal: bool) -> SurveyModel:
+        columns, budget = self._columns(schema), self._budget(frame.records)
+        return SurveyModel(
+            schema, columns, frame, found, budget, self.weights, self.sets, seed, self.describe(), rehearsal
+        )
+
+
+def _names(key: str, given: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(given, str) or not all(isinstance(one, str) for one in given):
+        raise UsageError(f'{key}: give a list of names, such as ["region", "sex"]')
+    return tuple(given)

@@ -1,0 +1,204 @@
+"""SurveySynthesis as a plan: claims before data, clear errors that cost nothing, storage, and files to use."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from weighted_people import people, plan, schema
+
+from tacita.confidential import Confidential
+from tacita.errors import TacitaError, UsageError, VerificationError
+from tacita.ledger import Ledger
+from tacita.ledger.codec import canonical
+from tacita.noise.entropy import SeededEntropy
+from tacita.plan import Plan
+from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
+from tacita.release.plans import plan_from_record
+from tacita.schema import Schema
+from tacita.synthesis import SurveySynthesis
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "gaussian": {"delta": "1e-6"},
+    "one file": {"sets": 1},
+    "smoothed": {"weights": "smoothed"},
+    "kept": {"keep": ["district"]},
+    "no cells": {"by": []},
+    "two outcomes": {"outcomes": ["salary", "hours"], "transforms": {"hours": "log1p"}},
+    "tiny budget": {"epsilon": "0.01"},
+    "identity": {"transforms": {"salary": "identity"}},
+}
+every = pytest.mark.parametrize("name", SETTINGS)
+PERSON = ReplaceOne("person")
+
+
+@every
+def test_claims_and_identity(name: str) -> None:
+    one = plan(**SETTINGS[name])
+    assert isinstance(one, Plan)
+    assert one.guarantee.loss == Loss(one.epsilon, delta=one.delta)
+    assert one.guarantee.neighbours == ReplaceOne("person")
+    assert one.guarantee.holds == "always"
+    assert (files("tacita") / one.proof).is_file()
+    assert plan_from_record(json.loads(canonical(one.describe()))) == one
+    assert hash(one) == hash(plan(**SETTINGS[name]))
+    told = one.forecast(schema())
+    assert all(value > 0 for value in told.figures.values())
+    assert "for one price" in str(told)
+    assert set(one.columns(schema())) == {*one.outcomes, "w", *one.by, *one.keep}
+
+
+@every
+def test_files_have_the_collected_design_and_values_within_their_bounds(name: str) -> None:
+    one, collected = plan(**SETTINGS[name]), people()
+    found = one.rehearse(collected, schema(), seed=4).implicates
+    assert (found.m, found.kind) == (one.sets, "one-measurement")
+    assert set(found.synthesized) == {*one.outcomes, "w"}
+    design = [*one.by, *one.keep]
+    for frame in found:
+        assert len(frame) == len(collected)
+        if design:
+            pd.testing.assert_series_equal(frame.groupby(design).size(), collected.groupby(design).size())
+        for column in (*one.outcomes, "w"):
+            kind = schema()[column].kind
+            assert frame[column].between(kind.lower, kind.upper).all()
+    if found.m > 1:
+        assert not found.frames[0].equals(found.frames[1])
+
+
+@every
+def test_what_the_ledger_kept_gives_the_same_files(name: str) -> None:
+    one = plan(**SETTINGS[name])
+    first = one.rehearse(people(120), schema(), seed=7)
+    again = one.restore(first.to_bytes())
+    assert again.to_bytes() == first.to_bytes()
+    assert all(a.equals(b) for a, b in zip(first.implicates.tables, again.implicates.tables, strict=True))
+    assert again.rehearsal
+    assert first.sample(2, seed=1).frames[0].equals(again.sample(2, seed=1).frames[0])
+    with pytest.raises(VerificationError, match="not one that Tacita wrote"):
+        one.restore(first.to_bytes().replace(b"survey-model-1", b"survey-model-0"))
+
+
+def test_with_much_budget_the_files_have_the_statistics_of_the_collected_one() -> None:
+    collected = people(2_000)
+    found = plan("100000", sets=2).rehearse(collected, schema(), seed=2).implicates
+    for frame in found:
+        for column in ("salary", "w"):
+            mine, true = (np.log(one[column]).groupby([one["field"], one["gender"]]) for one in (frame, collected))
+            assert np.allclose(mine.mean(), true.mean(), atol=2e-3)
+        together = [np.corrcoef(np.log(one["salary"]), np.log(one["w"]))[0, 1] for one in (frame, collected)]
+        assert together[0] == pytest.approx(together[1], abs=5e-3)
+
+
+def test_smoothed_weights_vary_less_and_tell_the_same_total() -> None:
+    collected = people(2_000)
+    plain, smooth = (
+        next(iter(plan("1000", sets=1, weights=weights).rehearse(collected, schema(), seed=2).implicates))
+        for weights in ("synthetic", "smoothed")
+    )
+    assert smooth["w"].std() < 0.9 * plain["w"].std()
+    assert smooth["w"].sum() == pytest.approx(collected["w"].sum(), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"outcomes": []}, "outcomes: name at least one"),
+        ({"outcomes": "salary"}, "outcomes: give a list"),
+        ({"by": "field"}, "by: give a list"),
+        ({"weight": None}, "weight: name the column"),
+        ({"epsilon": "0"}, "epsilon: must be above 0"),
+        ({"epsilon": 1.0}, "epsilon: give it as a string"),
+        ({"delta": "2"}, "delta: must lie between"),
+        ({"weights": "raw"}, "weights: must be"),
+        ({"sets": 0}, "sets: must be"),
+        ({"sets": True}, "sets: must be"),
+        ({"neighbours": AddRemoveOne("person")}, "neighbours: must be ReplaceOne"),
+    ],
+)
+def test_a_wrong_setting_is_named(changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        plan(**changed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "entries", "words"),
+    [
+        ({"outcomes": ["height"]}, {}, "height: no such variable"),
+        ({"outcomes": ["gender"], "by": []}, {}, "gender: must be a number"),
+        ({"outcomes": ["hours"]}, {}, 'hours: is modelled by its logarithm.*"log1p"'),
+        ({"outcomes": ["w"]}, {}, "w: is named twice"),
+        ({"by": ["salary"], "outcomes": ["hours"], "transforms": {"hours": "log1p"}}, {}, "salary: design variables"),
+        ({}, {"gender": {"role": "confidential"}}, "gender: goes into the synthetic files as collected"),
+        ({"transforms": {"w": "identity"}}, {}, "transforms: w is not among the outcomes"),
+        ({"transforms": {"salary": "root"}}, {}, "transforms.salary: must be one of"),
+        ({}, {"w": {"lower": 0}}, "w: is modelled by its logarithm"),
+        ({}, {"salary": {"lower": 5, "upper": 5}}, "salary: lower equals upper"),
+    ],
+)
+def test_a_schema_that_cannot_carry_the_plan_is_refused(
+    changed: dict[str, Any], entries: dict[str, Any], words: str
+) -> None:
+    one = plan(**changed)
+    for ask in (one.columns, one.forecast):
+        with pytest.raises(TacitaError, match=words):
+            ask(schema(**entries))
+
+
+def test_too_few_records_for_the_cells_cost_nothing(tmp_path: Path) -> None:
+    data = Confidential.from_frame(people(5), schema())
+    ledger = Ledger.open(tmp_path / "people.ledger", cap=Loss("8"), neighbours=PERSON)
+    with pytest.raises(UsageError, match="by: the sample has too few records"):
+        ledger.release(plan("8"), data, label="people")
+    assert ledger.spent(PERSON, data) == Loss("0")
+
+
+def test_a_release_is_paid_for_once(tmp_path: Path) -> None:
+    data = Confidential.from_frame(people(80), schema())
+    ledger = Ledger.open(tmp_path / "people.ledger", cap=Loss("9"), neighbours=PERSON)
+    first, again = (ledger.release(plan("8"), data, label="people") for _ in range(2))
+    assert not first.rehearsal
+    assert ledger.spent(PERSON, data) == Loss("8")
+    assert first.implicates.frames[0].equals(again.implicates.frames[0])
+
+
+def test_rows_in_another_order_release_the_same() -> None:
+    one, collected = plan(), people(200)
+    mixed = collected.sample(frac=1, random_state=3)
+    runs = [one.run(Confidential.from_frame(each, schema()), SeededEntropy(5)) for each in (collected, mixed)]
+    assert runs[0].to_bytes() == runs[1].to_bytes()
+
+
+def test_it_is_exported() -> None:
+    import tacita
+
+    assert tacita.SurveySynthesis is SurveySynthesis
+
+
+@pytest.mark.parametrize(
+    ("design", "words"),
+    [
+        ({"weight": "hours", "public": ["field", "gender"]}, r"weight: the schema's \[design\] says hours"),
+        (
+            {"weight": "w", "strata": ["district"], "public": ["field", "gender", "district"]},
+            "keep: district is",
+        ),
+        ({"weight": "w", "public": ["field"]}, r"gender: goes into the synthetic files.*\[design\] does not list"),
+    ],
+)
+def test_a_declared_design_and_the_plan_must_agree(design: dict[str, Any], words: str) -> None:
+    content = schema(hours={"lower": 1, "role": "weight"}).to_dict() | {"design": design}
+    with pytest.raises(UsageError, match=words):
+        plan().columns(Schema.from_dict(content))
+
+
+def test_a_declared_design_that_agrees_is_taken() -> None:
+    design = {"weight": "w", "strata": ["field"], "psu": ["district"], "public": ["field", "gender", "district"]}
+    declared = Schema.from_dict(schema().to_dict() | {"design": design})
+    assert "district" in plan(keep=["district"]).columns(declared)
