@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from elections_by_hand import chances
-from person_sample import NAMES, ZEROS, persons, schema
+from person_sample import NAMES, ZEROS, emptied, one_more, one_other, persons, schema
 
 from tacita.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
@@ -22,9 +22,9 @@ from tacita.schema import Categorical
 from tacita.synthesis.attributes import Attribute
 from tacita.synthesis.baselines import HistogramSynthesis, IndependentSynthesis
 from tacita.synthesis.baselines.dirichlet import prior_weight
+from tacita.synthesis.domain import FREE, Domain
 from tacita.synthesis.steps import StepsSynthesis
 from tacita.synthesis.steps.budget import Costs
-from tacita.synthesis.steps.domain import FREE, Domain
 from tacita.synthesis.steps.electing import Ballot, Electorate, _scores, candidates
 from tacita.synthesis.steps.score import widest
 
@@ -97,31 +97,6 @@ PERSON = AddRemoveOne("person")
 FILE = persons(60, seed=2)
 
 
-def one_more() -> dict[str, pd.DataFrame]:
-    """Hostile neighbours with one record more."""
-    records = {
-        "usual": ["0", "1", "1", "2", "0"],
-        "rare": ["4", "0", "0", "2", "1"],
-        "missing": [None, None, None, None, None],
-        "unseen levels": ["99", "x", "", "-1", "NaN"],
-        "impossible": ["1", "1", "0", "0", "0"],
-    }
-    return {
-        name: pd.concat([FILE, pd.DataFrame([row], columns=NAMES)], ignore_index=True) for name, row in records.items()
-    }
-
-
-def one_other() -> dict[str, pd.DataFrame]:
-    """Hostile neighbours with one record replaced, one of which empties a level."""
-    found = {name: frame.iloc[1:].reset_index(drop=True) for name, frame in one_more().items()}
-    lonely = FILE.copy()
-    lonely.loc[lonely["income"] == "4", "income"] = "3"
-    lonely.loc[0, "income"] = "4"
-    emptied = lonely.copy()
-    emptied.loc[0, "income"] = "0"
-    return found | {"emptied level": emptied, "lonely": lonely}
-
-
 def loss(one: Difference) -> float:
     """The most that one request's whole output may tell the two files apart."""
     moved = one.true_d2.astype(np.float64) - one.true_d.astype(np.float64)
@@ -158,31 +133,27 @@ SETTINGS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("zeros", [(), ZEROS], ids=["all cells", "zeros"])
 def test_a_record_changes_no_control_flow_and_spends_at_most_epsilon(name: str, zeros: Any) -> None:
-    epsilon = "6"
-    for relation, pairs in ((PERSON, one_more()), (ReplaceOne("person"), one_other())):
-        plan = StepsSynthesis(NAMES, epsilon, zeros=zeros, neighbours=relation, **SETTINGS[name])
-        base = pairs.get("lonely", FILE)
-        most = 0.0
-        for key, frame in pairs.items():
-            start = base if key == "emptied level" else FILE
-            if key == "lonely":
-                continue
-            most = max(most, spent(plan, start, frame))
-            assert most <= 6 + 1e-9, key
+    for relation, others in ((PERSON, one_more(FILE)), (ReplaceOne("person"), one_other(FILE))):
+        plan = StepsSynthesis(NAMES, "6", zeros=zeros, neighbours=relation, **SETTINGS[name])
+        pairs = [(FILE, other) for other in others.values()]
+        if relation != PERSON:
+            pairs.append(emptied(FILE))
+        most = max(spent(plan, *pair) for pair in pairs)
+        assert most <= 6 + 1e-9
         if SETTINGS[name].get("election") == "public":
             assert most == pytest.approx(6), "the whole budget is used"
 
 
 def test_a_removed_record_is_no_different() -> None:
     plan = StepsSynthesis(NAMES, "6", neighbours=PERSON, **SETTINGS["public order"])
-    assert spent(plan, one_more()["usual"], FILE) == pytest.approx(6)
+    assert spent(plan, one_more(FILE)["usual"], FILE) == pytest.approx(6)
 
 
 @pytest.mark.parametrize("kind", [HistogramSynthesis, IndependentSynthesis])
 def test_the_baselines_spend_what_they_say(kind: Any) -> None:
-    for relation, pairs in ((PERSON, one_more()), (ReplaceOne("person"), one_other())):
+    for relation, others in ((PERSON, one_more(FILE)), (ReplaceOne("person"), one_other(FILE))):
         plan = kind(NAMES, "3", zeros=ZEROS, neighbours=relation)
-        most = max(spent(plan, FILE, frame) for key, frame in pairs.items() if key not in ("lonely", "emptied level"))
+        most = max(spent(plan, FILE, frame) for frame in others.values())
         assert 1.5 < most <= 3 + 1e-9
         if relation == PERSON:
             assert most == pytest.approx(3)
@@ -210,7 +181,7 @@ class AFifthLessNoise(StepsSynthesis):
 @pytest.mark.parametrize("broken", [ReplacedLikeAdded, AFifthLessNoise])
 def test_a_broken_plan_is_found(broken: Any) -> None:
     plan = broken(NAMES, "6", **SETTINGS["public order"])
-    assert max(spent(plan, FILE, frame) for frame in one_other().values() if len(frame) == len(FILE)) > 6.5
+    assert max(spent(plan, FILE, frame) for frame in one_other(FILE).values()) > 6.5
 
 
 # ---------------------------------------------------------------- Dirichlet, by enumeration

@@ -19,9 +19,9 @@ from tacita.noise.entropy import SeededEntropy, SystemEntropy, reserve
 from tacita.schema import Categorical
 from tacita.synthesis.attributes import Attribute
 from tacita.synthesis.baselines.dirichlet import _urn
+from tacita.synthesis.domain import FREE, Domain
 from tacita.synthesis.steps import StepsSynthesis
 from tacita.synthesis.steps.cells import Leaves, measure_cells
-from tacita.synthesis.steps.domain import FREE, Domain
 from tacita.synthesis.steps.electing import Ballot, Electorate, _scores, candidates, elect
 from tacita.synthesis.steps.reading import Occupied
 from tacita.synthesis.steps.score import widest

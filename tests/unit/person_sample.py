@@ -41,3 +41,34 @@ def persons(rows: int = 400, seed: int = 1) -> pd.DataFrame:
     }
     found["voted"] = np.where(found["registered"] == 0, 0, found["voted"])
     return pd.DataFrame(found).astype(str)
+
+
+def one_more(file: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Hostile neighbours with one record more."""
+    records: dict[str, list[Any]] = {
+        "usual": ["0", "1", "1", "2", "0"],
+        "rare": ["4", "0", "0", "2", "1"],
+        "missing": [None, None, None, None, None],
+        "not a number": [float("nan")] * 5,
+        "unseen levels": ["99", "x", "", "-1", "NaN"],
+        "impossible": ["1", "1", "0", "0", "0"],
+    }
+    return {
+        name: pd.concat([file, pd.DataFrame([row], columns=NAMES, dtype=object)], ignore_index=True)
+        for name, row in records.items()
+    }
+
+
+def one_other(file: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Hostile neighbours with one record replaced."""
+    return {name: frame.iloc[1:].reset_index(drop=True) for name, frame in one_more(file).items()}
+
+
+def emptied(file: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Two files that differ in the one record with the highest income: in the second that level is empty."""
+    lonely = file.copy()
+    lonely.loc[lonely["income"] == "4", "income"] = "3"
+    lonely.loc[0, "income"] = "4"
+    other = lonely.copy()
+    other.loc[0, "income"] = "0"
+    return lonely, other

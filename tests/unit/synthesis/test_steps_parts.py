@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tacita.errors import UsageError
 from tacita.schema import Categorical, Integer
 from tacita.synthesis.attributes import Attribute
+from tacita.synthesis.domain import FREE, Domain
 from tacita.synthesis.steps.budget import divided
-from tacita.synthesis.steps.domain import FREE, Domain
 from tacita.synthesis.steps.electing import candidates
 from tacita.synthesis.steps.score import UNITS, log_units, one_way, steepest, widest, x_log_x
 

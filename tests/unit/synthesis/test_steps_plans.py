@@ -230,6 +230,15 @@ def test_a_wrong_argument_is_named(given: dict[str, Any], says: str) -> None:
         StepsSynthesis(**({"attributes": NAMES, "epsilon": "1"} | given))
 
 
+@every_plan
+def test_the_common_settings_are_checked_alike(make: Callable[..., Any]) -> None:
+    for wrong in ({"sets": True}, {"cuts": {"age": [1]}}, {"cuts": {"sex": [2, 1]}}, {"neighbours": "add"}):
+        with pytest.raises(UsageError, match=next(iter(wrong))):
+            make(**wrong)
+    with pytest.raises(TypeError, match="has no setting layer"):
+        make(layer=3)
+
+
 def test_what_the_schema_cannot_carry_is_refused_before_any_data() -> None:
     age = {"role": "confidential", "type": "integer", "lower": 18, "upper": 80}
     with pytest.raises(UsageError, match="cuts: age is a number"):
@@ -274,6 +283,8 @@ def test_a_size_limit_is_stated_before_the_run_and_kept_within_it(monkeypatch: p
         with pytest.raises(UsageError, match="layers: 9 layers may have 1,000,000,000 nodes"):
             StepsSynthesis(list(wide), "1", layers=9, **given).columns(schema(**wide))  # type: ignore[arg-type]
     assert StepsSynthesis(list(wide), "1", layers=9).columns(schema(**wide)) == tuple(wide)
+    with pytest.raises(UsageError, match="so large a domain needs"):
+        DirichletSynthesis(list(wide), "1e-9", rows=1000).columns(schema(**wide))
     monkeypatch.setattr(measuring, "MOST_NODES", 12)
     layers = StepsSynthesis(NAMES, "2", layers=5, stop="never").rehearse(persons(), schema(), seed=1).trees[0].layers
     assert max(layer.parent.size for layer in layers) <= 12

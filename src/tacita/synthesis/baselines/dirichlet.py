@@ -23,8 +23,8 @@ from tacita.noise.entropy import Entropy, Request, reserve
 from tacita.plan import Forecast
 from tacita.privacy import Number
 from tacita.schema import Schema
-from tacita.synthesis.baselines.base import CellPlan
-from tacita.synthesis.steps.domain import Domain
+from tacita.synthesis.cellplan import CellPlan
+from tacita.synthesis.domain import Domain
 from tacita.synthesis.steps.reading import Occupied, read
 from tacita.synthesis.steps.tree import root_codes
 
@@ -73,6 +73,11 @@ class DirichletSynthesis(CellPlan):
     def proof(self) -> str:
         return "synthesis/baselines/dirichlet.md"
 
+    def columns(self, schema: Schema) -> tuple[str, ...]:
+        # Where the number of rows is that of the records, the run knows more; a file has at least one.
+        _check_size(self.domain(schema), self.rows or 1, prior_weight(self.rows or 1, self.epsilon / self.sets))
+        return super().columns(schema)
+
     def forecast(self, schema: Schema) -> Forecast:
         cells, rows = self.domain(schema).cells, self.rows or 10_000
         prior = prior_weight(rows, self.epsilon / self.sets)
@@ -106,13 +111,18 @@ class DirichletSynthesis(CellPlan):
         )
 
 
-def _urn(domain: Domain, occupied: Occupied, rows: int, prior: int, entropy: Entropy, label: str) -> Integers:
-    """Cells of one file, by Pólya's urn with whole numbers of balls: exact, and no empty cell is ever visited."""
-    held, cells = int(occupied.counts.sum()), domain.raw_cells
-    if held + prior * cells + rows > 1 << 64:
+def _check_size(domain: Domain, rows: int, prior: int) -> None:
+    """All balls of the urn are numbered in 64 bits; half of them are far more than records and rows can need."""
+    if prior * domain.raw_cells + rows > 1 << 63:
         raise UsageError(
             "epsilon, attributes: so large a domain needs a larger epsilon, fewer attributes or fewer rows"
         )
+
+
+def _urn(domain: Domain, occupied: Occupied, rows: int, prior: int, entropy: Entropy, label: str) -> Integers:
+    """Cells of one file, by Pólya's urn with whole numbers of balls: exact, and no empty cell is ever visited."""
+    _check_size(domain, rows, prior)
+    held, cells = int(occupied.counts.sum()), domain.raw_cells
     weights = domain.strides(root_codes(domain))[0]
     place = occupied.codes.astype(np.int64) @ weights
     record = np.repeat(place, occupied.counts)

@@ -17,7 +17,7 @@ from tacita.noise.entropy import Entropy, Request
 from tacita.plan import Forecast
 from tacita.privacy import Number
 from tacita.schema import Schema
-from tacita.synthesis.baselines.base import CellPlan
+from tacita.synthesis.cellplan import CellPlan
 from tacita.synthesis.steps.budget import Costs, divided
 from tacita.synthesis.steps.cells import threshold_for
 from tacita.synthesis.steps.electing import Ballot

@@ -21,9 +21,9 @@ from tacita.noise.entropy import Entropy, Request
 from tacita.plan import Forecast
 from tacita.privacy import text
 from tacita.schema import Schema
-from tacita.synthesis.baselines.base import CellPlan
+from tacita.synthesis.cellplan import CellPlan
+from tacita.synthesis.domain import Codes, Domain, Integers
 from tacita.synthesis.steps.budget import ROOT
-from tacita.synthesis.steps.domain import Codes, Domain, Integers
 from tacita.synthesis.steps.reading import read
 from tacita.tables.hierarchy import shared_out
 

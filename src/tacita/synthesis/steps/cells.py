@@ -15,7 +15,7 @@ import numpy as np
 from tacita.noise.binomial import reaching
 from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
 from tacita.noise.entropy import Entropy, Request, reserve
-from tacita.synthesis.steps.domain import Codes, Domain, Integers
+from tacita.synthesis.domain import Codes, Domain, Integers
 from tacita.synthesis.steps.electing import geometric
 from tacita.synthesis.steps.tree import Cells
 

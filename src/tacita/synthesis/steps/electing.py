@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tacita.noise.discrete import discrete_laplace
 from tacita.noise.entropy import Entropy, Request
 from tacita.privacy import text
-from tacita.synthesis.steps.domain import FREE, Codes, Domain, Flags, Integers
+from tacita.synthesis.domain import FREE, Codes, Domain, Flags, Integers
 from tacita.synthesis.steps.score import LARGEST_CAP, UNITS, one_way, widest, x_log_x
 from tacita.synthesis.steps.tree import LEAF
 

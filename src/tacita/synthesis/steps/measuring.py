@@ -9,9 +9,9 @@ import numpy as np
 
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
+from tacita.synthesis.domain import FREE, Codes, Domain, Integers
 from tacita.synthesis.steps.budget import Costs
 from tacita.synthesis.steps.cells import Leaves, measure_cells
-from tacita.synthesis.steps.domain import FREE, Codes, Domain, Integers
 from tacita.synthesis.steps.electing import Ballot, Electorate, elect
 from tacita.synthesis.steps.reading import Occupied
 from tacita.synthesis.steps.tree import LEAF, Cells, Layer, Measurement, child_codes, root_codes

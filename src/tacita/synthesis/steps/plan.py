@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from math import prod, sqrt
 from typing import Any, Literal, get_args
 
@@ -13,15 +12,15 @@ import numpy as np
 
 from tacita.confidential import Confidential
 from tacita.errors import UsageError
-from tacita.ledger.codec import neighbours_from_json, neighbours_to_json
 from tacita.noise.discrete import DiscreteLaplace
 from tacita.noise.entropy import Entropy, Request
-from tacita.plan import Forecast, Rehearsable
-from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, ReplaceOne, exact, text
+from tacita.plan import Forecast
+from tacita.privacy import Guarantee, Loss, Number, exact, text
 from tacita.schema import Schema
+from tacita.synthesis.cellplan import CellPlan
+from tacita.synthesis.domain import Domain
 from tacita.synthesis.steps.budget import Costs, divided
 from tacita.synthesis.steps.cells import threshold_for
-from tacita.synthesis.steps.domain import Domain, all_zeros, domain_of
 from tacita.synthesis.steps.electing import Ballot, Criterion, Election, Rule
 from tacita.synthesis.steps.measuring import MOST_NODES, Growth, measure
 from tacita.synthesis.steps.model import Fit, StepsModel, unpacked
@@ -29,12 +28,11 @@ from tacita.synthesis.steps.reading import read
 from tacita.synthesis.steps.tree import Measurement
 
 Stop = Literal["small", "never"]
-ONE_RECORD = "each unit has one record in the file"
 _NEVER = -(1 << 62)
 
 
 @dataclass(frozen=True, init=False)
-class StepsSynthesis(Rehearsable):
+class StepsSynthesis(CellPlan):
     """Synthetic person files with many categorical attributes, by a tree of noisy counts (bowen2018, STEPS).
 
     Each node of the tree is split by an attribute of its own: elected privately by the deviance of its one-way
@@ -55,8 +53,6 @@ class StepsSynthesis(Rehearsable):
     ε = 1 under one person's record replaced
     """
 
-    attributes: tuple[str, ...]
-    epsilon: Fraction
     layers: int
     election: Election
     rule: Rule
@@ -66,10 +62,6 @@ class StepsSynthesis(Rehearsable):
     stop: Stop
     least: int | None
     threshold: Fraction | None
-    sets: int
-    cuts: tuple[tuple[str, tuple[float, ...]], ...]
-    zeros: tuple[tuple[tuple[str, str], ...], ...]
-    neighbours: AddRemoveOne | ReplaceOne
 
     def __init__(
         self,
@@ -85,45 +77,29 @@ class StepsSynthesis(Rehearsable):
         stop: Stop = "small",
         least: int | None = None,
         threshold: Number | None = None,
-        sets: int = 1,
-        cuts: Mapping[str, Sequence[float]] = {},
-        zeros: Sequence[Mapping[str, str]] = (),
-        neighbours: AddRemoveOne | ReplaceOne | Mapping[str, Any] = ReplaceOne("person"),  # noqa: B008 -- frozen
+        **common: Any,
     ) -> None:
-        if isinstance(attributes, str):
-            raise UsageError(f'attributes: give a list of names, such as ["{attributes}"], not a single string')
-        given = {
-            "attributes": tuple(attributes),
-            "epsilon": exact(epsilon, "epsilon"),
-            "layers": layers,
-            "election": election,
-            "rule": rule,
-            "criterion": criterion,
-            "budget": budget if isinstance(budget, str) else tuple(exact(one, "budget") for one in budget),
-            "election_share": exact(election_share, "election_share"),
-            "stop": stop,
-            "least": least,
-            "threshold": None if threshold is None else exact(threshold, "threshold"),
-            "sets": sets,
-            "cuts": tuple(sorted((name, tuple(float(one) for one in each)) for name, each in dict(cuts).items())),
-            "zeros": tuple(sorted(tuple(sorted(dict(one).items())) for one in zeros)),
-            "neighbours": neighbours_from_json(neighbours) if isinstance(neighbours, Mapping) else neighbours,
-        }
-        for name, value in given.items():
-            object.__setattr__(self, name, value)
+        super().__init__(
+            attributes,
+            epsilon,
+            layers=layers,
+            election=election,
+            rule=rule,
+            criterion=criterion,
+            budget=budget if isinstance(budget, str) else tuple(exact(one, "budget") for one in budget),
+            election_share=exact(election_share, "election_share"),
+            stop=stop,
+            least=least,
+            threshold=None if threshold is None else exact(threshold, "threshold"),
+            **common,
+        )
         self._check()
 
     def _check(self) -> None:
-        if not self.attributes or len(set(self.attributes)) != len(self.attributes):
-            raise UsageError("attributes: name each column to synthesize once, and at least one")
-        if self.epsilon <= 0:
-            raise UsageError('epsilon: must be above 0, such as "1" or "0.5"')
-        if not isinstance(self.neighbours, AddRemoveOne | ReplaceOne):
-            raise UsageError("neighbours: must be AddRemoveOne(unit) or ReplaceOne(unit)")
         for key, kinds in (("election", Election), ("rule", Rule), ("criterion", Criterion), ("stop", Stop)):
             if getattr(self, key) not in get_args(kinds):
                 raise UsageError(f"{key}: must be one of {', '.join(get_args(kinds))}")
-        for key, low, high in (("layers", 0, len(self.attributes)), ("sets", 1, 1000), ("least", 0, 1 << 40)):
+        for key, low, high in (("layers", 0, len(self.attributes)), ("least", 0, 1 << 40)):
             value = getattr(self, key)
             if key == "least" and value is None:
                 continue
@@ -142,14 +118,6 @@ class StepsSynthesis(Rehearsable):
             raise UsageError("threshold: a deviance is never negative; give 0 or more")
         if self.election == "paper" and (self.stop != "never" or self.threshold is not None):
             raise UsageError('stop: the method as printed does not stop; use stop = "never" and no threshold')
-        for name, cuts in self.cuts:
-            if name not in self.attributes:
-                raise UsageError(f"cuts: {name} is not among the attributes")
-            if any(one >= two for one, two in pairwise(cuts)) or not np.isfinite(cuts).all():
-                raise UsageError(f"cuts.{name}: borders must be finite and rising")
-        for pattern in self.zeros:
-            if len(pattern) < 2 or any(name not in self.attributes for name, _ in pattern):
-                raise UsageError("zeros: each names levels of two or more of the attributes that never occur together")
 
     # ------------------------------------------------------------ the promise
 
@@ -162,25 +130,15 @@ class StepsSynthesis(Rehearsable):
                 "never",
                 ("attributes are elected on raw counts, which is not paid",),
             )
-        assumes = (ONE_RECORD, "levels, cuts and impossible combinations are public")
-        return Guarantee(self.neighbours, Loss(self.epsilon), assumes=assumes)
+        return super().guarantee
 
     @property
     def proof(self) -> str:
         return "synthesis/steps/steps.md"
 
     def describe(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"mechanism": type(self).__name__}
-        for one in fields(self):
-            value = getattr(self, one.name)
-            found[one.name] = text(value) if isinstance(value, Fraction) else value
-        return found | {
-            "attributes": list(self.attributes),
-            "budget": self.budget if isinstance(self.budget, str) else [text(one) for one in self.budget],
-            "cuts": {name: list(cuts) for name, cuts in self.cuts},
-            "zeros": [dict(pattern) for pattern in self.zeros],
-            "neighbours": neighbours_to_json(self.neighbours),
-        }
+        weights = self.budget if isinstance(self.budget, str) else [text(one) for one in self.budget]
+        return super().describe() | {"budget": weights}
 
     # ------------------------------------------------------------ what it will do
 
@@ -188,17 +146,9 @@ class StepsSynthesis(Rehearsable):
     def _parts(self) -> int:
         return self.layers + (self.layers < len(self.attributes))
 
-    @property
-    def _size_is_public(self) -> bool:
-        """A replaced record leaves the number of records as it is."""
-        return isinstance(self.neighbours, ReplaceOne)
-
     def _costs(self) -> Costs:
-        """Budgets per step, calibrated for one record added or removed: a replaced one is one of each."""
-        if self.election == "paper":
-            whole = self.epsilon / self.sets
-        else:
-            whole = self.epsilon / 2 if self._size_is_public else self.epsilon
+        """Budgets per step, calibrated for one record added or removed."""
+        whole = self.epsilon / self.sets if self.election == "paper" else self.per_record
         voting = self.election == "private" and self.rule != "random"
         return divided(
             whole,
@@ -206,7 +156,7 @@ class StepsSynthesis(Rehearsable):
             len(self.attributes),
             self.budget,
             self.election_share if voting else Fraction(0),
-            root=not self._size_is_public,
+            root=not self.size_is_public,
             stop=self.threshold is not None,
         )
 
@@ -221,12 +171,9 @@ class StepsSynthesis(Rehearsable):
         order = tuple(range(len(self.attributes)))
         return Ballot(self.election, self.rule, self.criterion, order, self.threshold)
 
-    def _domain(self, schema: Schema) -> Domain:
-        return domain_of(schema, self.attributes, dict(self.cuts), all_zeros(schema, self.attributes, self.zeros))
-
     def columns(self, schema: Schema) -> tuple[str, ...]:
         """The columns it reads; raises where the schema cannot carry the plan."""
-        domain = self._domain(schema)
+        domain = self.domain(schema)
         widest = prod(sorted(domain.sizes)[::-1][: self.layers])
         if (self.stop == "never" or self.least is not None) and min(widest, domain.cells) > MOST_NODES:
             raise UsageError(
@@ -236,7 +183,7 @@ class StepsSynthesis(Rehearsable):
         return self.attributes
 
     def forecast(self, schema: Schema) -> Forecast:
-        domain, costs = self._domain(schema), self._costs()
+        domain, costs = self.domain(schema), self._costs()
         sentences, figures = [], {}
         for depth, epsilon in enumerate(costs.layers, start=1):
             error = sqrt(DiscreteLaplace(1 / epsilon).variance())
@@ -263,9 +210,9 @@ class StepsSynthesis(Rehearsable):
 
     def run(self, data: Confidential, entropy: Entropy) -> StepsModel:
         schema = data.schema
-        domain, costs = self._domain(schema), self._costs()
+        domain, costs = self.domain(schema), self._costs()
         occupied = read(data, domain)
-        records = occupied.records if self._size_is_public else None
+        records = occupied.records if self.size_is_public else None
         trees = tuple(
             measure(domain, occupied, self._ballot(), self._growth(costs, domain), costs, records, entropy)
             for _ in range(self.sets if self.election == "paper" else 1)
@@ -280,4 +227,4 @@ class StepsSynthesis(Rehearsable):
     def _model(self, schema: Schema, trees: tuple[Measurement, ...], seed: int, rehearsal: bool) -> StepsModel:
         paper = self.election == "paper"
         fit: Fit = "phantom" if paper else "least-squares"
-        return StepsModel(schema, self._domain(schema), trees, fit, paper, self.sets, seed, self.describe(), rehearsal)
+        return StepsModel(schema, self.domain(schema), trees, fit, paper, self.sets, seed, self.describe(), rehearsal)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacita.confidential import Confidential
+from tacita.synthesis.domain import Codes, Domain, Integers
 from tacita.synthesis.reading import read as read_columns
-from tacita.synthesis.steps.domain import Codes, Domain, Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tacita.privacy import text
-from tacita.synthesis.steps.domain import FREE, Codes, Domain, Integers
+from tacita.synthesis.domain import FREE, Codes, Domain, Integers
 
 LEAF = -1  # instead of an elected attribute
 

@@ -1,18 +1,21 @@
-"""What the simple plans for categorical files have in common: columns, budget, neighbours."""
+"""What plans that see a file as a table of cells have in common: columns, budget, neighbours, impossible cells."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from tacita.errors import UsageError
 from tacita.ledger.codec import neighbours_from_json, neighbours_to_json
 from tacita.plan import Rehearsable
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, ReplaceOne, exact, text
 from tacita.schema import Schema
-from tacita.synthesis.steps.domain import Domain, all_zeros, domain_of
+from tacita.synthesis.domain import Domain, all_zeros, domain_of
 
 ASSUMES = ("each unit has one record in the file", "levels, cuts and impossible combinations are public")
 
@@ -50,19 +53,30 @@ class CellPlan(Rehearsable):
             "neighbours": neighbours_from_json(neighbours) if isinstance(neighbours, Mapping) else neighbours,
             **more,
         }
+        known = {one.name for one in fields(self)}
         for name, value in given.items():
+            if name not in known:
+                raise TypeError(f"{type(self).__name__} has no setting {name}")
             object.__setattr__(self, name, value)
+        self._check_cells()
+
+    def _check_cells(self) -> None:
         if not self.attributes or len(set(self.attributes)) != len(self.attributes):
             raise UsageError("attributes: name each column to synthesize once, and at least one")
         if self.epsilon <= 0:
             raise UsageError('epsilon: must be above 0, such as "1" or "0.5"')
         if not isinstance(self.neighbours, AddRemoveOne | ReplaceOne):
             raise UsageError("neighbours: must be AddRemoveOne(unit) or ReplaceOne(unit)")
-        if isinstance(sets, bool) or not isinstance(sets, int) or not 1 <= sets <= 1000:
+        if isinstance(self.sets, bool) or not isinstance(self.sets, int) or not 1 <= self.sets <= 1000:
             raise UsageError("sets: must be a whole number from 1 to 1000")
-        for name in (*dict(self.cuts), *(name for pattern in self.zeros for name, _ in pattern)):
+        for name, cuts in self.cuts:
             if name not in self.attributes:
-                raise UsageError(f"cuts, zeros: {name} is not among the attributes")
+                raise UsageError(f"cuts: {name} is not among the attributes")
+            if any(one >= two for one, two in pairwise(cuts)) or not np.isfinite(cuts).all():
+                raise UsageError(f"cuts.{name}: borders must be finite and rising")
+        for pattern in self.zeros:
+            if len(pattern) < 2 or any(name not in self.attributes for name, _ in pattern):
+                raise UsageError("zeros: each names levels of two or more of the attributes that never occur together")
 
     @property
     def guarantee(self) -> Guarantee:
