@@ -2,7 +2,7 @@
 
 A `Confidential` is a file on an engine plus its schema. It can be checked, recognised (`fingerprint`) and handed to
 a plan; it cannot be looked at. `rows` is the one function that yields its tables, for code that runs inside a
-mechanism: whatever calls it must spend, or be part of the checks below.
+mechanism: whatever calls it must spend, or be part of `tacita.checks`.
 """
 
 from __future__ import annotations
@@ -15,19 +15,11 @@ from typing import Any, Literal, NoReturn
 
 import ibis
 
-from tacita.engine import (
-    Engine,
-    canonical_number,
-    connect,
-    is_missing,
-    is_whole,
-    level_code,
-    number_of,
-    text_of,
-    to_arrow,
-)
+from tacita.checks import FileChecks, table_of
+from tacita.checks import same_key as same_key
+from tacita.engine import Engine, canonical_number, connect, text_of, to_arrow
 from tacita.errors import RefusedError, SchemaError, UsageError
-from tacita.schema import Categorical, Identifier, Integer, Numeric, Schema, TableName
+from tacita.schema import Integer, Numeric, Schema, TableName
 
 Source = str | Path | Mapping[str, str | Path]
 Form = Literal["flat", "linked", "size"]
@@ -117,7 +109,7 @@ class Confidential:
 
     def table_of(self, column: str) -> TableName:
         """The table that holds a declared column; a single file holds them all."""
-        return "job" if len(self._tables) == 1 else self.schema[column].table
+        return table_of(column, self.schema, self._tables)
 
     def fingerprint(self) -> str:
         """A hash of the content of the declared columns that survives renaming, re-ordering and another file format.
@@ -156,130 +148,23 @@ class Confidential:
         Only `columns` and the ids are looked at. Messages name table, column, rule and fix, never a value and
         never how many rows are concerned.
         """
-        todo = [self.schema[column].name for column in dict.fromkeys(columns) if column not in self._checked]
+        todo = self._todo(columns)
         if not todo and self._ids_checked:
             return
-        problems: list[str] = []
-        for name, table in self._tables.items():
-            here = [column for column in todo if self.table_of(column) == name and column in table.columns]
-            ids = [column for column in table.columns if isinstance(self.schema[column].kind, Identifier)]
-            problems += self._check_table(name, table, [column for column in here if column not in ids], ids)
-        if not problems:
-            problems += self._check_links(todo) + self._check_zeros(todo)
+        checks = FileChecks(self._tables, self.schema, self._engine, self.form)
+        problems = checks.problems(todo, ids=not self._ids_checked)
         if problems:
             raise SchemaError("\n".join(problems))
         self._checked.update(todo)
         self._ids_checked = True
 
-    def _check_table(self, name: str, table: Any, columns: list[str], ids: list[str]) -> list[str]:
-        rules: dict[str, tuple[Any, str]] = {}
-        for column in [] if self._ids_checked else ids:
-            rules[f"{column} id"] = (
-                is_missing(table[column]),
-                f"{name}.{column}: an id is missing; every row needs one, so repair the file",
-            )
-        for column in columns:
-            kind = self.schema[column].kind
-            if isinstance(kind, Integer | Numeric):
-                rules.update(_number_rules(f"{name}.{column}", table[column], kind))
-        flags = {f"f{at}": rule.any() for at, (rule, _) in enumerate(rules.values())}
-        (found,) = self._engine.collect(table.aggregate(rows=table.count(), **flags)).to_pylist()
-        if not found["rows"]:
-            return [f"{name}: the file has no rows; open the right file"]
-        problems = [text for at, (_, text) in enumerate(rules.values()) if found[f"f{at}"]]
-        for column in columns:
-            kind = self.schema[column].kind
-            if isinstance(kind, Categorical):
-                problems += self._check_levels(f"{name}.{column}", table, column, kind)
-        return problems
-
-    def _check_levels(self, where: str, table: Any, column: str, kind: Categorical) -> list[str]:
-        if kind.outside != "error" and kind.missing is not None:
-            return []
-        # One value more than the rule allows is enough to know; a column of free text must not fill memory.
-        enough = len(kind.levels) + len(kind.missing_codes) + 2
-        distinct = table.select(value=text_of(table[column])).distinct().limit(enough)
-        values = self._engine.collect(distinct)["value"].to_pylist()
-        problems = []
-        if kind.missing is None and None in values:
-            problems.append(
-                f"{where}: a value is missing and the schema has no rule for it; "
-                f'declare variables.{column}.missing = "<level>", or repair the file'
-            )
-        if kind.outside == "error" and any(value is not None and kind.code_of(value) is None for value in values):
-            problems.append(
-                f"{where}: a value is not among the declared levels; add the level to the schema, "
-                f'declare variables.{column}.outside = "<level>", or repair the file'
-            )
-        return problems
-
-    def _check_links(self, todo: list[str]) -> list[str]:
-        problems: list[str] = []
-        workplace, worker = self.schema.id_of("workplace"), self.schema.id_of("worker")
-        job = self._tables["job"]
-        if not self._ids_checked:
-            if worker and worker in job.columns and self._repeats(job, worker):
-                problems.append(
-                    f"job.{worker}: a worker holds more than one job; keep one job per worker (the main job), because "
-                    "the guarantee protects a worker through one record"
-                )
-            if self.form == "size" and workplace and self._repeats(job, workplace):
-                problems.append(f"job.{workplace}: an establishment has more than one row; keep one row for each")
-            problems += self._check_entity("workplace", workplace)
-        if any(self.table_of(column) == "worker" for column in todo):
-            problems += self._check_entity("worker", worker)
-        if self.form == "flat" and workplace:
-            problems += self._check_constant(job, workplace, todo)
-        return problems
-
-    def _check_zeros(self, todo: list[str]) -> list[str]:
-        """A combination that the schema calls impossible must not occur."""
-        problems = []
-        for zero in self.schema.zeros:
-            names = [name for name, _ in zero]
-            table = self._tables[self.table_of(names[0])]
-            if not set(names) & set(todo) or not set(names) <= set(table.columns):
-                continue
-            found = table
-            for name, level in zero:
-                kind = self.schema.categorical(name)
-                found = found.filter(level_code(found[name], kind) == kind.code[level])
-            if self._engine.collect(found.limit(1)).num_rows:
-                problems.append(
-                    f"{', '.join(names)}: a record has a combination of levels that [[zeros]] calls impossible; "
-                    "repair the file, or take that entry out of the schema"
-                )
-        return problems
-
-    def _check_constant(self, job: Any, workplace: str, todo: list[str]) -> list[str]:
-        """Every row of a flat file says where its establishment is. If rows disagree, one worker could move it."""
-        attributes = [column for column in todo if self.schema[column].role == "workplace"]
-        if not attributes:
-            return []
-        pieces = job.select(workplace, *attributes).distinct()
-        if self._repeats(pieces, workplace):
-            return [
-                f"job.{', job.'.join(attributes)}: rows of one establishment disagree; these are public facts of the "
-                "establishment, so give all its rows the same value, or link a workplace table"
-            ]
-        return []
-
-    def _repeats(self, table: Any, key: str) -> bool:
-        counted = table.aggregate(rows=table.count(), different=table[key].nunique())
-        (found,) = self._engine.collect(counted).to_pylist()
-        return bool(found["rows"] != found["different"])
-
-    def _check_entity(self, entity: TableName, key: str | None) -> list[str]:
-        if entity not in self._tables or key is None:
-            return []
-        if self._repeats(self._tables[entity], key):
-            return [f"{entity}.{key}: the id occurs more than once; keep one row for each {entity}"]
-        job, listed = self._tables["job"], self._tables[entity]
-        if self._engine.collect(job.anti_join(listed, same_key(job, listed, key)).limit(1)).num_rows:
-            return [
-                f"job.{key}: a job refers to a {entity} that the {entity} table lacks; add it there or drop the job"
-            ]
-        return []
+    def _todo(self, columns: Iterable[str]) -> list[str]:
+        """Columns not looked at yet; a design is looked at as a whole, with the first of its columns."""
+        wanted = [self.schema[column].name for column in columns]
+        design = self.schema.design
+        if design is not None and set(wanted) & set(design.columns):
+            wanted += design.columns
+        return [column for column in dict.fromkeys(wanted) if column not in self._checked]
 
     # ------------------------------------------------------------ what is refused
 
@@ -333,14 +218,6 @@ def parquet_file(data: Confidential) -> Path | None:
     return path if local and path is not None and path.is_file() else None
 
 
-def same_key(left: Any, right: Any, key: str) -> Any:
-    """The condition that links two tables, also where one file stores the key as a number and the other as text."""
-    ours, theirs = left[key], right[key]
-    if ours.type().is_integer() and theirs.type().is_integer():
-        return ours == theirs
-    return text_of(ours) == text_of(theirs)
-
-
 # ---------------------------------------------------------------- opening
 
 
@@ -386,28 +263,3 @@ def _declared(table: Any, name: str, schema: Schema, linked: bool) -> Any:
         numeric = isinstance(schema[column].kind, Integer | Numeric)
         selected[column] = stored.try_cast("float64") if numeric and stored.type().is_string() else stored
     return table.select(**selected)
-
-
-def _number_rules(where: str, stored: Any, kind: Integer | Numeric) -> dict[str, tuple[Any, str]]:
-    number = number_of(stored)
-    missing = number.isnull()
-    if kind.missing_codes:
-        missing = missing | number.isin(list(kind.missing_codes))
-    rules: dict[str, tuple[Any, str]] = {}
-    key = where.partition(".")[2]
-    if kind.missing is None:
-        rules[f"{where} missing"] = (
-            missing,
-            f"{where}: a value is missing, NaN or not a number, and the schema has no rule for it; "
-            f"declare variables.{key}.missing = <number>, or repair the file",
-        )
-    if kind.outside == "error":
-        outside = (number < kind.lower) | (number > kind.upper)
-        if isinstance(kind, Integer):
-            outside = outside | ~is_whole(number)
-        rules[f"{where} outside"] = (
-            ~missing & outside,
-            f"{where}: a value lies outside {kind.lower} to {kind.upper} or is not a whole number where one is needed; "
-            f'declare variables.{key}.outside = "clamp", widen the bounds, or repair the file',
-        )
-    return rules

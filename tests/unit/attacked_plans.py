@@ -68,6 +68,9 @@ class Histogram:
     def forecast(self, schema: Schema) -> Forecast:
         raise NotImplementedError
 
+    def suits(self, data: Any) -> None:
+        """Any file will do."""
+
     def run(self, data: Any, entropy: Any) -> Any:
         raise NotImplementedError
 

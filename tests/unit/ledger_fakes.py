@@ -72,6 +72,9 @@ class FakePlan:
     def forecast(self, schema: object) -> Any:
         raise NotImplementedError
 
+    def suits(self, data: object) -> None:
+        """Any file will do."""
+
     def run(self, data: object, entropy: Any) -> FakeResult:
         if self.error is not None:
             raise self.error

@@ -24,6 +24,7 @@ from tacita.ledger.codec import digest
 from tacita.privacy import Guarantee
 from tacita.release.facts import Column, TableFacts, kind_of, spoken
 from tacita.release.plans import plan_from_record
+from tacita.release.survey_tables import check_survey_tables_made, survey_table_facts, write_survey_tables
 from tacita.schema import Categorical, Integer, Numeric, Schema
 
 FOLDER = "microdata"
@@ -43,6 +44,8 @@ class Microdata:
     measured: Mapping[str, Any]
     implicates: Implicates
     stored: bytes
+    tables: tuple[tuple[str, ...], ...] = ()
+    """Survey tables to make from the files."""
 
     def record(self) -> dict[str, Any]:
         """What plan.json says about the files beyond what it says about every product."""
@@ -52,6 +55,7 @@ class Microdata:
             "rows": list(files.rows),
             "columns": list(files.columns),
             "synthesized": list(files.synthesized),
+            **({"tables": [list(by) for by in self.tables]} if self.tables else {}),
         }
 
 
@@ -70,6 +74,8 @@ def write_microdata(product: Microdata, folder: Path, *, rehearsal: bool) -> Non
         if rehearsal:
             stamp = {**(table.schema.metadata or {}), b"REHEARSAL": b"no guarantee"}
             pq.write_table(table.replace_schema_metadata(stamp), path)
+    promise = "REHEARSAL: no guarantee" if rehearsal else str(product.guarantee)
+    write_survey_tables(files, product.name, product.tables, folder, promise)
     measurements = folder / "measurements"
     (measurements / f"{product.name}.json").write_text(_parameters(product.measured), encoding="utf-8")
     (measurements / f"{product.name}.result").write_bytes(product.stored)
@@ -93,11 +99,11 @@ def _parameters(measured: Mapping[str, Any]) -> str:
 
 
 def microdata_facts(product: Microdata, schema: Schema, *, rehearsal: bool) -> list[TableFacts]:
-    """Each file as its reader sees it; all have the same columns."""
+    """Each file as its reader sees it; all synthetic ones have the same columns, and survey tables follow them."""
     files = product.implicates
     columns = tuple(_column(field, schema, files) for field in _plain(files.tables[0]).schema)
     rule = "collected units with drawn values" if files.kind == "partial" else "synthetic records, none of them real"
-    return [
+    synthetic = [
         TableFacts(
             name=f"{product.name}-{number:02d}",
             title=f"{product.title}, synthetic file {number} of {files.m}",
@@ -110,6 +116,7 @@ def microdata_facts(product: Microdata, schema: Schema, *, rehearsal: bool) -> l
         )
         for number, rows in enumerate(files.rows, start=1)
     ]
+    return synthetic + survey_table_facts(files, product.name, product.title, product.tables, product.guarantee)
 
 
 def _column(field: pa.Field, schema: Schema, files: Implicates) -> Column:
@@ -172,3 +179,4 @@ def check_made_again(folder: Path, record: dict[str, Any], schema: Schema) -> No
     for number, (found, drawn) in enumerate(zip(written.tables, made.tables, strict=True), start=1):
         if not _plain(drawn).sort_by(order).equals(found):
             raise VerificationError(f"{FOLDER}/implicate-{number:02d}.parquet does not follow from its measurements")
+    check_survey_tables_made(made, name, [tuple(by) for by in record.get("tables", [])], folder)

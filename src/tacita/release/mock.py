@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tacita.schema import Categorical, Identifier, Integer, Schema, Variable
+from tacita.schema import Categorical, Identifier, Integer, Numeric, Schema, Variable
 
 ESTABLISHMENTS = 400
 ROWS = 8_000
@@ -46,6 +46,9 @@ def mock_tables(schema: Schema, *, seed: int) -> dict[str, pa.Table]:
         elif variable.role == "workplace":
             # One value per establishment, repeated on each of its rows: an establishment sits in one place.
             columns["job"][variable.name] = _draw(variable, ESTABLISHMENTS, rng).take(pa.array(establishment))
+        elif schema.design is not None and variable.name == schema.design.population:
+            assert isinstance(kind, Integer | Numeric)
+            columns["job"][variable.name] = pa.repeat(kind.upper, rows)  # one size per stratum, none below its sample
         else:
             columns["job"][variable.name] = _draw(variable, rows, rng)
     return {name: pa.table(content) for name, content in columns.items()}

@@ -23,6 +23,7 @@ from tacita.inference.rules import rule_for
 from tacita.release.facts import spoken
 from tacita.release.microdata import FOLDER, csv_name
 from tacita.release.page_parts import code_blocks, settings_rows, sheet
+from tacita.release.survey_tables import survey_tables_section
 from tacita.schema import Categorical, Integer, Numeric, Schema
 
 _MEANS = 30  # columns in the table of means: more would be a data file, not a page
@@ -63,7 +64,7 @@ def microdata_section(folder: Path, record: dict[str, Any], plan: dict[str, Any]
         f"<p class='note'><code>{numbered}</code>, and the same as CSV · {files.m} "
         f"{'file' if files.m == 1 else 'files'} of {rows} rows · {escape(record['guarantee']['in_short'])}</p>",
         _variables(files, schema),
-        _means(files, schema),
+        survey_tables_section(folder, record, schema) or _means(files, schema),
         sheet([*settings_rows(record["mechanism"]), ("proof", record["proof"])]),
         "<p>What was measured with noise, and all that the files were drawn from, is in "
         f"<code>measurements/{escape(record['name'])}.json</code>.</p>",

@@ -20,6 +20,7 @@ from tacita.mechanisms import eree
 from tacita.plan import Forecast, Plan
 from tacita.privacy import Guarantee, Neighbours, in_sequence
 from tacita.release.spec import MicrodataSpec, Spec, TableSpec
+from tacita.release.survey_tables import check_survey_tables
 from tacita.schema import Schema
 
 PUBLISHING = ("integers", "nonnegative", "totals", "rank", "confidence")  # what is done to a table after the noise
@@ -100,6 +101,8 @@ def prepare(spec: Spec, *, rehearsal: bool = False) -> PlannedRelease:
     planned = PlannedRelease(spec, schema, tables, microdata)
     for product in planned.products:
         _named(product.spec, product.plan.columns, schema)
+    for files in microdata:
+        _named(files.spec, check_survey_tables, files.spec.tables, files.plan, schema)
     return planned
 
 

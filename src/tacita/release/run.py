@@ -204,6 +204,7 @@ def _microdata(planned: PlannedRelease, files: PlannedMicrodata, result: Any) ->
         measured=result.measured,
         implicates=result.implicates,
         stored=result.to_bytes(),
+        tables=files.spec.tables,
     )
 
 

@@ -154,7 +154,8 @@ class TableSpec(_Part):
 class MicrodataSpec(_Part):
     """Synthetic files of the release and the synthesizer that draws them.
 
-    Every other key, such as the number of files, is a setting of the synthesizer, which knows what it may be.
+    `tables` are survey tables to make from the files: each is a list of columns whose crossing gives its cells. Every
+    other key, such as the number of files, is a setting of the synthesizer, which knows what it may be.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
@@ -164,6 +165,14 @@ class MicrodataSpec(_Part):
     mechanism: str
     epsilon: Exact
     delta: Exact | None = None
+    tables: tuple[tuple[str, ...], ...] = ()
+
+    @field_validator("tables", mode="before")
+    @classmethod
+    def _lists_to_tuples(cls, value: object) -> object:
+        if not isinstance(value, list):
+            return value
+        return tuple(tuple(one) if isinstance(one, list) else one for one in value)
 
     @property
     def spoken(self) -> str:

@@ -70,16 +70,16 @@ def quantiles(
         inside = (groups.code == domain) & (weights > 0)
         if not inside.any():
             raise UsageError(f"by: no row of {groups.names[domain]} carries weight; leave the domain out")
-        curve = _Curve(values[inside], weights[inside])
+        curve = Curve(values[inside], weights[inside])
         for one in wanted:
-            found.append(_woodruff(table, groups.code == domain, values, design, curve, one, confidence))
+            found.append(_of_domain(table, groups.code == domain, values, design, curve, one, confidence))
     value, error, lower, upper, df = np.array(found).T
     stems = [""] if by is None else [f"{name}, " for name in groups.names]
     names = tuple(f"{stem}p={one:g}" for stem in stems for one in wanted)
     return Quantiles(Estimate(value, error**2, df, names), lower, upper, confidence)
 
 
-class _Curve:
+class Curve:
     """The weighted distribution of the values of one domain."""
 
     def __init__(self, values: Floats, weights: Floats) -> None:
@@ -93,12 +93,12 @@ class _Curve:
         return float(self._values[min(place, self._values.size - 1)])
 
 
-def _woodruff(
+def _of_domain(
     table: pd.DataFrame,
     inside: Any,
     values: Floats,
     design: AnyDesign,
-    curve: _Curve,
+    curve: Curve,
     p: float,
     confidence: float,
 ) -> tuple[float, float, float, float, float]:
@@ -106,8 +106,16 @@ def _woodruff(
     marked = table.assign(**{"\0below": np.where(inside, (values <= value) * 1.0, np.nan)})
     share = mean(marked, "\0below", design, missing="domain")
     df = float(share.df[0])
+    lower, upper, error = woodruff(curve, float(share.value[0]), float(share.standard_error[0]), df, confidence)
+    return value, error, lower, upper, df
+
+
+def woodruff(
+    curve: Curve, share: float, share_error: float, df: float, confidence: float
+) -> tuple[float, float, float]:
+    """Lower end, upper end and standard error of a quantile, from the share of rows at or below it."""
     reach = float(stats.t.ppf((1 + confidence) / 2, df))
-    low, high = (float(share.value[0]) + side * reach * float(share.standard_error[0]) for side in (-1, 1))
+    low, high = (share + side * reach * share_error for side in (-1, 1))
     lower = curve.at(low) if low >= 0 else -np.inf
     upper = curve.at(high) if high <= 1 else np.inf
-    return value, (upper - lower) / (2 * reach), lower, upper, df
+    return lower, upper, (upper - lower) / (2 * reach)

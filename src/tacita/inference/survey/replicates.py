@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tacita.errors import UsageError
+from tacita.half_samples import half_sample_factors
 from tacita.inference.survey.columns import Codes, Floats, as_frame, complete_numbers
 from tacita.inference.survey.taylor import Design
 
@@ -148,16 +149,5 @@ def preston_weights(frame: Any, design: Design, replicates: int, rng: np.random.
     sample = design.of(frame)
     stage = sample.stages[0]
     first = np.unique(stage.unit, return_index=True)[1]
-    stratum, n = stage.stratum[first], stage.sampled[first]
-    half = np.floor(n / 2)
-    share = np.sqrt(half * (1 - stage.fraction[first]) / np.maximum(n - half, 1))
-    factors = np.empty((first.size, replicates))
-    starts = np.searchsorted(np.sort(stratum), stratum)
-    for number in range(replicates):
-        # Units in random order within their stratum; the first half of each is drawn.
-        order = np.lexsort((rng.random(first.size), stratum))
-        place = np.empty(first.size)
-        place[order] = np.arange(first.size)
-        drawn = place - starts < half
-        factors[:, number] = 1 - share + np.where(drawn, share * n / np.maximum(half, 1), 0.0)
+    factors = half_sample_factors(stage.stratum[first], stage.sampled[first], stage.fraction[first], replicates, rng)
     return np.asarray(sample.weights[:, None] * factors[stage.unit])

@@ -17,10 +17,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tacita.errors import UsageError
-from tacita.inference.survey.columns import Codes, Floats, as_frame, complete_codes, complete_numbers, nested
+from tacita.inference.survey.columns import (
+    Codes,
+    Floats,
+    as_frame,
+    complete_codes,
+    complete_numbers,
+    distinct,
+    nested,
+    weighted_sums,
+)
+from tacita.schema import Schema
 
 OnePsu = Literal["error", "certainty", "adjust"]
 Names = str | tuple[str, ...] | None
+Strata = str | tuple[str | tuple[str, ...], ...] | None
 
 _SAMPLED_WHOLLY = 1e-7  # 1 − n/N below this is a census of the stratum
 
@@ -46,9 +57,10 @@ class Stage:
 class Design:
     """How a sample was drawn, as columns of the file.
 
-    `psu` and `fpc` take one column per stage, `strata` too where later stages are stratified. `fpc` holds population
-    sizes (units in the stratum), or sampling fractions if all its values are at most 1. Units are nested: the same
-    code in two strata is two units. Without `weights`, they follow from `fpc`.
+    `psu` and `fpc` take one column per stage, `strata` too where later stages are stratified; a tuple of columns in
+    place of one is their crossing. `fpc` holds population sizes (units in the stratum), or sampling fractions if all
+    its values are at most 1. Units are nested: the same code in two strata is two units. Without `weights`, they
+    follow from `fpc`.
 
     `one_psu` says what a stratum with one sampled unit contributes: "error" refuses; "certainty" nothing; "adjust"
     its distance from the overall mean instead of the stratum's, as R's `survey.lonely.psu`.
@@ -60,10 +72,24 @@ class Design:
     """
 
     weights: str | None = None
-    strata: Names = None
+    strata: Strata = None
     psu: Names = None
     fpc: Names = None
     one_psu: OnePsu = "error"
+
+    @classmethod
+    def of_schema(cls, schema: Schema) -> Design:
+        """The design that a schema declares."""
+        design = schema.design
+        if design is None:
+            raise UsageError(f"design: the schema of {schema.identity} declares none; add a [design] table with weight")
+        return cls(
+            design.weight,
+            (design.strata,) if design.strata else None,
+            design.psu or None,
+            design.population,
+            design.one_psu,
+        )
 
     def of(self, frame: Any) -> TaylorSample:
         """The design read from a file."""
@@ -78,7 +104,8 @@ class Design:
         return TaylorSample(weights, stages, self.one_psu)
 
     def _stages(self, table: pd.DataFrame) -> Iterator[Stage]:
-        psu, strata, fpc = (_listed(one) for one in (self.psu, self.strata, self.fpc))
+        psu, fpc = _listed(self.psu), _listed(self.fpc)
+        strata = (self.strata,) if isinstance(self.strata, str) else tuple(self.strata or ())
         depth = max(len(psu), 1)
         if len(strata) > depth or len(fpc) > depth:
             raise UsageError("strata, fpc: at most one column per stage of psu")
@@ -86,7 +113,7 @@ class Design:
         as_fractions = bool(populations) and all((one <= 1).all() for one in populations)
         parent = np.zeros(len(table), dtype=np.int64)
         for stage in range(depth):
-            stratum = nested(parent, complete_codes(table, strata[stage : stage + 1]))
+            stratum = nested(parent, complete_codes(table, _listed(strata[stage]) if stage < len(strata) else ()))
             within = complete_codes(table, psu[stage : stage + 1]) if psu else np.arange(len(table))
             unit = nested(stratum, within)
             first = np.unique(unit, return_index=True)[1]
@@ -127,8 +154,8 @@ class TaylorSample:
         used = (code >= 0) & (self.weights > 0)
 
         def seen(of: Codes) -> NDArray[np.int64]:
-            pairs = np.unique(code[used] * (of.max() + 1) + of[used]) // (of.max() + 1)
-            return np.bincount(pairs, minlength=size)
+            pairs = distinct(code[used] * (of.max() + 1) + of[used])[0]
+            return np.bincount(pairs // (of.max() + 1), minlength=size)
 
         return np.asarray(np.maximum(seen(stage.unit) - seen(stage.stratum), 1), dtype=np.float64)
 
@@ -147,10 +174,51 @@ class TaylorSample:
             multiplier = multiplier * stage.fraction
         return np.asarray(covariance)
 
-    def _stage_covariance(self, stage: Stage, multiplier: Floats, totals: Any) -> Floats:
-        units, first = np.unique(stage.unit, return_index=True)
+    def variances(self, values: Floats, code: Codes, size: int) -> Floats:
+        """The variance of one linearised total per domain, each row counting in the domain `code` (−1: in none).
+
+        The diagonal of `covariance` without its matrices: time and memory do not grow with the number of domains.
+        """
+        multiplier = np.ones(self.weights.size)
+        found = np.zeros(size)
+        for depth, stage in enumerate(self.stages):
+            if depth and self.stages[depth - 1].population is None:
+                break
+            found += self._stage_variances(stage, multiplier, values, code, size)
+            multiplier = multiplier * stage.fraction
+        return found
+
+    def _stage_variances(self, stage: Stage, multiplier: Floats, values: Floats, code: Codes, size: int) -> Floats:
+        stratum, sampled, lonely, scale = self._by_unit(stage, multiplier)
+        inside = code >= 0
+        unit, domain, z = stage.unit[inside], code[inside], values[inside]
+        if stratum.size < stage.unit.size:
+            pairs, place = distinct(unit * size + domain)
+            unit, domain = pairs // size, pairs % size
+            z = weighted_sums(place, z, pairs.size)
+        cell = stratum[unit] * size + domain
+        count = (int(stratum.max()) + 1) * size
+
+        def spread(per_unit: Floats) -> Floats:
+            by_stratum = np.zeros(count // size)
+            by_stratum[stratum] = per_unit
+            return np.repeat(by_stratum, size)
+
+        units = spread(sampled)
+        mean = weighted_sums(cell, z, count) / np.maximum(units, 1)
+        if self.one_psu == "adjust":
+            mean = np.where(spread(lonely.astype(np.float64)) > 0, 0.0, mean)
+        # Units of the stratum without a row in the domain have z = 0, and lie as far from the mean as that is.
+        squares = (
+            weighted_sums(cell, (z - mean[cell]) ** 2, count) + (units - np.bincount(cell, minlength=count)) * mean**2
+        )
+        return np.asarray((squares * spread(scale)).reshape(-1, size).sum(axis=0))
+
+    def _by_unit(self, stage: Stage, multiplier: Floats) -> tuple[Codes, Floats, NDArray[np.bool_], Floats]:
+        """Of every unit: its stratum, the units sampled there, whether it is alone, and how much its square counts."""
+        first = np.empty(int(stage.unit.max()) + 1, dtype=np.int64)
+        first[stage.unit] = np.arange(stage.unit.size)  # any row of a unit will do
         stratum, sampled = stage.stratum[first], stage.sampled[first]
-        z = totals(stage.unit, units.size)
         left = 1 - stage.fraction[first]
         lonely = (sampled == 1) & (left > _SAMPLED_WHOLLY)
         if self.one_psu == "error" and lonely.any():
@@ -158,11 +226,16 @@ class TaylorSample:
                 f"strata: {int(lonely.sum())} with a single sampled unit, so their variance cannot be estimated; "
                 'merge them, or choose one_psu="certainty" or one_psu="adjust"'
             )
+        scale = np.where(left > _SAMPLED_WHOLLY, left, 0.0) * np.where(
+            sampled > 1, sampled / np.maximum(sampled - 1, 1), 1
+        )
+        return stratum, sampled, lonely, scale * multiplier[first]
+
+    def _stage_covariance(self, stage: Stage, multiplier: Floats, totals: Any) -> Floats:
+        stratum, _, lonely, scale = self._by_unit(stage, multiplier)
+        z = totals(stage.unit, stratum.size)
         mean = np.zeros((int(stratum.max()) + 1, z.shape[1]))
         np.add.at(mean, stratum, z)
         mean /= np.maximum(np.bincount(stratum), 1)[:, None]
         away = z - (np.where(lonely[:, None], 0.0, mean[stratum]) if self.one_psu == "adjust" else mean[stratum])
-        scale = np.where(left > _SAMPLED_WHOLLY, left, 0.0) * np.where(
-            sampled > 1, sampled / np.maximum(sampled - 1, 1), 1
-        )
-        return np.asarray(away.T @ (away * (scale * multiplier[first])[:, None]))
+        return np.asarray(away.T @ (away * scale[:, None]))

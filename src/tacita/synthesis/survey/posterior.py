@@ -22,6 +22,9 @@ _BETWEEN = 15  # steps from one file to the next
 _MOVES = 2  # of the cross-products, each step
 _WANTED = 0.3  # share of moves accepted
 _SCATTER = 0.01  # expected variance of cells around main effects, as a share of that of records, before any data
+_LOOSE = 40.0  # expected variance of a level's effect, in such scatters; a heavy-tailed guess
+_TYPICAL = 0.09  # variance of a record: a released range spans about 3.4 standard deviations to either side
+_TRUST = 2  # records' worth of that
 _FLAT = 1e-3  # precision of the constant
 
 
@@ -52,13 +55,15 @@ class Chain:
         sizes = evidence.sizes
         self.free = float(sizes.sum() - len(sizes))
         self.sums = np.clip(evidence.sums, -sizes[:, None], sizes[:, None])
-        typical = _positive(evidence.products / sizes.sum(), 1e-3)
-        self.covariance = _positive(self._noisy_within() / self.free, 0.05 * typical.diagonal().min())
+        self.covariance = _positive(self._noisy_within() / self.free, _TYPICAL / 10)
         self.within = self.covariance * self.free
         self.means = self.sums / sizes[:, None]
         self.scatter = _SCATTER * np.diag(self.covariance.diagonal())
         self._prior = self.scatter.copy()
-        self.looseness = np.full(int(evidence.owner.max()) + 1, 10.0)  # variance of a level's effect, in scatters
+        d = evidence.sums.shape[1]
+        # Without a prior that holds it off zero, large noise would let the covariance collapse.
+        self._trust, self._expected = d + 1 + _TRUST, _TRUST * _TYPICAL * np.eye(d)
+        self.looseness = np.full(int(evidence.owner.max()) + 1, _LOOSE)  # variance of a level's effect, in scatters
         self.steps = {"within": 0.5 / self.free**0.5, "both": 0.1}
 
     def draws(self, count: int) -> Iterator[tuple[Floats, Floats]]:
@@ -118,14 +123,14 @@ class Chain:
         sizes = np.einsum("pi,ij,pj->p", effect, across, effect)
         for at in range(self.looseness.size):
             mine = self.evidence.owner == at
-            shape, rate = (1 + mine.sum() * effect.shape[1]) / 2, (1 + sizes[mine].sum()) / 2
+            shape, rate = (1 + mine.sum() * effect.shape[1]) / 2, (_LOOSE + sizes[mine].sum()) / 2
             self.looseness[at] = rate / self.random.gamma(shape)
 
     def _draw_covariance(self) -> None:
         sizes = self.evidence.sizes[:, None]
         left = self.sums / sizes - self.means
-        scale = self.within + (left * sizes).T @ left
-        self.covariance = _inverse_wishart(self.free + len(sizes), scale, self.random)
+        scale = self.within + self._expected + (left * sizes).T @ left
+        self.covariance = _inverse_wishart(self.free + len(sizes) + self._trust, scale, self.random)
 
     def _move_within(self, *, adapt: bool) -> None:
         """The true cross-products given the covariance: W → gWgᵀ."""
@@ -146,9 +151,9 @@ class Chain:
         moved, covariance = turn @ self.within @ turn.T, turn @ self.covariance @ turn.T
         noisy, sizes = self._noisy_within(), self.evidence.sizes[:, None]
         left = self.sums / sizes - self.means
-        about = (left * sizes).T @ left
+        about = self._expected + (left * sizes).T @ left
         gain = self.evidence.surprise(noisy - self.within) - self.evidence.surprise(noisy - moved)
-        gain -= len(sizes) * np.linalg.slogdet(turn)[1]
+        gain -= (len(sizes) + self._trust) * np.linalg.slogdet(turn)[1]
         gain -= float(np.trace(np.linalg.solve(covariance, about) - np.linalg.solve(self.covariance, about))) / 2
         if self._accepted("both", gain, adapt):
             self.within, self.covariance = moved, covariance

@@ -1,0 +1,191 @@
+"""Does a confidential file keep to its schema? Asked before anything is spent.
+
+Messages name table, column, rule and fix, never a value and never how many rows are concerned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tacita.checks.design import design_problems, positive_rules
+from tacita.engine import Engine, is_missing, is_whole, level_code, number_of, text_of
+from tacita.schema import Categorical, Identifier, Integer, Numeric, Schema, TableName
+
+
+@dataclass(frozen=True, eq=False)
+class FileChecks:
+    """The tables of one confidential file beside the schema they must keep to."""
+
+    tables: Mapping[str, Any]
+    schema: Schema
+    engine: Engine
+    form: str
+
+    def problems(self, todo: list[str], *, ids: bool) -> list[str]:
+        """What is wrong with the columns `todo`, and with ids and links if asked; nothing else is looked at."""
+        found: list[str] = []
+        for name, table in self.tables.items():
+            here = [column for column in todo if self._table_of(column) == name and column in table.columns]
+            keys = [column for column in table.columns if isinstance(self.schema[column].kind, Identifier)]
+            found += self._check_table(name, table, [one for one in here if one not in keys], keys if ids else [])
+        if not found:
+            found += self._check_links(todo, ids=ids) + self._check_zeros(todo)
+        design = self.schema.design
+        if not found and design is not None and design.weight in todo:
+            found += design_problems(self.tables["job"], self.schema, self.engine)
+        return found
+
+    def _table_of(self, column: str) -> TableName:
+        return table_of(column, self.schema, self.tables)
+
+    def _check_table(self, name: str, table: Any, columns: list[str], ids: list[str]) -> list[str]:
+        rules: dict[str, tuple[Any, str]] = {}
+        for column in ids:
+            rules[f"{column} id"] = (
+                is_missing(table[column]),
+                f"{name}.{column}: an id is missing; every row needs one, so repair the file",
+            )
+        for column in columns:
+            kind = self.schema[column].kind
+            if isinstance(kind, Integer | Numeric):
+                where = f"{name}.{column}"
+                rules.update(_number_rules(where, table[column], kind))
+                rules.update(positive_rules(where, column, table[column], self.schema))
+        flags = {f"f{at}": rule.any() for at, (rule, _) in enumerate(rules.values())}
+        (found,) = self.engine.collect(table.aggregate(rows=table.count(), **flags)).to_pylist()
+        if not found["rows"]:
+            return [f"{name}: the file has no rows; open the right file"]
+        problems = [text for at, (_, text) in enumerate(rules.values()) if found[f"f{at}"]]
+        for column in columns:
+            kind = self.schema[column].kind
+            if isinstance(kind, Categorical):
+                problems += self._check_levels(f"{name}.{column}", table, column, kind)
+        return problems
+
+    def _check_levels(self, where: str, table: Any, column: str, kind: Categorical) -> list[str]:
+        if kind.outside != "error" and kind.missing is not None:
+            return []
+        # One value more than the rule allows is enough to know; a column of free text must not fill memory.
+        enough = len(kind.levels) + len(kind.missing_codes) + 2
+        distinct = table.select(value=text_of(table[column])).distinct().limit(enough)
+        values = self.engine.collect(distinct)["value"].to_pylist()
+        problems = []
+        if kind.missing is None and None in values:
+            problems.append(
+                f"{where}: a value is missing and the schema has no rule for it; "
+                f'declare variables.{column}.missing = "<level>", or repair the file'
+            )
+        if kind.outside == "error" and any(value is not None and kind.code_of(value) is None for value in values):
+            problems.append(
+                f"{where}: a value is not among the declared levels; add the level to the schema, "
+                f'declare variables.{column}.outside = "<level>", or repair the file'
+            )
+        return problems
+
+    def _check_links(self, todo: list[str], *, ids: bool) -> list[str]:
+        problems: list[str] = []
+        workplace, worker = self.schema.id_of("workplace"), self.schema.id_of("worker")
+        job = self.tables["job"]
+        if ids:
+            if worker and worker in job.columns and self._repeats(job, worker):
+                problems.append(
+                    f"job.{worker}: a worker holds more than one job; keep one job per worker (the main job), because "
+                    "the guarantee protects a worker through one record"
+                )
+            if self.form == "size" and workplace and self._repeats(job, workplace):
+                problems.append(f"job.{workplace}: an establishment has more than one row; keep one row for each")
+            problems += self._check_entity("workplace", workplace)
+        if any(self._table_of(column) == "worker" for column in todo):
+            problems += self._check_entity("worker", worker)
+        if self.form == "flat" and workplace:
+            problems += self._check_constant(job, workplace, todo)
+        return problems
+
+    def _check_zeros(self, todo: list[str]) -> list[str]:
+        """A combination that the schema calls impossible must not occur."""
+        problems = []
+        for zero in self.schema.zeros:
+            names = [name for name, _ in zero]
+            table = self.tables[self._table_of(names[0])]
+            if not set(names) & set(todo) or not set(names) <= set(table.columns):
+                continue
+            found = table
+            for name, level in zero:
+                kind = self.schema.categorical(name)
+                found = found.filter(level_code(found[name], kind) == kind.code[level])
+            if self.engine.collect(found.limit(1)).num_rows:
+                problems.append(
+                    f"{', '.join(names)}: a record has a combination of levels that [[zeros]] calls impossible; "
+                    "repair the file, or take that entry out of the schema"
+                )
+        return problems
+
+    def _check_constant(self, job: Any, workplace: str, todo: list[str]) -> list[str]:
+        """Every row of a flat file says where its establishment is. If rows disagree, one worker could move it."""
+        attributes = [column for column in todo if self.schema[column].role == "workplace"]
+        if not attributes:
+            return []
+        pieces = job.select(workplace, *attributes).distinct()
+        if self._repeats(pieces, workplace):
+            return [
+                f"job.{', job.'.join(attributes)}: rows of one establishment disagree; these are public facts of the "
+                "establishment, so give all its rows the same value, or link a workplace table"
+            ]
+        return []
+
+    def _repeats(self, table: Any, key: str) -> bool:
+        counted = table.aggregate(rows=table.count(), different=table[key].nunique())
+        (found,) = self.engine.collect(counted).to_pylist()
+        return bool(found["rows"] != found["different"])
+
+    def _check_entity(self, entity: TableName, key: str | None) -> list[str]:
+        if entity not in self.tables or key is None:
+            return []
+        if self._repeats(self.tables[entity], key):
+            return [f"{entity}.{key}: the id occurs more than once; keep one row for each {entity}"]
+        job, listed = self.tables["job"], self.tables[entity]
+        if self.engine.collect(job.anti_join(listed, same_key(job, listed, key)).limit(1)).num_rows:
+            return [
+                f"job.{key}: a job refers to a {entity} that the {entity} table lacks; add it there or drop the job"
+            ]
+        return []
+
+
+def table_of(column: str, schema: Schema, tables: Mapping[str, Any]) -> TableName:
+    """The table that holds a declared column; a single file holds them all."""
+    return "job" if len(tables) == 1 else schema[column].table
+
+
+def same_key(left: Any, right: Any, key: str) -> Any:
+    """The condition that links two tables, also where one file stores the key as a number and the other as text."""
+    ours, theirs = left[key], right[key]
+    if ours.type().is_integer() and theirs.type().is_integer():
+        return ours == theirs
+    return text_of(ours) == text_of(theirs)
+
+
+def _number_rules(where: str, stored: Any, kind: Integer | Numeric) -> dict[str, tuple[Any, str]]:
+    number = number_of(stored)
+    missing = number.isnull()
+    if kind.missing_codes:
+        missing = missing | number.isin(list(kind.missing_codes))
+    rules: dict[str, tuple[Any, str]] = {}
+    key = where.partition(".")[2]
+    if kind.missing is None:
+        rules[f"{where} missing"] = (
+            missing,
+            f"{where}: a value is missing, NaN or not a number, and the schema has no rule for it; "
+            f"declare variables.{key}.missing = <number>, or repair the file",
+        )
+    if kind.outside == "error":
+        outside = (number < kind.lower) | (number > kind.upper)
+        if isinstance(kind, Integer):
+            outside = outside | ~is_whole(number)
+        rules[f"{where} outside"] = (
+            ~missing & outside,
+            f"{where}: a value lies outside {kind.lower} to {kind.upper} or is not a whole number where one is needed; "
+            f'declare variables.{key}.outside = "clamp", widen the bounds, or repair the file',
+        )
+    return rules

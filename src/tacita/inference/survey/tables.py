@@ -1,0 +1,237 @@
+"""Survey tables with margins and totals: from m synthetic samples, or from one sample.
+
+`survey_table` estimates every cell in every file with its design-based standard error, and combines the files by the
+rule that fits how they were made. That is post-processing: it costs nothing. Counts add up exactly, in every
+direction: the sum over the levels of a variable is its "all" to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from tacita.errors import UsageError
+from tacita.implicates import Implicates
+from tacita.inference.combine import check_number, combine_estimates
+from tacita.inference.estimate import Estimate
+from tacita.inference.rules import Rule, rule_for
+from tacita.inference.survey.columns import Codes, Floats, as_frame, column, numbers
+from tacita.inference.survey.statistics import Count, Mean, Statistic
+from tacita.inference.survey.taylor import Design, TaylorSample
+from tacita.schema import Schema
+
+if TYPE_CHECKING:
+    from tacita.mechanisms.survey import SurveyCells
+
+ALL = "all"
+_BITS = 48  # counts are rounded to 2^-48 of the total at most: then all their sums are exact in double precision
+
+
+def survey_table(
+    files: Implicates,
+    by: Sequence[str],
+    statistics: Sequence[Statistic] = (Count(),),
+    *,
+    design: Design | None = None,
+    rule: Rule | None = None,
+    confidence: float = 0.95,
+) -> pd.DataFrame:
+    """One row per statistic and cell of the crossing of `by`, with margins and total at the level "all".
+
+    Without a `design` the one that the schema declares is used; without a `rule` the kind of the files chooses one. A
+    cell that is empty in some file has no mean, ratio or quantile: NaN. A cell whose variance is not known, such as the
+    quantile of very few records, has an infinite standard error.
+
+    >>> from tacita.inference.survey.statistics import Mean
+    >>> schema = Schema.from_dict({
+    ...     "dataset": {"identity": "demo", "unit": "person"},
+    ...     "variables": {
+    ...         "sex": {"type": "categorical", "role": "public", "levels": ["f", "m"]},
+    ...         "w": {"type": "numeric", "role": "weight", "lower": 1, "upper": 100},
+    ...         "pay": {"type": "numeric", "role": "confidential", "lower": 0, "upper": 100},
+    ...     },
+    ...     "design": {"weight": "w", "public": ["sex"]},
+    ... })
+    >>> pays = [[1.0, 3.0, 5.0, 9.0], [2.0, 3.0, 4.0, 9.0]]
+    >>> frames = [pd.DataFrame({"sex": ["f", "m", "f", "m"], "w": 10.0, "pay": pay}) for pay in pays]
+    >>> files = Implicates(tuple(frames), schema, ("w", "pay"), "partial")
+    >>> table = survey_table(files, ["sex"], [Count(), Mean("pay")])
+    >>> table[["statistic", "sex", "estimate", "standard_error"]].round(2)
+         statistic  sex  estimate  standard_error
+    0        count    f      20.0           11.55
+    1        count    m      20.0           11.55
+    2        count  all      40.0            0.00
+    3  mean of pay    f       3.0            1.29
+    4  mean of pay    m       6.0            2.45
+    5  mean of pay  all       4.5            1.63
+    """
+    rule = rule or rule_for(files.kind)
+    check_number(files.m, rule)
+    design = design or Design.of_schema(files.schema)
+    # One file at a time: the estimates are small, the files need not be.
+    parts = [_cells(frame, files.schema, by, statistics, design) for frame in files]
+    return _table(parts, by, statistics, confidence, lambda estimates: combine_estimates(estimates, rule))
+
+
+def sample_table(
+    frame: Any,
+    schema: Schema,
+    by: Sequence[str],
+    statistics: Sequence[Statistic] = (Count(),),
+    *,
+    design: Design | None = None,
+    confidence: float = 0.95,
+) -> pd.DataFrame:
+    """The same from one sample as it stands, such as a public file: nothing is combined, and nothing protected."""
+    part = _cells(as_frame(frame), schema, by, statistics, design or Design.of_schema(schema))
+    return _table([part], by, statistics, confidence, lambda estimates: estimates[0])
+
+
+def noisy_table(cells: SurveyCells, confidence: float = 0.95) -> pd.DataFrame:
+    """The same from the noisy cells of a `SurveyLaplace`; intervals hold the sampling error and the noise."""
+    names = list(zip(*product(*((*one, ALL) for one in cells.levels)), strict=True))
+    statistics = ("count", *(str(Mean(name)) for name in cells.means))
+    tables = [
+        _rows(names, cells.by, statistic, Estimate(value.ravel(), variance.ravel(), cells.replicates), confidence)
+        for statistic, value, variance in zip(statistics, cells.value, cells.variance, strict=True)
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Of one file: the levels of each variable of the crossing, and for each statistic and margin an estimate."""
+
+    levels: tuple[tuple[str, ...], ...]
+    estimates: dict[tuple[int, tuple[bool, ...]], tuple[Floats, Floats, Floats]]
+
+
+def _cells(
+    frame: pd.DataFrame, schema: Schema, by: Sequence[str], statistics: Sequence[Statistic], design: Design
+) -> _Cells:
+    if isinstance(by, str) or len(set(by)) != len(by):
+        raise UsageError('by: give a list that names each variable once, such as by=["field", "gender"]')
+    if not statistics or len(set(map(str, statistics))) != len(statistics):
+        raise UsageError("statistics: give at least one, and none twice")
+    if not isinstance(design, Design):
+        raise UsageError("design: survey tables take a Design; for replicate weights use survey.mean and survey.total")
+    codes = [_codes(frame, name, schema) for name in by]
+    sample = design.of(frame)
+    columns = {name: _complete(frame, name) for one in statistics for name in one.columns}
+    estimates = {}
+    for kept, cell, size in _margins(codes, [len(schema.levels(name)) for name in by], sample):
+        df = sample.df(cell, size)
+        for at, one in enumerate(statistics):
+            estimates[at, kept] = (*one.by_cell(sample, columns, cell, df), df)
+    return _Cells(tuple(schema.levels(name) for name in by), estimates)
+
+
+def _margins(
+    codes: list[Codes], sizes: list[int], sample: TaylorSample
+) -> Iterator[tuple[tuple[bool, ...], Codes, int]]:
+    """Every choice of variables that are kept, the others being summed over; the cell of each row, and their number."""
+    for kept in product((True, False), repeat=len(codes)):
+        cell, size = np.zeros(sample.weights.size, dtype=np.int64), 1
+        for code, levels, keep in zip(codes, sizes, kept, strict=True):
+            if keep:
+                cell, size = cell * levels + code, size * levels
+        yield kept, cell, size
+
+
+def _codes(frame: pd.DataFrame, name: str, schema: Schema) -> Codes:
+    kind = schema.categorical(name)
+    if ALL in kind.levels:
+        raise UsageError(f'by: {name} has a level "{ALL}", which is the name of a margin; rename the level')
+    place, values = pd.factorize(column(frame, name))
+    code = np.array([kind.code.get(str(value), -1) for value in values] + [-1], dtype=np.int64)[place]
+    if (code < 0).any():
+        raise UsageError(f"by: {name} has missing values or values that the schema does not list; add the levels")
+    return code
+
+
+def _complete(frame: pd.DataFrame, name: str) -> Floats:
+    found = numbers(frame, name)
+    if not np.isfinite(found).all():
+        raise UsageError(f"{name}: has missing or infinite values; a table needs a value in every record")
+    return found
+
+
+def _table(
+    parts: list[_Cells],
+    by: Sequence[str],
+    statistics: Sequence[Statistic],
+    confidence: float,
+    combined: Callable[[list[Estimate]], Estimate],
+) -> pd.DataFrame:
+    levels = parts[0].levels
+    shape = tuple(len(one) + 1 for one in levels)
+    names = list(zip(*product(*((*one, ALL) for one in levels)), strict=True))
+    tables = []
+    for at, statistic in enumerate(statistics):
+        value, error, df = (np.full(shape, np.nan) for _ in range(3))
+        for kept in product((True, False), repeat=len(levels)):
+            place = tuple(slice(-1) if keep else -1 for keep in kept)
+            found = _joined([part.estimates[at, kept] for part in parts], combined)
+            for filled, numbers_found in zip((value, error, df), found, strict=True):
+                filled[place] = numbers_found.reshape(filled[place].shape)
+        if isinstance(statistic, Count):
+            value = _adding_up(value)
+        tables.append(
+            _rows(names, by, str(statistic), Estimate(value.ravel(), error.ravel() ** 2, df.ravel()), confidence)
+        )
+    return pd.concat(tables, ignore_index=True)
+
+
+def _joined(
+    files: list[tuple[Floats, Floats, Floats]], combined: Callable[[list[Estimate]], Estimate]
+) -> tuple[Floats, Floats, Floats]:
+    """Value, standard error and degrees of freedom of every cell of one margin."""
+    values, variances = (np.array([file[at] for file in files]) for at in (0, 1))
+    value, error, df = (
+        values.mean(axis=0),
+        np.full(values.shape[1], np.nan),
+        np.array([file[2] for file in files]).min(0),
+    )
+    known = np.isfinite(variances).all(axis=0)
+    error[np.isfinite(value) & ~known] = np.inf
+    if known.any():
+        found = combined([Estimate(one[known], two[known], three[known]) for one, two, three in files])
+        value[known], error[known], df[known] = found.value, found.standard_error, found.df
+    return value, error, df
+
+
+def _adding_up(counts: Floats) -> Floats:
+    """Margins as sums of the cells, which are first brought to a grid so coarse that no sum is ever rounded."""
+    inner = counts[(slice(-1),) * counts.ndim]
+    total = float(inner.sum())
+    if total > 0:
+        unit = 2.0 ** (np.ceil(np.log2(total)) - _BITS)
+        inner = np.rint(inner / unit) * unit
+    for axis in range(counts.ndim):
+        inner = np.concatenate([inner, inner.sum(axis=axis, keepdims=True)], axis=axis)
+    return np.asarray(inner)
+
+
+def _rows(
+    names: list[tuple[str, ...]], by: Sequence[str], statistic: str, found: Estimate, confidence: float
+) -> pd.DataFrame:
+    lower, upper = found.interval(confidence)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = found.standard_error / np.abs(found.value)
+    return pd.DataFrame(
+        {
+            "statistic": statistic,
+            **dict(zip(by, names, strict=True)),
+            "estimate": found.value,
+            "standard_error": found.standard_error,
+            "df": found.df,
+            "lower": lower,
+            "upper": upper,
+            "cv": relative,
+        }
+    )

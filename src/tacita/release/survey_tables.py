@@ -1,0 +1,226 @@
+"""Survey tables of a release, made from its synthetic samples: post-processing, so they cost nothing further.
+
+`tables = [["field", "gender"]]` of a [[microdata]] asks for one: weighted counts, and the means of all answers, by the
+crossing of these columns with margins and total, with standard errors of the design and of the synthesis together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from tacita.errors import SpecError, VerificationError
+from tacita.implicates import Implicates
+from tacita.inference.survey import Count, Mean, Statistic, survey_table
+from tacita.inference.survey.tables import ALL
+from tacita.plan import Plan
+from tacita.privacy import Guarantee
+from tacita.release.facts import Column, TableFacts, kind_of, spoken
+from tacita.schema import Integer, Numeric, Schema
+
+By = tuple[str, ...]
+
+CONFIDENCE = 0.95
+_SHOWN = 120  # rows of a table on the page; a longer one is a file to open, not to read
+_LABELS = {
+    "statistic": "What is estimated",
+    "value": "Estimate for the population, combined over the synthetic files",
+    "standard_error": "Standard error: sampling and synthesis together",
+    "degrees_of_freedom": "Degrees of freedom of the standard error",
+    "margin_of_error": "Half the length of the interval for the population value, at the stated confidence",
+    "confidence": "Confidence of the margin of error",
+    "guarantee": "Privacy guarantee of the synthetic files",
+}
+
+
+def check_survey_tables(tables: Sequence[By], plan: Plan, schema: Schema) -> None:
+    """Refuse tables that the synthetic files of a plan cannot give, before anything is drawn."""
+    if not tables:
+        return
+    if schema.design is None:
+        raise SpecError("tables: survey tables need weights; add a [design] table to the schema")
+    held = plan.columns(schema)
+    for name in dict.fromkeys((*schema.design.columns, *(name for by in tables for name in by))):
+        if name not in held:
+            raise SpecError(f"tables: {name} is needed for them and is no column of the synthetic files; add it")
+    for by in tables:
+        for name in by:
+            if ALL in schema.levels(name):
+                raise SpecError(f'tables: {name} has a level "{ALL}", which is the name of a margin; rename the level')
+        if len(set(by)) != len(by):
+            raise SpecError("tables: each names a column once")
+    if len({_stem(by) for by in tables}) != len(tables):
+        raise SpecError("tables: two are by the same columns; keep one")
+    if getattr(plan, "sets", 2) < 2:
+        raise SpecError("tables: standard errors need two synthetic files or more; set sets = 3, say")
+
+
+def file_of(name: str, by: By) -> str:
+    """Where in the bundle the table stands.
+
+    >>> file_of("doctors", ("field", "gender"))
+    'tables/doctors-by-field-gender.csv'
+    """
+    return f"tables/{name}-{_stem(by)}.csv"
+
+
+def _stem(by: By) -> str:
+    return re.sub(r"[^\w-]", "_", "-".join(("by", *by)) if by else "total")
+
+
+def made_table(files: Implicates, by: By, guarantee: str) -> pa.Table:
+    """One survey table as it is published."""
+    found = survey_table(files, by, _statistics(files), confidence=CONFIDENCE)
+    columns: dict[str, pa.Array] = {name: pa.array(found[name], type=pa.string()) for name in (*by, "statistic")}
+    for name, values in (
+        ("value", found["estimate"]),
+        ("standard_error", found["standard_error"]),
+        ("degrees_of_freedom", found["df"]),
+        ("margin_of_error", (found["upper"] - found["lower"]) / 2),
+    ):
+        numbers = values.to_numpy(dtype=np.float64)
+        columns[name] = pa.array(numbers, mask=~np.isfinite(numbers))
+    columns["confidence"] = pa.array([CONFIDENCE] * len(found))
+    columns["guarantee"] = pa.array([guarantee] * len(found), type=pa.string())
+    return pa.table(columns)
+
+
+def _statistics(files: Implicates) -> list[Statistic]:
+    design = files.schema.design
+    taken = () if design is None else design.columns
+    numbers = [name for name in files.columns if isinstance(files.schema[name].kind, Integer | Numeric)]
+    return [Count(), *(Mean(name) for name in numbers if name not in taken)]
+
+
+def write_survey_tables(files: Implicates, name: str, tables: Sequence[By], folder: Path, guarantee: str) -> None:
+    for by in tables:
+        path = folder / file_of(name, by)
+        path.parent.mkdir(exist_ok=True)
+        pa_csv.write_csv(made_table(files, by, guarantee), path)
+
+
+def survey_table_facts(
+    files: Implicates, name: str, title: str, tables: Sequence[By], guarantee: Guarantee
+) -> list[TableFacts]:
+    """Each table as its reader sees it."""
+    schema = files.schema
+    statistics = tuple((str(one), spoken(str(one))) for one in _statistics(files))
+    facts = []
+    for by in tables:
+        levels = {one: (*_labelled(schema, one), (ALL, "All")) for one in by} | {"statistic": statistics}
+        table = made_table(files, by, "")
+        columns = tuple(
+            Column(
+                field.name,
+                _LABELS.get(field.name) or schema[field.name].label or spoken(field.name),
+                kind_of(field.type),
+                levels.get(field.name, ()),
+            )
+            for field in table.schema
+        )
+        facts.append(
+            TableFacts(
+                name=f"{name}-{_stem(by)}".lower(),
+                title=f"{title}: survey table by {', '.join(by)}" if by else f"{title}: survey totals",
+                universe=f"{spoken(schema.unit)}: the population that the sample stands for",
+                guarantee=str(guarantee),
+                rows=table.num_rows,
+                columns=columns,
+                file=file_of(name, by),
+            )
+        )
+    return facts
+
+
+def _labelled(schema: Schema, name: str) -> tuple[tuple[str, str], ...]:
+    kind = schema.categorical(name)
+    return tuple(zip(kind.levels, kind.labels, strict=True))
+
+
+def check_survey_tables_made(files: Implicates, name: str, tables: Sequence[By], folder: Path) -> None:
+    """The tables of a bundle follow from its synthetic files; the last digits may depend on the machine."""
+    for by in tables:
+        path = folder / file_of(name, by)
+        wanted = made_table(files, by, "").drop_columns(["guarantee"])
+        options = pa_csv.ConvertOptions(column_types=wanted.schema, strings_can_be_null=False)
+        found = pa_csv.read_csv(path, convert_options=options) if path.is_file() else None
+        if (
+            found is None
+            or "guarantee" not in found.column_names
+            or not _alike(found.drop_columns(["guarantee"]), wanted)
+        ):
+            raise VerificationError(f"{file_of(name, by)} does not follow from the synthetic files")
+
+
+def _alike(one: pa.Table, two: pa.Table) -> bool:
+    if one.schema.names != two.schema.names or one.num_rows != two.num_rows:
+        return False
+    for name in one.schema.names:
+        if pa.types.is_floating(two[name].type):
+            ours, theirs = (table[name].to_numpy().astype(np.float64) for table in (one, two))
+            if not np.allclose(ours, theirs, rtol=1e-9, atol=1e-9, equal_nan=True):
+                return False
+        elif not one[name].equals(two[name]):
+            return False
+    return True
+
+
+# ---------------------------------------------------------------- on the page
+
+
+def survey_tables_section(folder: Path, record: dict[str, Any], schema: Schema) -> str:
+    """The tables of a release as its page shows them, read from the published files."""
+    parts = []
+    for by in (tuple(one) for one in record.get("tables", ())):
+        path = file_of(record["name"], by)
+        types = {name: pa.string() for name in (*by, "statistic")}
+        table = pa_csv.read_csv(folder / path, convert_options=pa_csv.ConvertOptions(column_types=types))
+        parts.append(_shown(table, by, path, schema))
+    if not parts:
+        return ""
+    return (
+        "<h3>Survey tables</h3><p>Weighted estimates for the population, made from the synthetic files and combined "
+        "over them: they cost no further privacy. The margin of error holds sampling and synthesis together, at 95% "
+        f"confidence. Counts add up.</p>{''.join(parts)}"
+    )
+
+
+def _shown(table: pa.Table, by: By, path: str, schema: Schema) -> str:
+    caption = f"By {', '.join(schema[name].label or spoken(name).lower() for name in by)}" if by else "Total"
+    statistics = list(dict.fromkeys(table["statistic"].to_pylist()))
+    rows = table.to_pylist()
+    cells: dict[By, list[str]] = {}
+    for row in rows:
+        cells.setdefault(tuple(row[name] for name in by), []).append(_figure(row["value"], row["margin_of_error"]))
+    heads = "".join(f"<th>{escape(schema[name].label or spoken(name))}</th>" for name in by)
+    heads += "".join(f"<th class='number'>{escape(spoken(one))}</th>" for one in statistics)
+    body = ""
+    for key, figures in list(cells.items())[:_SHOWN]:
+        named = (f"<td>{escape(_level(schema, name, one))}</td>" for name, one in zip(by, key, strict=True))
+        numbers = (f"<td class='number'>{one}</td>" for one in figures)
+        body += f"<tr>{''.join((*named, *numbers))}</tr>"
+    more = f"; the first {_SHOWN} of {len(cells)} rows" if len(cells) > _SHOWN else ""
+    return (
+        f"<table><caption>{escape(caption)} (<code>{escape(path)}</code>){more}</caption>"
+        f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def _level(schema: Schema, name: str, level: str) -> str:
+    return "All" if level == ALL else schema.categorical(name).label_of(level)
+
+
+def _figure(value: float | None, margin: float | None) -> str:
+    if value is None:
+        return "–"
+    digits = ",.0f" if abs(value) >= 1000 else ",.4g"
+    if margin is None:
+        return f"{value:{digits}}"
+    return f"{value:{digits}} ± {margin:{',.0f' if margin >= 1000 else ',.3g'}}"

@@ -1,0 +1,82 @@
+"""What `SurveySynthesis` draws given the noise: intervals for the true sums and for population values cover them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from weighted_people import people, plan, schema
+
+from tacita.confidential import Confidential
+from tacita.inference import combine
+from tacita.inference.survey import Design, mean
+from tacita.noise.entropy import SeededEntropy
+from tacita.synthesis.survey import SurveyModel
+from tacita.synthesis.survey.columns import SurveyRows, read_survey
+from tacita.synthesis.survey.measuring import STEPS
+from tacita.synthesis.survey.posterior import Chain
+
+FILES = 20
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "records"), [("0.5", "0", 3000), ("20", "0", 300), ("4", "1e-4", 2000)])
+def test_intervals_for_the_true_sums_cover_them(epsilon: str, delta: str, records: int) -> None:
+    """The chain's central 80% hold the confidential sums about 80% of the time, be the noise large or small.
+
+    240 intervals; those of one file share its cross-products, so the band is wider than independence would make it.
+    """
+    one = plan(epsilon, delta=delta)
+    inside = []
+    for seed in range(FILES):
+        data = Confidential.from_frame(people(records, seed=seed), schema())
+        model = one.run(data, SeededEntropy(seed))
+        rows = read_survey(data, model.columns)
+        exact = measure_exactly(rows, model)
+        draws = list(Chain(model._evidence(), np.random.default_rng(seed)).draws(60))
+        sums = np.array([state[0].ravel() for state in draws])
+        low, high = np.quantile(sums, [0.1, 0.9], axis=0)
+        inside.append((low <= exact.ravel()) & (exact.ravel() <= high))
+    share = np.mean(inside)
+    assert 0.72 < share < 0.88, share
+
+
+def measure_exactly(rows: SurveyRows, model: SurveyModel) -> Any:
+    """The sums within the released ranges, without noise."""
+    steps = np.column_stack([one.steps(rows.z[:, at]) for at, one in enumerate(model.measurement.ranges)])
+    found = np.zeros((rows.frame.cells, steps.shape[1]))
+    np.add.at(found, rows.cell, steps / STEPS)
+    return found
+
+
+def test_noise_is_as_large_as_the_chain_believes() -> None:
+    """Released minus exact sums of many runs follow the law that the chain is given."""
+    one = plan("3", by=[])
+    data = Confidential.from_frame(people(60, seed=1), schema())
+    rows = read_survey(data, one._columns(schema()))
+    off = []
+    for seed in range(500):
+        model = one.run(data, SeededEntropy(seed))
+        off.append((model.measurement.sums / STEPS - measure_exactly(rows, model)).ravel())
+    spread = model._evidence().spread
+    found = stats.kstest(np.concatenate(off), stats.laplace(scale=spread).cdf)
+    assert found.pvalue > 1e-3
+    narrower = stats.kstest(np.concatenate(off), stats.laplace(scale=0.8 * spread).cdf)
+    assert narrower.pvalue < 1e-3
+
+
+def test_intervals_for_population_means_cover_them() -> None:
+    """95% intervals from the files by the rule for one measurement, against the law that made the samples."""
+    design, truth = Design(weights="w", strata="field"), people(400_000, seed=999)
+    weight = truth["w"]
+    levels = truth.groupby(["field", "gender"]).groups
+    means = {key: np.average(truth.loc[rows, "salary"], weights=weight.loc[rows]) for key, rows in levels.items()}
+    inside = []
+    for seed in range(FILES):
+        files = plan("6", sets=10).rehearse(people(400, seed=seed), schema(), seed=seed).implicates
+        found = combine(files, lambda one: mean(one, "salary", design, by=["field", "gender"]))
+        low, high = found.interval(0.95)
+        inside.append([low[k] <= value <= high[k] for k, value in enumerate(means.values())])
+    share = np.mean(inside)
+    assert 0.90 < share < 0.99, share

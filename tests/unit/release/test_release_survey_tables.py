@@ -1,0 +1,197 @@
+"""Survey tables in a bundle: asked for in a specification, made from its files, shown, described, verified."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from survey_sample import FIELDS, GENDERS
+
+from tacita.errors import SpecError, VerificationError
+from tacita.implicates import Implicates
+from tacita.inference.survey import Count, Mean, survey_table
+from tacita.release.plans import prepare
+from tacita.release.run import rehearse, run
+from tacita.release.spec import Spec
+from tacita.release.verify import verify
+from tacita.schema import Schema
+
+SCHEMA = """
+[dataset]
+identity = "doctors"
+unit = "person"
+[variables.field]
+type = "categorical"
+role = "design"
+label = "Field of study"
+levels = ["arts", "law", "maths"]
+labels = { arts = "Arts & letters" }
+[variables.gender]
+type = "categorical"
+role = "public"
+levels = ["f", "m"]
+[variables.w]
+type = "numeric"
+role = "weight"
+lower = 1
+upper = 60
+[variables.pay]
+type = "numeric"
+role = "confidential"
+lower = 0
+upper = 900
+[design]
+weight = "w"
+strata = ["field"]
+public = ["field", "gender"]
+"""
+
+SPEC = """
+title = "Doctors"
+schema = "doctors.schema.toml"
+data = "doctors.parquet"
+ledger = "doctors.ledger"
+[cap]
+neighbours = "add-remove"
+unit = "person"
+epsilon = "3"
+[[microdata]]
+name = "doctors"
+title = "Doctors and their pay"
+mechanism = "QuantileSynthesis"
+epsilon = "2"
+order = ["w", "pay"]
+groups = ["field", "gender"]
+sets = 3
+tables = [["field", "gender"], ["gender"], []]
+"""
+FILES = ["doctors-by-field-gender.csv", "doctors-by-gender.csv", "doctors-total.csv"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(3)
+    rows = 900
+    frame = pd.DataFrame(
+        {
+            "field": np.array(FIELDS)[rng.integers(3, size=rows)],
+            "gender": np.array(GENDERS)[rng.integers(2, size=rows)],
+            "w": rng.uniform(2, 50, rows).round(2),
+            "pay": rng.lognormal(4, 0.5, rows).round(2),
+        }
+    )
+    frame.to_parquet(tmp_path / "doctors.parquet", index=False)
+    (tmp_path / "doctors.schema.toml").write_text(SCHEMA)
+    (tmp_path / "doctors.toml").write_text(SPEC)
+    return tmp_path
+
+
+def made(folder: Path, spec: Spec) -> Path:
+    run(spec, folder / "bundle")
+    return folder / "bundle"
+
+
+def changed(folder: Path, old: str, new: str, name: str = "doctors.toml") -> Spec:
+    text = (folder / name).read_text()
+    assert old in text
+    (folder / name).write_text(text.replace(old, new))
+    return Spec.load(folder / "doctors.toml")
+
+
+def test_the_tables_are_made_from_the_published_files_and_add_up(folder: Path) -> None:
+    bundle = made(folder, Spec.load(folder / "doctors.toml"))
+    assert sorted(path.name for path in (bundle / "tables").iterdir()) == FILES
+    files = Implicates.read(bundle / "microdata", Schema.load(folder / "doctors.schema.toml"))
+    wanted = survey_table(files, ["field", "gender"], [Count(), Mean("pay")])
+    found = pd.read_csv(bundle / "tables" / FILES[0])
+    assert list(found)[:5] == ["field", "gender", "statistic", "value", "standard_error"]
+    assert found["statistic"].tolist() == wanted["statistic"].tolist()
+    np.testing.assert_allclose(found["value"], wanted["estimate"], rtol=1e-10)
+    np.testing.assert_allclose(found["standard_error"], wanted["standard_error"], rtol=1e-9)
+    np.testing.assert_allclose(found["margin_of_error"], (wanted["upper"] - wanted["lower"]) / 2, rtol=1e-9)
+    assert set(found["guarantee"]) == {"ε = 2 under one person added or removed"}
+    counts = found[found["statistic"] == "count"].set_index(["field", "gender"])["value"]
+    for field in (*FIELDS, "all"):
+        assert counts[field, "f"] + counts[field, "m"] == counts[field, "all"]
+    assert len(pd.read_csv(bundle / "tables" / FILES[2])) == 2
+
+
+def test_the_bundle_verifies_describes_and_shows_them(folder: Path) -> None:
+    bundle = made(folder, Spec.load(folder / "doctors.toml"))
+    assert any("follow from them" in line for line in verify(bundle))
+    (record,) = json.loads((bundle / "plan.json").read_text())["microdata"]
+    assert record["tables"] == [["field", "gender"], ["gender"], []]
+    described = json.loads((bundle / "datapackage.json").read_text())
+    (resource,) = [one for one in described["resources"] if one["path"] == f"tables/{FILES[0]}"]
+    assert resource["schema"]["primaryKey"] == ["field", "gender", "statistic"]
+    page = (bundle / "report.html").read_text()
+    assert "<h3>Survey tables</h3>" in page
+    assert "Arts &amp; letters" in page
+    assert "Mean of pay" in page
+    assert "tables/doctors-by-gender.csv" in page
+    codebook = (bundle / "codebook.xml").read_text()
+    assert "survey table by field, gender" in codebook
+
+
+def test_a_table_that_was_altered_is_found(folder: Path) -> None:
+    from tacita.release.microdata import check_made_again
+
+    bundle = made(folder, Spec.load(folder / "doctors.toml"))
+    (record,) = json.loads((bundle / "plan.json").read_text())["microdata"]
+    schema = Schema.load(folder / "doctors.schema.toml")
+    check_made_again(bundle, record, schema)
+    path = bundle / "tables" / FILES[1]
+    kept = pd.read_csv(path)
+    kept.assign(value=kept["value"] * 1.0001).to_csv(path, index=False)
+    with pytest.raises(VerificationError, match=r"tables/doctors-by-gender\.csv does not follow"):
+        check_made_again(bundle, record, schema)
+    path.unlink()
+    with pytest.raises(VerificationError, match=r"tables/doctors-by-gender\.csv does not follow"):
+        check_made_again(bundle, record, schema)
+
+
+def test_a_rehearsal_says_so_in_every_row(folder: Path) -> None:
+    bundle = folder / "rehearsal"
+    rehearse(Spec.load(folder / "doctors.toml"), bundle, seed=1)
+    assert set(pd.read_csv(bundle / "tables" / FILES[0])["guarantee"]) == {"REHEARSAL: no guarantee"}
+
+
+def test_without_tables_the_bundle_is_as_it_was(folder: Path) -> None:
+    spec = changed(folder, 'tables = [["field", "gender"], ["gender"], []]\n', "")
+    bundle = made(folder, spec)
+    assert not (bundle / "tables").exists()
+    (record,) = json.loads((bundle / "plan.json").read_text())["microdata"]
+    assert "tables" not in record
+    assert "Survey tables" not in (bundle / "report.html").read_text()
+
+
+TABLES = 'tables = [["field", "gender"], ["gender"], []]'
+
+
+@pytest.mark.parametrize(
+    ("new", "words"),
+    [
+        ('tables = [["region"]]', "region"),
+        ('tables = [["pay"]]', "pay: is not categorical"),
+        ('tables = [["gender", "gender"]]', "each names a column once"),
+        ('tables = [["gender"], ["gender"]]', "two are by the same columns"),
+        ('tables = "gender"', "must be a list"),
+    ],
+)
+def test_tables_that_cannot_be_are_refused_before_anything_is_drawn(folder: Path, new: str, words: str) -> None:
+    with pytest.raises(Exception, match=words):
+        prepare(changed(folder, TABLES, new))
+
+
+def test_tables_need_weights_in_the_files_and_two_files(folder: Path) -> None:
+    with pytest.raises(SpecError, match="standard errors need two synthetic files"):
+        prepare(changed(folder, "sets = 3", "sets = 1"))
+    with pytest.raises(SpecError, match="w is needed for them and is no column of the synthetic files"):
+        prepare(changed(folder, 'order = ["w", "pay"]', 'order = ["pay"]'))
+    design: Any = SCHEMA[SCHEMA.index("[design]") :]
+    with pytest.raises(SpecError, match="survey tables need weights"):
+        prepare(changed(folder, design, "", "doctors.schema.toml"))
