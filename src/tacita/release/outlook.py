@@ -37,6 +37,10 @@ def show_plan(console: Console, planned: PlannedRelease) -> None:
     _say(console, "Not protected:")
     for sentence in not_protected(guarantee.neighbours):
         _say(console, f"- {sentence}", indent=4)
+    if guarantee.assumes:
+        _say(console, "It assumes:")
+        for sentence in guarantee.assumes:
+            _say(console, f"- {sentence}", indent=4)
     console.print("\n[bold]The cost[/]")
     cost = Table("product", "mechanism", "privacy loss", box=None, pad_edge=False, padding=(0, 3, 0, 0))
     for product in planned.products:
