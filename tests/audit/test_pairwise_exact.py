@@ -164,7 +164,7 @@ def small_schema(levels: tuple[int, ...]) -> Schema:
 
 @pytest.mark.parametrize("relation", [REPLACE, ADD], ids=["replaced", "added"])
 @pytest.mark.parametrize("select", ["all", "private"])
-@pytest.mark.parametrize("levels", [(2, 2, 2), (3, 3, 4), (2, 3)])
+@pytest.mark.parametrize("levels", [(2, 2, 2), (3, 3, 4), (2, 3), (2, 2, 3), (2, 2, 2, 2, 2), (1, 2, 3)])
 def test_the_worst_neighbour_spends_all_and_no_more(relation: Any, select: Any, levels: tuple[int, ...]) -> None:
     names = [f"v{k}" for k in range(len(levels))]
     given = PairwiseSynthesis(names, "1", select=select, neighbours=relation)
@@ -179,7 +179,7 @@ def test_the_worst_neighbour_spends_all_and_no_more(relation: Any, select: Any, 
             losses.append(_spent(tape, other, levels, given))
     assert max(losses) <= rho
     reached = float(max(losses) / rho)
-    if select == "all" and (relation == ADD or levels == (3, 3, 4)):
+    if select == "all":
         assert reached > 0.999, "a fifth less noise would go unnoticed"
     assert reached > 0.3
 

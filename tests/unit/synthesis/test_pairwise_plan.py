@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from fractions import Fraction
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from tacita.confidential import Confidential
 from tacita.errors import SchemaError, TacitaError, UsageError, VerificationError
 from tacita.ledger import Ledger
 from tacita.ledger.codec import canonical
-from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import SystemEntropy
 from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
@@ -131,7 +129,7 @@ def _many(levels: int) -> Schema:
         ({"attributes": ["height"], "cuts": {}}, schema(), "height: no such variable"),
         ({"cuts": {}}, schema(), "cuts: age is a number"),
         ({"attributes": ["region"], "cuts": {}}, _many(7000), "pairs, more than 20,000,000"),
-        ({"attributes": ["region", "other"], "cuts": {}, "epsilon": "1/1000000"}, _many(2000), "epsilon: too small"),
+        ({"attributes": ["region", "other"], "cuts": {}, "epsilon": "1/10000000"}, _many(2000), "epsilon: too small"),
         ({"epsilon": "1/200000", "neighbours": AddRemoveOne("person")}, schema(), "rows: the number of records"),
     ],
 )
@@ -221,7 +219,8 @@ def test_files_keep_to_the_schema(name: str) -> None:
     elif isinstance(one.neighbours, ReplaceOne):
         assert model.rows == 300
     else:
-        assert model.rows != 300, "the number of records is confidential here"
+        drawn = {one.rehearse(voters(300), schema(), seed=seed).rows for seed in range(4)}
+        assert len(drawn) > 1, "the number of records is confidential here"
 
 
 TYPES = {
@@ -391,7 +390,6 @@ def test_any_small_file_gives_a_file(rows: int, width: int, seed: int) -> None:
             assert frame.num_rows == rows
             for name, size in zip(names, sizes, strict=True):
                 assert set(frame[name].to_pylist()) <= {str(level) for level in range(size)}
-        assert sum(answer.query.rho for answer in model.answers) <= rho_for(Fraction(1), Fraction("1e-9"))
 
 
 def test_an_empty_file_is_refused() -> None:

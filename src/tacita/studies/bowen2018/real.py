@@ -1,8 +1,8 @@
 """Public person files: the same plans and metrics where nobody chose the law.
 
 Levels come from the files' documentation, never from their rows; numbers get public cuts, and are read as the bins of
-those cuts, so that all methods and metrics see the same table. A region that follows from the state, and a decile that
-follows from the income, are left out, and so is how voters registered, which follows from other answers.
+those cuts, so that all methods and metrics see the same table. Categories that follow from others stay in: the region
+from the state, the decile of an income from the income, and who is not asked how they registered from other answers.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ CPS_2016 = RealFile(
         "sex": _codes(2),
         "marital": _codes(6),
         "race": _codes(6),
+        "region": _codes(4),
         "state": _STATES,
         "citizen": _codes(5),
         "worker_class": _codes(6),
@@ -88,70 +89,78 @@ CPS_2016 = RealFile(
 )
 
 
-def _asked(frame: pd.DataFrame) -> pd.DataFrame:
-    """The persons who were asked whether they voted."""
-    return frame[frame["VRS_VOTE"] != "-1"].reset_index(drop=True)
-
-
 CPS_VOTING = RealFile(
-    "CPS voting supplement 2016, persons asked",
+    "CPS voting supplement 2016",
     "cps_voting_10k/cps_2016_10k.csv.gz",
     {
-        "SEX": (1, 2),
-        "EDUCATION": _codes(46, 31),
-        "RACE": _codes(26),
-        "HISPANIC": (1, 2),
+        "STATE": _STATES,
+        "SEX": (-1, 1, 2),
+        "EDUCATION": (-1, *_codes(46, 31)),
+        "RACE": (-1, *_codes(26)),
+        "HISPANIC": (-1, 1, 2),
         "VRS_VOTE": (*_ASKED, 1, 2),
         "VRS_REG": (*_ASKED, 1, 2),
         "VRS_REG_WHYNOT": (*_ASKED, *_codes(9)),
         "VRS_VOTE_WHYNOT": (*_ASKED, *_codes(11)),
         "VRS_VOTEMODE_2004toPRESENT": (*_ASKED, 1, 2),
         "VRS_VOTEWHEN_2004toPRESENT": (*_ASKED, 1, 2),
+        "VRS_REG_METHOD": (*_ASKED, *_codes(9)),
         "VRS_RESIDENCE": (*_ASKED, *_codes(6)),
     },
-    {"AGE": (21, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, 80)},
-    _asked,
+    {"AGE": (0, *_AGES)},
 )
 
 
-def _national(frame: pd.DataFrame) -> pd.DataFrame:
+def _numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """Not applicable becomes a number below all others, which the first cut keeps apart."""
-    return frame.assign(POVPIP=frame["POVPIP"].replace("N", "-1"), PINCP=frame["PINCP"].replace("N", "-1000000"))
+    below = {"NOC": "-1", "NPF": "-1", "POVPIP": "-1", "PINCP": "-1000000"}
+    return frame.assign(**{name: frame[name].replace("N", value) for name, value in below.items()})
 
 
-NATIONAL = RealFile(
-    "NIST excerpt, national 2019",
-    "nist_diverse_communities/national2019.csv.gz",
-    {
-        "PUMA": (
-            "01-01301", "06-07502", "06-08507", "08-00803", "13-04600", "17-03529", "17-03531", "19-01700", "24-01004",
-            "26-02702", "28-01100", "29-01901", "30-00600", "32-00405", "36-03710", "36-04010", "38-00100", "40-00200",
-            "51-01301", "51-51255",
-        ),
-        "SEX": _codes(2),
-        "MSP": ("N", *_codes(6)),
-        "HISP": _codes(4, 0),
-        "RAC1P": _codes(9),
-        "NOC": ("N", *_codes(7, 0), 9),
-        "NPF": ("N", *_codes(12, 2)),
-        "HOUSING_TYPE": _codes(3),
-        "OWN_RENT": _codes(2, 0),
-        "INDP_CAT": ("N", *_codes(18, 0)),
-        "EDU": ("N", *_codes(12)),
-        "DVET": ("N", *_codes(6)),
-        "DREM": ("N", 1, 2),
-        "DPHY": ("N", 1, 2),
-        "DEYE": _codes(2),
-        "DEAR": _codes(2),
-    },
-    {
-        "AGEP": _AGES,
-        "PINCP": (-20_000, 1, 10_000, 25_000, 50_000, 100_000),
-        "POVPIP": (0, 1, 50, 100, 150, 200, 300, 400, 501),
-    },
-    _national,
+def _nist(name: str, file: str, areas: Sequence[str]) -> RealFile:
+    return RealFile(
+        f"NIST excerpt, {name} 2019",
+        f"nist_diverse_communities/{file}2019.csv.gz",
+        {
+            "PUMA": areas,
+            "SEX": _codes(2),
+            "MSP": ("N", *_codes(6)),
+            "HISP": _codes(4, 0),
+            "RAC1P": _codes(9),
+            "HOUSING_TYPE": _codes(3),
+            "OWN_RENT": _codes(2, 0),
+            "INDP_CAT": ("N", *_codes(18, 0)),
+            "EDU": ("N", *_codes(12)),
+            "PINCP_DECILE": ("N", *_codes(9, 0)),
+            "DVET": ("N", *_codes(6)),
+            "DREM": ("N", 1, 2),
+            "DPHY": ("N", 1, 2),
+            "DEYE": _codes(2),
+            "DEAR": _codes(2),
+        },
+        {
+            "AGEP": _AGES,
+            "NOC": _codes(8, 0),
+            "NPF": _codes(10, 2),
+            "PINCP": (-20_000, 0, 1, 5_000, 10_000, 15_000, 25_000, 35_000, 50_000, 75_000, 100_000, 150_000),
+            "POVPIP": (0, 1, 50, 100, 150, 200, 300, 400, 501),
+        },
+        _numbers,
+    )
+
+
+NATIONAL = _nist(
+    "national",
+    "national",
+    (
+        "01-01301", "06-07502", "06-08507", "08-00803", "13-04600", "17-03529", "17-03531", "19-01700", "24-01004",
+        "26-02702", "28-01100", "29-01901", "30-00600", "32-00405", "36-03710", "36-04010", "38-00100", "40-00200",
+        "51-01301", "51-51255",
+    ),
 )  # fmt: skip
-FILES = (CPS_2016, CPS_VOTING, NATIONAL)
+MASSACHUSETTS = _nist("Massachusetts", "ma", ("25-00503", "25-00703", "25-01000", "25-01300", "25-02800"))
+TEXAS = _nist("Texas", "tx", ("48-02101", "48-02102", "48-02507", "48-02510", "48-02515", "48-02516"))
+FILES = (CPS_2016, CPS_VOTING, NATIONAL, MASSACHUSETTS, TEXAS)
 POWERS = (-1, 1)
 
 

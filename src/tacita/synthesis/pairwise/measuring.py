@@ -35,8 +35,9 @@ def counts(codes: Integers, levels: tuple[int, ...], query: Query) -> Integers:
     for one, size in zip(query.attributes, shape, strict=True):
         joined = joined * size + codes[:, one]
     table = np.bincount(joined, minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)
-    if query.contrast:
-        return np.array(table[0, 0] + table[1, 1] - table[0, 1] - table[1, 0], dtype=np.int64)
+    for axis in reversed(range(len(shape))):
+        if query.contrast and shape[axis] == 2:
+            table = np.asarray(table.take(0, axis) - table.take(1, axis))
     return table
 
 

@@ -9,11 +9,12 @@ such structure, so the fit removes part of it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.synthesis.pairwise.targets import SIGNS, Targets
+from tacita.synthesis.pairwise.targets import Targets
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -23,6 +24,10 @@ _STEPS = 400
 _PACE = 0.05
 _SMALLEST = 1e-4
 _SCATTER = 0.05
+_SMALL = 5  # numbers of a table
+_LEAST_LEFT = 0.2  # of the noise, where the mixture has more parameters than was measured
+_RAKES = 5
+_TINY = 1e-12
 _GUESS = 0.1  # weight of a pair that was not measured, beside the lightest that was
 
 
@@ -37,6 +42,10 @@ class Mixture:
     def pairs(self) -> Floats:
         """Shares of all pairs of levels."""
         return np.asarray((self.shares * self.weights[:, None]).T @ self.shares)
+
+    def freedom(self, targets: Targets) -> int:
+        """How many numbers describe it."""
+        return int(self.weights.size * (1 + (targets.levels - 1).sum()) - 1)
 
     @property
     def ones(self) -> Floats:
@@ -59,7 +68,8 @@ def fit_mixture(targets: Targets, rows: int, random: np.random.Generator) -> Mix
     one_weight = np.repeat(targets.one_step, targets.levels)
     spans = [targets.span(a) for a in range(targets.levels.size)]
     # Classes differ in nothing but attributes of which a pair was measured.
-    apart = np.repeat(_SCATTER * (targets.step > 0).any(axis=1), targets.levels)
+    linked = {a for pair in targets.measured for a in pair}
+    apart = np.repeat([_SCATTER * (a in linked) for a in range(targets.levels.size)], targets.levels)
     tops = np.log(np.maximum(margins, _SMALLEST)) + apart * random.normal(size=(_CLASSES, margins.size))
     sizes = np.zeros(_CLASSES)
     memory = [(np.zeros_like(one), np.zeros_like(one)) for one in (tops, sizes)]
@@ -84,14 +94,36 @@ def fit_mixture(targets: Targets, rows: int, random: np.random.Generator) -> Mix
 
 
 def tempered(targets: Targets, mixture: Mixture, rows: int) -> Targets:
-    """Targets half-way between what was measured and what the mixture says."""
+    """Pairs between what was measured and what the mixture says, the nearer to the latter the less is left to explain.
+
+    Where the mixture says it all, a table of n numbers is off by about n variances of the noise, less what the fit has
+    followed of the noise itself. What exceeds that is real: the share that is kept of each deviation is James and
+    Stein's. Small tables share one estimate. One-way tables stay as measured.
+    """
     pairs, found = mixture.pairs * rows, targets.copy()
-    for (a, b), values in targets.tables.items():
-        part = pairs[targets.span(a), targets.span(b)]
-        smooth = (SIGNS * part).sum() if targets.contrast[a, b] else part
-        found.tables[a, b] = np.asarray((values + smooth) / 2)
-    found.ones = (targets.ones + mixture.ones * rows) / 2
+    smooth = {(a, b): targets.numbers(a, b, pairs[targets.span(a), targets.span(b)]) for a, b in targets.tables}
+    off = {
+        (a, b): _Off(targets.step[a, b] * targets.scale * float(((values - smooth[a, b]) ** 2).sum()), values.size)
+        for (a, b), values in targets.measured.items()
+    }
+    numbers = targets.ones.size + sum(one.numbers for one in off.values())
+    left = max(1 - mixture.freedom(targets) / numbers, _LEAST_LEFT)
+    few = [one for one in off.values() if one.numbers < _SMALL]
+    small = _Off(sum(one.squares for one in few), sum(one.numbers for one in few))
+    for pair, values in targets.measured.items():
+        here = small if off[pair].numbers < _SMALL else off[pair]
+        found.tables[pair] = np.asarray(smooth[pair] + here.real(left) * (values - smooth[pair]))
     return found
+
+
+class _Off(NamedTuple):
+    """Squared deviations in variances of the noise, and of how many numbers."""
+
+    squares: float
+    numbers: int
+
+    def real(self, left: float) -> float:
+        return max(0.0, 1 - left * self.numbers / self.squares) if self.squares > 0 else 0.0
 
 
 def _shares(targets: Targets, rows: int) -> tuple[Floats, Floats, Floats]:
@@ -102,29 +134,33 @@ def _shares(targets: Targets, rows: int) -> tuple[Floats, Floats, Floats]:
         held = np.maximum(targets.ones[targets.span(a)], 0)
         margins[targets.span(a)] = held / held.sum() if held.sum() > 0 else 1 / held.size
     for (a, b), values in targets.tables.items():
-        if targets.contrast[a, b]:
-            free = np.outer(margins[targets.span(a)], margins[targets.span(b)])
-            table = free + SIGNS * (float(values) / rows - (SIGNS * free).sum()) / 4
-            size = 4 * targets.step[a, b]
-        else:
-            table, size = values / rows, targets.step[a, b]
+        free, cells = np.outer(margins[targets.span(a)], margins[targets.span(b)]), targets.cells(a, b)
+        table = free + targets.spread(a, b, values / rows - targets.numbers(a, b, free)) / cells
+        size = cells * targets.step[a, b]
         for one, two, block in ((a, b, table), (b, a, table.T)):
             wanted[targets.span(one), targets.span(two)] = block
             weight[targets.span(one), targets.span(two)] = size
-    if targets.tables:
-        lightest = float(weight[weight > 0].min())
-        for (a, b), table in _unmeasured(targets, wanted, margins).items():
-            for one, two, block in ((a, b, table), (b, a, table.T)):
-                wanted[targets.span(one), targets.span(two)] = block
-                weight[targets.span(one), targets.span(two)] = _GUESS * lightest
     return wanted, weight, margins
 
 
-def _unmeasured(targets: Targets, wanted: Floats, margins: Floats) -> dict[tuple[int, int], Floats]:
-    """What the strongest measured pairs, as a tree, say about the other pairs: unrelated where nothing links them.
+def completed(targets: Targets, rows: int) -> Targets:
+    """Targets with a guess, of little weight, for every pair that was not measured.
 
     Without it the few classes would tie together attributes that have nothing to do with each other.
     """
+    if not targets.tables:
+        return targets
+    wanted, weight, margins = _shares(targets, rows)
+    light, found = _GUESS * float(weight[weight > 0].min()), targets.copy()
+    for (a, b), table in _unmeasured(targets, wanted, margins).items():
+        raked = _raked(table, margins[targets.span(a)], margins[targets.span(b)])
+        found.set_pair(a, b, raked * rows, light, False)
+        found.guessed.add((a, b))
+    return found
+
+
+def _unmeasured(targets: Targets, wanted: Floats, margins: Floats) -> dict[tuple[int, int], Floats]:
+    """What the strongest measured pairs, as a tree, say about the other pairs: unrelated where nothing links them."""
     spans = [targets.span(a) for a in range(targets.levels.size)]
     free = np.outer(margins, margins)
     strength = {(a, b): float(np.abs(wanted - free)[spans[a], spans[b]].sum()) for a, b in targets.tables}
@@ -142,13 +178,21 @@ def _unmeasured(targets: Targets, wanted: Floats, margins: Floats) -> dict[tuple
             via = todo.pop()
             for b in links[via]:
                 if b not in reached:
-                    step = np.maximum(wanted[spans[via], spans[b]], 0) + _SMALLEST * free[spans[via], spans[b]] + 1e-12
+                    step = np.maximum(wanted[spans[via], spans[b]], 0) + _SMALLEST * free[spans[via], spans[b]] + _TINY
                     reached[b] = reached[via] @ (step / step.sum(axis=1, keepdims=True))
                     todo.append(b)
         for b in range(a + 1, len(spans)):
             if (a, b) not in targets.tables:
                 found[a, b] = reached.get(b, free[spans[a], spans[b]])
     return found
+
+
+def _raked(table: Floats, rows: Floats, columns: Floats) -> Floats:
+    """The table with these margins, nearly: a guess must not pull at what was measured of single attributes."""
+    for _ in range(_RAKES):
+        table = table * (columns / np.maximum(table.sum(axis=0), _TINY))
+        table = table * (rows / np.maximum(table.sum(axis=1), _TINY))[:, None]
+    return table
 
 
 def _softmax(values: Floats) -> Floats:

@@ -74,9 +74,11 @@ class PairwiseModel:
         return pa.table({one.name: one.column(records[:, k], random) for k, one in enumerate(self.attributes)})
 
     def _targets(self, random: np.random.Generator | None) -> Targets:
-        targets = Targets(tuple(one.size for one in self.attributes), zeros_among(self.attributes, self.schema))
         heaviest = max(float(1 / answer.query.variance) for answer in self.answers)
         size = self.rows / self.records  # tables of a larger or smaller file have the same shares
+        zeros = zeros_among(self.attributes, self.schema)
+        scale = heaviest / size**2 / (1 if random is None else 2)  # noise drawn once more
+        targets = Targets(tuple(one.size for one in self.attributes), zeros, scale)
         for answer in self.answers:
             query, values = answer.query, answer.values.astype(np.float64)
             if random is not None:

@@ -1,9 +1,11 @@
 """Which tables are measured and how precisely: public arithmetic, decided before any data.
 
-All one-way tables and all pairs. A pair of two-level attributes needs only its one contrast n₁₁ − n₁₂ − n₂₁ + n₂₂,
-because its margins are measured anyway; at the same error per cell that costs a quarter (one record added) or half
-(one replaced) of the whole table.
-Budgets minimise the summed error of all cells: noise per cell ∝ (cost/cells)^(1/3).
+All one-way tables and all pairs. In a pair a two-level attribute enters by the difference of its levels only, because
+the sum over them is a one-way table, which is measured anyway: n₁ᵥ − n₂ᵥ for every level v of the other attribute, and
+the one number n₁₁ − n₁₂ − n₂₁ + n₂₂ where both have two levels.
+Budgets minimise the summed error of all cells: standard deviation ∝ (cost/numbers)^(1/3).
+A replaced record does not change all of these as much as each of them could be changed, so together they cost less
+than one by one: `together`.
 """
 
 from __future__ import annotations
@@ -19,14 +21,18 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-ONE_WAY = Fraction(1, 4)
+ONE_WAY = Fraction(2, 5)
 _FINE = 10**6  # variances are whole multiples of this fraction
 _ROOM = 1 + 2.0**-30  # more than double precision can lose below, so that the sum never exceeds ρ
+_MOST_WAYS = 50_000
 
 
 @dataclass(frozen=True)
 class Query:
-    """A table of one or two attributes, or the contrast of two two-level ones; noise of this variance per number."""
+    """A table of one or two attributes, or the contrast over its two-level ones; noise of this variance per number.
+
+    `rho` is what the query costs alone.
+    """
 
     attributes: tuple[int, ...]
     contrast: bool
@@ -38,54 +44,91 @@ def queries(
     levels: tuple[int, ...], rho: Fraction, replace: bool, pairs: list[tuple[int, int]] | None = None
 ) -> list[Query]:
     """All queries within a total of ρ; `pairs` restricts the two-way ones."""
-    wanted = list(combinations(range(len(levels)), 2)) if pairs is None else pairs
+    every = list(combinations(range(len(levels)), 2))
+    wanted = every if pairs is None else pairs
     ones: list[tuple[int, ...]] = [(one,) for one in range(len(levels))]
-    share = ONE_WAY if wanted else Fraction(1)
-    found = _priced(ones, levels, rho * share, replace)
-    return found + (_priced(wanted, levels, rho * (1 - share), replace) if wanted else [])
+    share = float(ONE_WAY) if wanted else 1.0
+    prices = {sets: _price(sets, levels, replace) for sets in (*ones, *wanted)}
+    variances = _variances(ones, prices, share) | _variances(wanted, prices, 1 - share)
+    loss = together(levels, variances) if replace and len(wanted) == len(every) else 1.0
+    found = []
+    for attributes, one in prices.items():
+        variance = Fraction(int(variances[attributes] * loss / float(rho) * _ROOM * _FINE) + 1, _FINE)
+        found.append(Query(attributes, one.contrast, variance, one.cost / variance))
+    return found
+
+
+def together(levels: tuple[int, ...], variances: dict[tuple[int, ...], float]) -> float:
+    """What all one-way tables and all pairs cost together when one record is replaced: the most that Σ Δ²/(2·variance)
+    can be over all sets of attributes in which the two records differ.
+
+    Variances depend on the numbers of levels only, so that only counts matter: how many attributes of two levels
+    differ, how many of three, and so on. Where these are too many ways, all is added up as if it changed at once.
+    """
+    sizes = sorted(set(levels))
+    held = [[a for a, size in enumerate(levels) if size == one] for one in sizes]
+    alone = sum(float(_price(sets, levels, True).cost) / variance for sets, variance in variances.items())
+    counted = [
+        1 if size == 1 else len(one) + 1 for size, one in zip(sizes, held, strict=True)
+    ]  # one level never differs
+    if prod(counted) > _MOST_WAYS:
+        return alone
+    ways = [one.ravel().astype(np.float64) for one in np.indices(counted)]
+    total = np.zeros_like(ways[0])
+    for g, (size, here) in enumerate(zip(sizes, held, strict=True)):
+        differ, same = ways[g], len(here) - ways[g]
+        total += differ / variances[here[0],]
+        if len(here) > 1:
+            both, one = (0, 2) if size == 2 else (1, 1)
+            total += (both * differ * (differ - 1) / 2 + one * differ * same) / variances[here[0], here[1]]
+        for h in range(g):
+            # Half of Δ² is 2 where only a two-level attribute changes, and 1 in all other cases.
+            first, second = (2 if sizes[one] == 2 else 1 for one in (g, h))
+            there, rest = ways[h], len(held[h]) - ways[h]
+            pair = min(here[0], held[h][0]), max(here[0], held[h][0])
+            total += (differ * there + first * differ * rest + second * same * there) / variances[pair]
+    return min(float(total.max()), alone) if total.max() > 0 else alone
 
 
 def error(query: Query, levels: tuple[int, ...]) -> float:
-    """Expected L1 error of a table, in records: cells times the mean size of normal noise per cell."""
-    return _price(query.attributes, levels, False).spread * sqrt(query.variance) * sqrt(2 / pi)
+    """Expected L1 error of a table, in records: numbers times the mean size of normal noise on each."""
+    return _price(query.attributes, levels, False).numbers * sqrt(query.variance) * sqrt(2 / pi)
 
 
 def growing_error(pairs: Sequence[tuple[int, int]], levels: tuple[int, ...], rho: Fraction, replace: bool) -> Floats:
     """Summed `error` of the first pair, of the first two, and so on, if only these are measured within ρ."""
     prices = [_price(pair, levels, replace) for pair in pairs]
     total = np.cumsum([float(one.cost) / one.weight**2 for one in prices])
-    spread = np.cumsum([one.spread * one.weight for one in prices])
+    spread = np.cumsum([one.numbers * one.weight for one in prices])
     return np.asarray(spread * np.sqrt(total / float(rho * (1 - ONE_WAY))) * sqrt(2 / pi))
 
 
 @dataclass(frozen=True)
 class _Price:
-    """`cost` is Δ²/2, `weight` the standard deviation of the noise up to a factor, `spread` what it does to the table:
-    the number of cells, or for a contrast four times a quarter."""
+    """`cost` is Δ²/2, `numbers` how many there are, `weight` the standard deviation of the noise up to a factor.
+
+    A number of a contrast spreads over two or four cells, a half or a quarter of it on each.
+    """
 
     cost: Fraction
-    weight: float
+    numbers: int
     contrast: bool
-    spread: float
+
+    @property
+    def weight(self) -> float:
+        return float((self.cost / self.numbers) ** (1 / 3))
 
 
 def _price(attributes: tuple[int, ...], levels: tuple[int, ...], replace: bool) -> _Price:
-    contrast = len(attributes) == 2 and all(levels[one] == 2 for one in attributes)
-    cells = prod(levels[one] for one in attributes)
-    # A replaced record moves one count down and one up, a contrast by two; an added one moves each by one.
+    sizes = [levels[one] for one in attributes]
+    contrast = len(sizes) == 2 and 2 in sizes
+    # A replaced record moves one count down and one up, or one number of a contrast by two; an added one moves one.
     cost = Fraction(2 if contrast else 1) if replace else Fraction(1, 2)
-    # A contrast spreads over four cells, a quarter of it on each.
-    per_cell = cost / 16 if contrast else cost
-    weight = float(per_cell / cells) ** (1 / 3) * (4 if contrast else 1)
-    return _Price(cost, weight, contrast, cells / 4 if contrast else cells)
+    return _Price(cost, prod(size for size in sizes if not (contrast and size == 2)), contrast)
 
 
-def _priced(sets: Sequence[tuple[int, ...]], levels: tuple[int, ...], rho: Fraction, replace: bool) -> list[Query]:
-    prices = [_price(attributes, levels, replace) for attributes in sets]
-    total = sum(float(one.cost) / one.weight**2 for one in prices)
-    found = []
-    for attributes, one in zip(sets, prices, strict=True):
-        wanted = one.weight**2 * total / float(rho) * _ROOM
-        variance = Fraction(int(wanted * _FINE) + 1, _FINE)
-        found.append(Query(attributes, one.contrast, variance, one.cost / variance))
-    return found
+def _variances(
+    sets: Sequence[tuple[int, ...]], prices: dict[tuple[int, ...], _Price], rho: float
+) -> dict[tuple[int, ...], float]:
+    total = sum(float(prices[one].cost) / prices[one].weight ** 2 for one in sets)
+    return {one: prices[one].weight ** 2 * total / rho for one in sets}

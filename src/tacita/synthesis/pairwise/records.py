@@ -1,8 +1,9 @@
 """Records that agree with all measured tables at once: one value of one record is changed at a time, if that helps.
 
-Post-processing only. The loss is Σ (count − measured)²/variance over all measured numbers. Changing an attribute of a
-record moves it in one row of each table that has the attribute, so the gain of every possible change follows from a
-few table look-ups. A few sweeps over the records reach a state where no change helps.
+Post-processing only. The loss is Σ (count − measured)²/variance over all measured numbers; pairs that were not measured
+have a guess of little weight in their place. Changing an attribute of a record moves it in one row of each table that
+has the attribute, so the gain of every possible change follows from a few table look-ups. A few sweeps over the records
+reach a state where hardly any change helps.
 """
 
 from __future__ import annotations
@@ -11,19 +12,19 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.synthesis.pairwise.mixture import fit_mixture, tempered
-from tacita.synthesis.pairwise.targets import SIGNS, Targets
+from tacita.synthesis.pairwise.mixture import completed, fit_mixture, tempered
+from tacita.synthesis.pairwise.targets import Targets
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_ENOUGH = 0.001  # of the records changed in a sweep: then it is over
+_ENOUGH = 0.01  # of the records changed in a sweep: then it is over
 _MOST_SWEEPS = 30
 _MOST_TRIES = 50
 
 
 @numba.njit(cache=True, nogil=True)
-def _sweep(records, order, starts, levels, slope, bend, step, contrast, one_slope, one_step, barred):  # type: ignore[no-untyped-def]
+def _sweep(records, order, starts, levels, slope, bend, step, signed, one_slope, one_step, barred):  # type: ignore[no-untyped-def]
     """One pass. `slope[c, d]` is the derivative of the loss in the count of the pair of columns (c, d)."""
     attributes = records.shape[1]
     changed = 0
@@ -57,13 +58,28 @@ def _sweep(records, order, starts, levels, slope, bend, step, contrast, one_slop
                     continue
                 other = starts[b] + records[i, b]
                 w = step[a, b]
-                if contrast[a, b]:
-                    move = 2.0 * w if records[i, a] == records[i, b] else -2.0 * w
-                    for x in range(2):
-                        for y in range(2):
-                            signed = move if x == y else -move
-                            slope[starts[a] + x, starts[b] + y] += signed
-                            slope[starts[b] + y, starts[a] + x] += signed
+                if signed[a, b]:
+                    # One number changes by two; it stands with its sign on both levels of a, and of b if b has signs.
+                    move = 2.0 * w if records[i, a] == 0 else -2.0 * w
+                    if signed[b, a]:
+                        move = move if records[i, b] == 0 else -move
+                        for x in range(2):
+                            for y in range(2):
+                                add = move if x == y else -move
+                                slope[starts[a] + x, starts[b] + y] += add
+                                slope[starts[b] + y, starts[a] + x] += add
+                    else:
+                        for x in range(2):
+                            add = move if x == 0 else -move
+                            slope[starts[a] + x, other] += add
+                            slope[other, starts[a] + x] += add
+                elif signed[b, a]:
+                    for y in range(2):
+                        add = w if records[i, b] == y else -w
+                        slope[old, starts[b] + y] -= add
+                        slope[starts[b] + y, old] -= add
+                        slope[best, starts[b] + y] += add
+                        slope[starts[b] + y, best] += add
                 else:
                     slope[old, other] -= w
                     slope[other, old] -= w
@@ -87,6 +103,7 @@ def pair_counts(records: Integers, targets: Targets) -> Floats:
 
 def agreeing_records(targets: Targets, rows: int, random: np.random.Generator) -> Integers:
     """`rows` records whose tables come as near to the targets as changing single values can bring them."""
+    targets = completed(targets, rows)
     mixture = fit_mixture(targets, rows, random)
     records = mixture.draw(targets, rows, random)
     targets = tempered(targets, mixture, rows)
@@ -95,10 +112,7 @@ def agreeing_records(targets: Targets, rows: int, random: np.random.Generator) -
     slope = np.zeros_like(counts)
     for (a, b), wanted in targets.tables.items():
         here = counts[targets.span(a), targets.span(b)]
-        if targets.contrast[a, b]:
-            part = SIGNS * ((SIGNS * here).sum() - float(wanted)) * targets.step[a, b]
-        else:
-            part = (here - wanted) * targets.step[a, b]
+        part = targets.spread(a, b, targets.numbers(a, b, here) - wanted) * targets.step[a, b]
         slope[targets.span(a), targets.span(b)] = part
         slope[targets.span(b), targets.span(a)] = part.T
     weights = np.repeat(targets.one_step, targets.levels)
@@ -112,7 +126,7 @@ def agreeing_records(targets: Targets, rows: int, random: np.random.Generator) -
             slope,
             targets.bend,
             targets.step,
-            targets.contrast,
+            targets.signed,
             one_slope,
             targets.one_step,
             targets.barred,
