@@ -34,7 +34,7 @@ def test_intervals_for_the_true_sums_cover_them(epsilon: str, delta: str, record
         model = one.run(data, SeededEntropy(seed))
         rows = read_survey(data, model.columns)
         exact = measure_exactly(rows, model)
-        draws = list(Chain(model._evidence(), np.random.default_rng(seed)).draws(60))
+        draws = list(Chain(model.evidence, np.random.default_rng(seed)).draws(60))
         sums = np.array([state[0].ravel() for state in draws])
         low, high = np.quantile(sums, [0.1, 0.9], axis=0)
         inside.append((low <= exact.ravel()) & (exact.ravel() <= high))
@@ -59,7 +59,7 @@ def test_noise_is_as_large_as_the_chain_believes() -> None:
     for seed in range(500):
         model = one.run(data, SeededEntropy(seed))
         off.append((model.measurement.sums / STEPS - measure_exactly(rows, model)).ravel())
-    spread = model._evidence().spread
+    spread = model.evidence.spread
     found = stats.kstest(np.concatenate(off), stats.laplace(scale=spread).cdf)
     assert found.pvalue > 1e-3
     narrower = stats.kstest(np.concatenate(off), stats.laplace(scale=0.8 * spread).cdf)

@@ -21,6 +21,9 @@ _PLACES = 1 << 30  # of a threshold between the public bounds
 _SHARES = (Fraction(1, 4), Fraction(3, 4))
 _ENOUGH = 60  # ε times records of a threshold: a quartile then lands in an empty stretch less than once in 500 times
 _LEAST_LOCATING, _MOST_LOCATING = Fraction(1, 20), Fraction(1, 3)  # of the budget, for where the values lie
+SHAPE_LEVELS = 4  # of halving: fifteen quantiles
+_SHAPING = Fraction(1, 10)  # of the budget, for shapes
+_WORTH = 100  # ε times records of a level: quantiles are then right to a few hundredths, and better than a guess
 _LEAST_RANGE = 1 / 64  # of the public range
 _WORDS = 256
 
@@ -29,11 +32,13 @@ _WORDS = 256
 class Budget:
     """Noise for d numbers per record, in units of half-ranges: see survey.md for why cross-products cost nothing.
 
-    `spread` is the scale (Laplace) or the standard deviation squared (Gaussian) of the noise on a sum; squares and
-    products have it times `square` and `product` (squared for variances).
+    `threshold` is the ε of each quartile. `shape` is that of each level of a number's quantiles if a record is added
+    or removed; 0 if they are not asked for. `spread` is the scale (Laplace) or the variance (Gaussian) of the noise on
+    a sum; squares and products have it times `square` and `product` (for a variance, times the square of `square`).
     """
 
     threshold: Fraction
+    shape: Fraction
     spread: Fraction
     square: Fraction
     product: Fraction
@@ -43,15 +48,21 @@ class Budget:
     def pure(cls, epsilon: Fraction, d: int, records: int) -> Budget:
         # 2/square + (d − 1)/product = 1
         locating = _held(Fraction(_ENOUGH * 2 * d, records), epsilon)
-        left = epsilon - locating
-        return cls(locating / (2 * d), 2 * d / left, Fraction(4), Fraction(2 * max(d - 1, 1)), gaussian=False)
+        level = epsilon * _SHAPING / (2 * d * SHAPE_LEVELS)
+        shape = level if level * records >= _WORTH else Fraction(0)
+        left = epsilon - locating - shape * 2 * d * SHAPE_LEVELS
+        return cls(locating / (2 * d), shape, 2 * d / left, Fraction(4), Fraction(2 * max(d - 1, 1)), gaussian=False)
 
     @classmethod
     def concentrated(cls, rho: Fraction, d: int, records: int) -> Budget:
         # 32/27 + 2(d − 1)/product² ≤ 2, with product² = 5(d − 1)/2 and square = 1; a draw of a threshold with ε is ε²/8
         locating = _held(2 * d * Fraction(_ENOUGH, records) ** 2 / 8, rho)
-        threshold = Fraction(isqrt(int(8 * locating / (2 * d) * 10**12)), 10**6)
-        return cls(threshold, 2 * d / (rho - locating), Fraction(1), Fraction(5 * max(d - 1, 1), 2), gaussian=True)
+        threshold = _root(8 * locating / (2 * d))
+        # A replaced record costs a level twice its ε, and (2ε)²/2 bounds that.
+        level = _root(rho * _SHAPING / (2 * d * SHAPE_LEVELS))
+        shape = level if level * records >= _WORTH else Fraction(0)
+        left = rho - locating - 2 * shape**2 * d * SHAPE_LEVELS
+        return cls(threshold, shape, 2 * d / left, Fraction(1), Fraction(5 * max(d - 1, 1), 2), gaussian=True)
 
     def deviation(self) -> float:
         """The standard deviation of the noise on a sum, in half-ranges."""
@@ -93,11 +104,13 @@ class Range:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """Released numbers: ranges, the sums of each cell, and the cross-products of all records, in steps."""
+    """Released numbers: ranges, the sums of each cell, and the cross-products of all records, in steps; and quantiles
+    of what is left around the cells' means, where they were asked for."""
 
     ranges: tuple[Range, ...]
     sums: Integers
     products: Integers
+    shape: Floats
 
 
 def measure(rows: SurveyRows, measures: Sequence[Measure], budget: Budget, entropy: Entropy) -> Measurement:
@@ -115,7 +128,7 @@ def measure(rows: SurveyRows, measures: Sequence[Measure], budget: Budget, entro
             exact = np.array([steps[:, i] @ steps[:, j]], dtype=np.int64)
             label = f"sum of products of {measures[i].name} and {measures[j].name}"
             products[i, j] = products[j, i] = budget.noisy_products(exact, i == j, entropy, label)[0]
-    return Measurement(ranges, sums, products)
+    return Measurement(ranges, sums, products, np.zeros((0, 0)))
 
 
 def _reach(records: int, budget: Budget) -> float:
@@ -142,6 +155,11 @@ def _located(values: Floats, one: Measure, epsilon: Fraction, reach: float, entr
     middle, apart = sum(found) / 2, abs(found[1] - found[0])
     half = max(reach * apart, (one.high - one.low) * _LEAST_RANGE)
     return Range(max(one.low, middle - half), min(one.high, middle + half))
+
+
+def _root(value: Fraction) -> Fraction:
+    """Rounded down to six digits."""
+    return Fraction(isqrt(int(value * 10**12)), 10**6)
 
 
 def _held(wanted: Fraction, budget: Fraction) -> Fraction:

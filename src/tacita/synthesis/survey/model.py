@@ -54,31 +54,19 @@ class SurveyModel:
         if isinstance(m, bool) or not isinstance(m, int) or m < 1:
             raise UsageError("m: give the number of files, at least 1")
         chain_random, *randoms = np.random.default_rng(self.seed if seed is None else seed).spawn(m + 1)
-        states = list(Chain(self._evidence(), chain_random).draws(_AVERAGED if m == 1 else m))
+        states = list(Chain(self.evidence, chain_random).draws(_AVERAGED if m == 1 else m))
         if m == 1:
             states = [(np.mean([one[0] for one in states], axis=0), np.mean([one[1] for one in states], axis=0))]
         frames = tuple(self._file(*state, random) for state, random in zip(states, randoms, strict=True))
         return Implicates(frames, self.schema, tuple(one.name for one in self.columns.measures), "one-measurement")
 
-    def _evidence(self) -> Evidence:
-        budget, d = self.budget, len(self.columns.measures)
-        factor = np.full((d, d), float(budget.product) ** (0.5 if budget.gaussian else 1.0))
-        factor[np.diag_indices(d)] = float(budget.square)
-        effects, owner = self.frame.effects(len(self.columns.by))
-        spread = float(budget.spread) ** 0.5 if budget.gaussian else float(budget.spread)
-        return Evidence(
-            self.frame.sizes.astype(np.float64),
-            effects,
-            owner,
-            self.measurement.sums / STEPS,
-            self.measurement.products / STEPS**2,
-            spread,
-            spread * factor,
-            budget.gaussian,
-        )
+    @property
+    def evidence(self) -> Evidence:
+        """What was released, as the chain takes it."""
+        return evidence_of(self.frame, self.measurement, self.budget, len(self.columns.by))
 
     def _file(self, sums: Floats, within: Floats, random: np.random.Generator) -> pa.Table:
-        u = exact_records(self.frame, sums, within, random)
+        u = exact_records(self.frame, sums, within, self.measurement.shape, random)
         half = np.array([one.half for one in self.measurement.ranges])
         middle = np.array([one.middle for one in self.measurement.ranges])
         z = middle + half * u
@@ -98,6 +86,7 @@ class SurveyModel:
             "steps": STEPS,
             "sums": found.sums.tolist(),
             "products": found.products.tolist(),
+            "shape": found.shape.tolist(),
             "design": {"levels": self.frame.levels.tolist(), "records": self.frame.counts.tolist()},
         }
 
@@ -107,6 +96,24 @@ class SurveyModel:
         return json.dumps(stored, sort_keys=True, separators=(",", ":")).encode()
 
 
+def evidence_of(frame: Frame, found: Measurement, budget: Budget, by: int) -> Evidence:
+    d = found.sums.shape[1]
+    factor = np.full((d, d), float(budget.product) ** (0.5 if budget.gaussian else 1.0))
+    factor[np.diag_indices(d)] = float(budget.square)
+    effects, owner = frame.effects(by)
+    spread = float(budget.spread) ** 0.5 if budget.gaussian else float(budget.spread)
+    return Evidence(
+        frame.sizes.astype(np.float64),
+        effects,
+        owner,
+        found.sums / STEPS,
+        found.products / STEPS**2,
+        spread,
+        spread * factor,
+        budget.gaussian,
+    )
+
+
 def unpacked(content: Mapping[str, Any], by: int) -> tuple[Frame, Measurement]:
     if content.get("form") != _FORM or content.get("steps") != STEPS:
         raise VerificationError("a stored result is not one that Tacita wrote; restore the ledger from its backup")
@@ -114,4 +121,5 @@ def unpacked(content: Mapping[str, Any], by: int) -> tuple[Frame, Measurement]:
     levels = np.array(content["design"]["levels"], dtype=np.int64).reshape(len(counts), -1)
     ranges = tuple(Range(low, high) for low, high in content["ranges"])
     sums, products = (np.array(content[key], dtype=np.int64) for key in ("sums", "products"))
-    return frame_of(levels, counts, by), Measurement(ranges, sums, products)
+    shape = np.array(content["shape"], dtype=np.float64)
+    return frame_of(levels, counts, by), Measurement(ranges, sums, products, shape)

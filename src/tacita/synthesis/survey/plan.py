@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, get_args
 
@@ -20,7 +20,9 @@ from tacita.privacy import Guarantee, Loss, Number, ReplaceOne, exact, text
 from tacita.schema import Schema
 from tacita.synthesis.survey.columns import Columns, Frame, Transform, columns_of, read_frame, read_survey
 from tacita.synthesis.survey.measuring import Budget, Measurement, measure
-from tacita.synthesis.survey.model import SurveyModel, Weights, unpacked
+from tacita.synthesis.survey.model import SurveyModel, Weights, evidence_of, unpacked
+from tacita.synthesis.survey.posterior import Chain
+from tacita.synthesis.survey.shape import measure_shape
 
 _USUAL = 100  # records of a cell, for the forecast
 
@@ -163,6 +165,10 @@ class SurveySynthesis(Rehearsable):
         rows = read_survey(data, columns)
         budget = self._budget(rows.frame.records)
         found = measure(rows, columns.measures, budget, entropy)
+        if budget.shape:
+            evidence = evidence_of(rows.frame, found, budget, len(self.by))
+            centres = Chain(evidence, np.random.default_rng(0)).centres()
+            found = replace(found, shape=measure_shape(rows, columns.measures, found, centres, budget, entropy))
         entropy.announce(Request("seed of the synthetic files", "uniform words", np.zeros(0), np.zeros(0)))
         seed = int(entropy.words(1)[0])
         return self._model(schema, rows.frame, found, seed, entropy.rehearsal)

@@ -19,6 +19,7 @@ from tacita.synthesis.survey.columns import Floats
 
 _WARM_UP = 400
 _BETWEEN = 15  # steps from one file to the next
+_AVERAGED = 50
 _MOVES = 2  # of the cross-products, each step
 _WANTED = 0.3  # share of moves accepted
 _SCATTER = 0.01  # expected variance of cells around main effects, as a share of that of records, before any data
@@ -73,6 +74,11 @@ class Chain:
             for _ in range(_BETWEEN):
                 self.step()
             yield self.sums.copy(), self.within.copy()
+
+    def centres(self) -> Floats:
+        """The means of the cells, in the middle of what the noise leaves open."""
+        sizes = self.evidence.sizes[:, None]
+        return np.asarray(np.mean([sums / sizes for sums, _ in self.draws(_AVERAGED)], axis=0))
 
     def step(self, *, adapt: bool = False) -> None:
         self._draw_sums()

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from tacita.schema import Schema
 from tacita.synthesis.survey.columns import Columns, Floats, Frame
+from tacita.synthesis.survey.shape import shaped
 
 Square = NDArray[np.float64]
 
@@ -17,10 +18,15 @@ def cells_of(frame: Frame) -> NDArray[np.int64]:
     return np.repeat(frame.cell, frame.counts)
 
 
-def exact_records(frame: Frame, sums: Floats, within: Square, random: np.random.Generator) -> Floats:
-    """Normal records with exactly these sums in every cell and exactly these cross-products about the cells' means."""
+def exact_records(frame: Frame, sums: Floats, within: Square, quantiles: Floats, random: np.random.Generator) -> Floats:
+    """Records with exactly these sums in every cell and exactly these cross-products about the cells' means.
+
+    They are normal, or have the shape that quantiles tell.
+    """
     cell = cells_of(frame)
-    drawn = random.standard_normal((cell.size, sums.shape[1]))
+    scale = np.sqrt(within.diagonal())
+    root = np.linalg.cholesky(within / np.outer(scale, scale))
+    drawn = shaped(random.standard_normal((cell.size, sums.shape[1])) @ root.T, quantiles)
     totals = np.stack([np.bincount(cell, weights=one) for one in drawn.T], axis=1)
     left = drawn - (totals / frame.sizes[:, None])[cell]
     turn = np.linalg.solve(np.linalg.cholesky(left.T @ left).T, np.linalg.cholesky(within).T)
