@@ -22,7 +22,7 @@ help: ## list the targets
 
 .venv/.dev: .venv/.core
 	@echo "Installing the tools for tests and checks (once) ..."
-	@$(PIP) -e '.[dev,spark]'
+	@$(PIP) -e '.[dev,spark,bayes]'
 	@touch $@
 
 demo: .venv/.core ## a complete release of a simulated file: plan, run, verify, and a page to look at
@@ -43,7 +43,7 @@ check: .venv/.dev ## style, types and layers
 bench: .venv/.dev ## speed against plain DuckDB and OpenDP; BENCH=--reduced for a quick look
 	@for script in benchmarks/*.py; do echo "$$script"; $(BIN)/python $$script $(BENCH) || exit 1; done
 
-STUDIES ?= haney2017 tran2023 bowen2018
+STUDIES ?= haney2017 tran2023 bowen2018 hu2024 kinney2007
 studies: .venv/.dev ## the papers' experiments beside their printed numbers; STUDIES=tran2023 for one, STUDY="--replicates 3"
 	@for name in $(STUDIES); do $(BIN)/tacita study $$name --out $(OUT)/studies/$$name --force $(STUDY) || exit 1; done
 

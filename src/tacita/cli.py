@@ -258,9 +258,14 @@ def ledger_verify(path: Annotated[Path, typer.Argument(metavar="LEDGER", help="T
 
 @app.command(epilog="Example:  tacita study tran2023 --out study/ --replicates 30")
 def study(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The paper: haney2017, tran2023 or bowen2018.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The paper: haney2017, tran2023, bowen2018, hu2024 or kinney2007.")
+    ],
     out: OutFolder,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="haney2017: jobs in the simulated file.")] = None,
+    establishments: Annotated[
+        int | None, typer.Option(metavar="N", help="kinney2007: establishments in the simulated panel.")
+    ] = None,
     trials: Annotated[
         int | None,
         typer.Option("--replicates", "--trials", metavar="R", help="Replicates: how often each method is drawn."),
@@ -275,7 +280,7 @@ def study(
         typer.Option(
             metavar="DIR",
             envvar="TACITA_DATA",
-            help="tran2023, bowen2018: a folder with public files, for a table on real data; it is left out otherwise.",
+            help="A folder with public files, for tables on real data (not haney2017); they are left out otherwise.",
         ),
     ] = None,
     force: Force = False,
@@ -298,12 +303,19 @@ def study(
                 progress=progress.at,
                 **seeded,
             )
-        elif name in ("tran2023", "bowen2018"):
+        elif name in ("tran2023", "bowen2018", "hu2024", "kinney2007"):
             import os
+            from functools import partial
 
-            from tacita.studies import bowen2018, tran2023
+            from tacita.studies import bowen2018, hu2024, kinney2007, tran2023
 
-            (tran2023.run if name == "tran2023" else bowen2018.run)(
+            runs: dict[str, Any] = {
+                "tran2023": tran2023.run,
+                "bowen2018": bowen2018.run,
+                "hu2024": hu2024.run,
+                "kinney2007": partial(kinney2007.run, establishments=establishments),
+            }
+            runs[name](
                 out,
                 replicates=trials,
                 full=full,
@@ -315,7 +327,9 @@ def study(
                 **seeded,
             )
         else:
-            raise UsageError(f"there is no study {name}; the studies so far are haney2017, tran2023 and bowen2018")
+            raise UsageError(
+                f"there is no study {name}; the studies so far are haney2017, tran2023, bowen2018, hu2024 and kinney2007"
+            )
     console.print(f"Results: {out / 'results.json'}\nPage:    {out / 'report.html'}", highlight=False)
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import importlib
 import shutil
+import sys
 import tempfile
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +21,7 @@ from urllib.parse import parse_qs
 import ibis
 import pyarrow as pa
 
+from tacita.engine.expressions import text_of
 from tacita.engine.frames import STATISTICAL, read_statistical
 from tacita.errors import SchemaError, TacitaError, UsageError
 
@@ -77,6 +79,26 @@ class Engine:
                 f"the {self.name} engine could not finish a query ({type(problem).__name__}); its message is withheld "
                 "because it may quote confidential values. Check that the file is complete and that memory suffices"
             ) from None
+
+    def map_groups(
+        self,
+        table: Any,
+        column: str,
+        digits: int | None,
+        groups: Mapping[str, Sequence[str]],
+        prepare: Callable[[Any], Any],
+        work: Callable[[str, pa.Table], None],
+    ) -> None:
+        """Call `work` with each group's name and its prepared rows, as many groups in memory as run at once.
+
+        A group is the leading `digits` of the codes in `column`, which `prepare` leaves in place (all digits where
+        None); `groups` has the stored codes of each.
+        """
+        for name, levels in groups.items():
+            stored = table[column]
+            # A plain list of codes lets the engine skip the parts of a sorted or partitioned file that lack them.
+            here = table.filter((stored if stored.type().is_string() else text_of(stored)).isin(list(levels)))
+            work(name, self.collect(prepare(here)))
 
     # ------------------------------------------------------------ what engines do differently
 
@@ -187,6 +209,38 @@ class SparkEngine(Engine):
     def _collect(self, query: str) -> pa.Table:
         return self._session.sql(query).toArrow()
 
+    def map_groups(
+        self,
+        table: Any,
+        column: str,
+        digits: int | None,
+        groups: Mapping[str, Sequence[str]],
+        prepare: Callable[[Any], Any],
+        work: Callable[[str, pa.Table], None],
+    ) -> None:
+        """On the workers: `work` must be picklable, and what it writes must lie where all of them reach it."""
+        if not groups:
+            return
+        prepared = prepare(table)
+        code = text_of(prepared[column])
+        name = code if digits is None else code.left(digits)
+        key = ibis.util.gen_name("group")
+        prepared = prepared.mutate(**{key: name}).filter(name.isin(list(groups)))
+
+        def on_worker(value: Any, rows: pa.Table) -> pa.Table:
+            work(value[0].as_py(), rows.drop_columns([key]))
+            return pa.table({"done": [value[0].as_py()]})
+
+        try:
+            with _known_warnings():
+                frame = self._session.sql(self.backend.compile(prepared))
+                frame.groupBy(key).applyInArrow(on_worker, "done string").collect()
+        except Exception as problem:  # the engine's message may quote values
+            raise TacitaError(
+                f"the {self.name} engine could not finish a group ({type(problem).__name__}); its message is withheld "
+                "because it may quote confidential values. Finished groups are kept"
+            ) from None
+
 
 def connect(engine: Any = "duckdb") -> Engine:
     """An engine by name, "duckdb" or "spark", or around an Ibis backend the caller has already connected.
@@ -230,13 +284,16 @@ def _local_spark() -> Any:
         ) from None
     try:
         with _known_warnings():
-            session = sql.SparkSession.getActiveSession() or (
-                sql.SparkSession.builder.appName("tacita")
-                .config("spark.ui.enabled", "false")
-                .config("spark.sql.session.timeZone", "UTC")
-                .config("spark.sql.shuffle.partitions", "8")  # local mode: the default of 200 is for clusters
-                .getOrCreate()
-            )
+            session = sql.SparkSession.getActiveSession()
+            if session is None:
+                session = (
+                    sql.SparkSession.builder.appName("tacita")
+                    .config("spark.ui.enabled", "false")
+                    .config("spark.sql.session.timeZone", "UTC")
+                    .config("spark.sql.shuffle.partitions", "8")  # local mode: the default of 200 is for clusters
+                    .getOrCreate()
+                )
+                session.sparkContext.pythonExec = sys.executable  # workers need this package, which python3 may lack
             return ibis.pyspark.connect(session)
     except Exception as problem:
         raise UsageError(

@@ -38,14 +38,14 @@ _REQUIREMENTS = {
 _FIRMNESS = {
     "always": "That is a proved bound. It holds for every method of attack, now and later, and however much computing "
     "power goes into it.",
-    "asymptotically": "That bound is proved for the law that the noise is meant to follow. The noise was drawn by a "
-    "method that comes close to this law and was checked for it; how close is evidence, not proof.",
+    "asymptotically": "That bound is proved in a limit only: as a chain that draws the noise gets longer, or as the "
+    "file that a bound was measured on grows. How near to the limit this release is, is evidence, not proof.",
     "never": "",
 }
 _HOLDS = {
     "always": "Always, for every possible file.",
-    "asymptotically": "In the limit: it assumes that the method which drew the noise has converged. The section on "
-    "what the methods assume says how that was checked.",
+    "asymptotically": "In the limit only; for this file it is not proved. The section on what the methods assume says "
+    "which limit that is, and what was checked.",
     "never": "Never: this method has no guarantee.",
 }
 

@@ -2,15 +2,18 @@
 
 from tacita.synthesis.baselines import DirichletSynthesis, HistogramSynthesis, IndependentSynthesis
 from tacita.synthesis.pairwise import PairwiseSynthesis
+from tacita.synthesis.pseudo import CensoredPosterior, PseudoPosterior
 from tacita.synthesis.quantile import QuantileSynthesis
 from tacita.synthesis.steps import StepsSynthesis
 from tacita.synthesis.survey import SurveySynthesis
 
 __all__ = [
+    "CensoredPosterior",
     "DirichletSynthesis",
     "HistogramSynthesis",
     "IndependentSynthesis",
     "PairwiseSynthesis",
+    "PseudoPosterior",
     "QuantileSynthesis",
     "StepsSynthesis",
     "SurveySynthesis",
