@@ -256,11 +256,12 @@ def ledger_verify(path: Annotated[Path, typer.Argument(metavar="LEDGER", help="T
     _console().print(f"Verified: {path}\nhead of the chain: {head}")
 
 
+_STUDIES = ("haney2017", "tran2023", "bowen2018", "hu2024", "kinney2007")
+
+
 @app.command(epilog="Example:  tacita study tran2023 --out study/ --replicates 30")
 def study(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The paper: haney2017, tran2023, bowen2018, hu2024 or kinney2007.")
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"The paper: {', '.join(_STUDIES)}.")],
     out: OutFolder,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="haney2017: jobs in the simulated file.")] = None,
     establishments: Annotated[
@@ -303,19 +304,12 @@ def study(
                 progress=progress.at,
                 **seeded,
             )
-        elif name in ("tran2023", "bowen2018", "hu2024", "kinney2007"):
+        elif name in _STUDIES:
             import os
-            from functools import partial
+            from importlib import import_module
 
-            from tacita.studies import bowen2018, hu2024, kinney2007, tran2023
-
-            runs: dict[str, Any] = {
-                "tran2023": tran2023.run,
-                "bowen2018": bowen2018.run,
-                "hu2024": hu2024.run,
-                "kinney2007": partial(kinney2007.run, establishments=establishments),
-            }
-            runs[name](
+            sized = {"establishments": establishments} if name == "kinney2007" else {}
+            import_module(f"tacita.studies.{name}").run(
                 out,
                 replicates=trials,
                 full=full,
@@ -324,12 +318,11 @@ def study(
                 data=data,
                 workers=os.cpu_count() or 1,
                 progress=progress.at,
+                **sized,
                 **seeded,
             )
         else:
-            raise UsageError(
-                f"there is no study {name}; the studies so far are haney2017, tran2023, bowen2018, hu2024 and kinney2007"
-            )
+            raise UsageError(f"there is no study {name}; the studies so far are {', '.join(_STUDIES)}")
     console.print(f"Results: {out / 'results.json'}\nPage:    {out / 'report.html'}", highlight=False)
 
 
