@@ -1,0 +1,146 @@
+"""`CensoredPosterior`: posterior draws with every record's log-likelihood censored, private at every sample size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tacita.confidential import Confidential
+from tacita.errors import UsageError
+from tacita.noise.entropy import Entropy, Request
+from tacita.plan import Forecast
+from tacita.privacy import Guarantee, Loss, Number
+from tacita.schema import Schema
+from tacita.synthesis.pseudo.base import PosteriorPlan
+from tacita.synthesis.pseudo.fbs import Parameters, SampleModel
+from tacita.synthesis.pseudo.lattice import MOST, Lattice, Point, draw_points
+from tacita.synthesis.pseudo.model import PseudoModel
+from tacita.synthesis.pseudo.reading import Layout, read_sample
+from tacita.synthesis.survey.columns import Frame
+
+_STEPS = 256  # of a mean over the public range
+_SPREADS = 40
+_NARROWEST, _WIDEST = 0.06, 0.7  # spreads, as shares of half the public range
+_STEEPEST, _SLOPES = 2.0, 121  # of log weight on the outcome, in units of the ratio of their ranges
+_COVERED = 5.0  # how far the log-likelihood may fall before it is censored, unless alpha is given
+_MOST_CELLS = 500
+
+
+@dataclass(frozen=True, init=False)
+class CensoredPosterior(PosteriorPlan):
+    """Synthetic survey samples from a posterior in which each record's log-likelihood is censored at ±`bound`.
+
+    The outcome has a mean in each cell of `by` and one spread; the log weight a mean in each cell, a slope on the
+    outcome and one spread. All lie on a public lattice, and draws are exact, so the guarantee holds at every number of
+    records. `bound` = ε/(2·sets), or ε/(4·sets) where a record is replaced, is divided equally between outcome and
+    weight. `alpha` is the exponent of every record's likelihood; it is the same for all and public, by default such
+    that records within about three standard deviations are not censored.
+
+    >>> print(CensoredPosterior(["salary"], "w", ["field"], "10.8").guarantee)
+    ε = 10.8 under one person's record replaced
+    """
+
+    alpha: float | None
+
+    def __init__(
+        self,
+        outcomes: Sequence[str],
+        weight: str,
+        by: Sequence[str],
+        epsilon: Number,
+        *,
+        alpha: float | None = None,
+        **common: Any,
+    ) -> None:
+        super().__init__(outcomes, weight, by, epsilon, alpha=None if alpha is None else float(alpha), **common)
+        if len(self.outcomes) != 1:
+            raise UsageError("outcomes: the censored posterior is for one outcome; use SurveySynthesis for several")
+        if self.weights == "printed":
+            raise UsageError('weights: must be "smoothed" or "synthetic"')
+        if self.alpha is not None and not 0 < self.alpha <= 1:
+            raise UsageError("alpha: must be above 0 and at most 1")
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.neighbours, Loss(self.epsilon), assumes=self._public)
+
+    @property
+    def proof(self) -> str:
+        return "synthesis/pseudo/censored.md"
+
+    # ------------------------------------------------------------ what it will do
+
+    def _layout(self, schema: Schema) -> Layout:
+        found = super()._layout(schema)
+        if found.categories:
+            raise UsageError(f"{found.category_names[0]}: must be a number; the censored posterior takes no category")
+        if (cells := schema.domain_size(self.by)) > _MOST_CELLS:
+            raise UsageError(f"by: makes {cells:,} cells, more than {_MOST_CELLS}; move a variable to keep")
+        return found
+
+    @property
+    def _exponent(self) -> float:
+        return float(min(Fraction(1), self.bound / Fraction(_COVERED))) if self.alpha is None else self.alpha
+
+    def lattices(self, schema: Schema) -> tuple[Lattice, Lattice]:
+        """The public values of the parameters of the outcome, and of the weight."""
+        low, high = self._layout(schema).limits
+        half = (high - low) / 2
+        shares = np.geomspace(_NARROWEST, _WIDEST, _SPREADS)
+        slopes = tuple((np.linspace(-_STEEPEST, _STEEPEST, _SLOPES) * half[1] / half[0]).tolist())
+        # A cell's mean at the middle of the outcome can lie outside the range of the weight, by the slope's reach.
+        found = []
+        for at, (steepest, used) in enumerate(((0.0, (0.0,)), (1.0, slopes))):
+            step = 2 * half[at] / _STEPS
+            more = round(steepest * _STEPS / 2)
+            bins = _STEPS + 1 + 2 * more
+            spreads = tuple((shares * half[at]).tolist())
+            first = low[at] - step * more
+            found.append(Lattice(first, step, bins, used, spreads, self._exponent, float(self.bound)))
+        return found[0], found[1]
+
+    def forecast(self, schema: Schema) -> Forecast:
+        exponent, bound = self._exponent, float(self.bound)
+        sentences = (
+            f"each of {self.sets} files is a draw from a posterior in which a record counts {exponent:.2g} and its "
+            f"log-likelihood is censored at ±{bound:.3g}",
+            f"about as uncertain as a sample of {exponent:.0%} of the records",
+        )
+        return self._forecast(schema, sentences, {"exponent": exponent})
+
+    def _model(self, layout: Layout, frame: Frame) -> SampleModel:
+        return SampleModel(np.eye(frame.cells), *layout.limits)
+
+    # ------------------------------------------------------------ acting
+
+    def run(self, data: Confidential, entropy: Entropy) -> PseudoModel:
+        layout = self._layout(data.schema)
+        sample = read_sample(data, layout)
+        of_outcome, of_weight = self.lattices(data.schema)
+        low, high = layout.limits
+        y, w, middle = sample.z[:, 0], sample.z[:, 1], (low[0] + high[0]) / 2
+        # A record's two costs lie between 0 and MOST each: together they move the log density by at most 2Δ.
+        rate = self.bound / MOST
+        zero = np.zeros_like(y)
+        args = (sample.cell, sample.cells, rate, self.sets, entropy)
+        outcome = draw_points(of_outcome, y, zero, *args, "outcome")
+        weight = draw_points(of_weight, w, y - middle, *args, "weight")
+        entropy.announce(Request("seed of the synthetic files", "uniform words", np.zeros(0), np.zeros(0)))
+        seed = int(entropy.words(1)[0])
+        parameters = _parameters(outcome, weight, middle)
+        return self._result(data.schema, layout, sample.frame, parameters, seed, entropy.rehearsal)
+
+
+def _parameters(outcome: list[Point], weight: list[Point], middle: float) -> Parameters:
+    """Means and covariance of outcome and log weight together."""
+    coefficients, covariance = [], []
+    for y, w in zip(outcome, weight, strict=True):
+        mean = np.array(y.means)
+        coefficients.append(np.column_stack([mean, np.array(w.means) + w.slope * (mean - middle)]))
+        both = w.slope * y.spread**2
+        covariance.append([[y.spread**2, both], [both, w.slope * both + w.spread**2]])
+    return {"coefficients": np.array(coefficients), "covariance": np.array(covariance)}

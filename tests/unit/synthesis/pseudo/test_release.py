@@ -1,0 +1,84 @@
+"""Both posteriors in a release: a bundle that verifies, and a page that says how firmly each guarantee holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pseudo_sample import SCHEMA, survey
+
+from tacita import Implicates
+from tacita.errors import RefusedError
+from tacita.release.run import run
+from tacita.release.spec import Spec
+from tacita.release.verify import compare_with_ledger, verify
+
+TABLES = """
+[dataset]
+identity = "survey"
+unit = "person"
+[variables.region]
+role = "public"
+type = "categorical"
+levels = ["n", "e", "s"]
+[variables.sex]
+role = "public"
+type = "categorical"
+levels = ["f", "m"]
+[variables.pay]
+role = "confidential"
+type = "numeric"
+lower = 100
+upper = 100000
+[variables.w]
+role = "confidential"
+type = "numeric"
+lower = 1
+upper = 2000
+"""
+
+SPEC = """
+title = "Pay, synthetic"
+schema = "survey.schema.toml"
+data = "survey.parquet"
+ledger = "survey.ledger"
+[cap]
+neighbours = "replace"
+unit = "person"
+epsilon = "30"
+[[microdata]]
+name = "pay"
+mechanism = "MECHANISM"
+outcomes = ["pay"]
+weight = "w"
+by = ["region", "sex"]
+epsilon = "EPSILON"
+sets = 2
+"""
+
+
+def spec(folder: Path, mechanism: str, epsilon: str = "24", more: str = "") -> Path:
+    survey(300)[["region", "sex", "pay", "w"]].to_parquet(folder / "survey.parquet", index=False)
+    (folder / "survey.schema.toml").write_text(TABLES)
+    (folder / "survey.toml").write_text(SPEC.replace("MECHANISM", mechanism).replace("EPSILON", epsilon) + more)
+    return folder / "survey.toml"
+
+
+@pytest.mark.parametrize("mechanism", ["PseudoPosterior", "CensoredPosterior"])
+def test_a_bundle_is_made_verified_and_explained(mechanism: str, tmp_path: Path) -> None:
+    bundle = run(Spec.load(spec(tmp_path, mechanism)), tmp_path / "bundle").bundle
+    verify(bundle)
+    compare_with_ledger(bundle, tmp_path / "survey.ledger")
+    files = Implicates.read(bundle / "microdata", SCHEMA)
+    assert (files.m, files.kind, files.synthesized) == (2, "partial", ("pay", "w"))
+    page = (bundle / "report.html").read_text(encoding="utf-8")
+    asymptotic = mechanism == "PseudoPosterior"
+    assert ("only in the limit, so that at a given size the loss can be larger" in page) == asymptotic
+    assert ("for this file it is not proved" in page) == asymptotic
+    assert ("That is a proved bound" in page) != asymptotic
+
+
+def test_a_missed_target_leaves_no_bundle(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="nothing is released"):
+        run(Spec.load(spec(tmp_path, "PseudoPosterior", "1e-9", 'model = "FBP"')), tmp_path / "bundle")
+    assert not (tmp_path / "bundle").exists()
