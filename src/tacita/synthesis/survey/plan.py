@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, get_args
 
@@ -12,13 +12,13 @@ import numpy as np
 
 from tacita.confidential import Confidential
 from tacita.errors import UsageError
-from tacita.ledger.codec import neighbours_from_json, neighbours_to_json
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import Entropy, Request
-from tacita.plan import Forecast, Rehearsable
-from tacita.privacy import Guarantee, Loss, Number, ReplaceOne, exact, text
+from tacita.plan import Forecast
+from tacita.privacy import Guarantee, Loss, Number, ReplaceOne, exact
 from tacita.schema import Schema
-from tacita.synthesis.survey.columns import Columns, Frame, Transform, columns_of, read_frame, read_survey
+from tacita.synthesis.survey.base import SurveyPlan
+from tacita.synthesis.survey.columns import Columns, Frame, columns_of, read_frame, read_survey
 from tacita.synthesis.survey.measuring import Budget, Measurement, measure
 from tacita.synthesis.survey.model import SurveyModel, Weights, evidence_of, unpacked
 from tacita.synthesis.survey.posterior import Chain
@@ -28,7 +28,7 @@ _USUAL = 100  # records of a cell, for the forecast
 
 
 @dataclass(frozen=True, init=False)
-class SurveySynthesis(Rehearsable):
+class SurveySynthesis(SurveyPlan):
     """Synthetic survey samples: outcomes and weights drawn anew, public design variables as collected.
 
     Noise goes to the sums of logarithms in each cell of `by` and to their cross-products over the file, once, whatever
@@ -40,16 +40,8 @@ class SurveySynthesis(Rehearsable):
     ε = 3.6 under one person's record replaced
     """
 
-    outcomes: tuple[str, ...]
-    weight: str
-    by: tuple[str, ...]
-    epsilon: Fraction
-    delta: Fraction
-    keep: tuple[str, ...]
-    transforms: tuple[tuple[str, Transform], ...]
     weights: Weights
-    sets: int
-    neighbours: ReplaceOne
+    delta: Fraction
 
     def __init__(
         self,
@@ -59,38 +51,16 @@ class SurveySynthesis(Rehearsable):
         epsilon: Number,
         *,
         delta: Number = 0,
-        keep: Sequence[str] = (),
-        transforms: Mapping[str, Transform] = {},
         weights: Weights = "synthetic",
         sets: int = 20,
-        neighbours: ReplaceOne | Mapping[str, Any] = ReplaceOne("person"),  # noqa: B008 -- frozen
+        **common: Any,
     ) -> None:
-        given = {
-            "outcomes": _names("outcomes", outcomes),
-            "weight": weight,
-            "by": _names("by", by),
-            "epsilon": exact(epsilon, "epsilon"),
-            "delta": exact(delta, "delta"),
-            "keep": _names("keep", keep),
-            "transforms": tuple(sorted(dict(transforms).items())),
-            "weights": weights,
-            "sets": sets,
-            "neighbours": neighbours_from_json(neighbours) if isinstance(neighbours, Mapping) else neighbours,
-        }
-        for name, value in given.items():
-            object.__setattr__(self, name, value)
-        if not self.outcomes:
-            raise UsageError('outcomes: name at least one number to synthesize, such as ["salary"]')
-        if not isinstance(weight, str):
-            raise UsageError('weight: name the column of the survey weights, such as "w"')
-        if self.epsilon <= 0:
-            raise UsageError('epsilon: must be above 0, such as "1" or "0.5"')
+        held = exact(delta, "delta")
+        super().__init__(outcomes, weight, by, epsilon, sets=sets, weights=weights, delta=held, **common)
         if self.delta:
             rho_for(self.epsilon, self.delta)
         if weights not in get_args(Weights):
             raise UsageError('weights: must be "synthetic" or "smoothed"')
-        if isinstance(sets, bool) or not isinstance(sets, int) or not 1 <= sets <= 1000:
-            raise UsageError("sets: must be a whole number from 1 to 1000")
         if not isinstance(self.neighbours, ReplaceOne):
             raise UsageError(
                 "neighbours: must be ReplaceOne(unit): the design variables are public, so who is in the sample is no "
@@ -108,14 +78,6 @@ class SurveySynthesis(Rehearsable):
     @property
     def proof(self) -> str:
         return "synthesis/survey/survey.md"
-
-    def describe(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"mechanism": type(self).__name__}
-        for one in fields(self):
-            value = getattr(self, one.name)
-            found[one.name] = text(value) if isinstance(value, Fraction) else value
-        lists = {name: list(getattr(self, name)) for name in ("outcomes", "by", "keep")}
-        return found | lists | {"transforms": dict(self.transforms), "neighbours": neighbours_to_json(self.neighbours)}
 
     # ------------------------------------------------------------ what it will do
 
@@ -140,7 +102,7 @@ class SurveySynthesis(Rehearsable):
         sampling = _USUAL**-0.5
         numbers = len(self.outcomes) + 1
         return Forecast(
-            f"Synthetic survey samples: {', '.join((*self.outcomes, self.weight))} by {', '.join(self.by) or 'all'}",
+            self._product,
             cells * numbers + numbers * (numbers + 1) // 2,
             (
                 f"in a cell of {_USUAL} records the noise moves the mean of a logarithm by about {error:.2g} standard "
@@ -183,9 +145,3 @@ class SurveySynthesis(Rehearsable):
         return SurveyModel(
             schema, columns, frame, found, budget, self.weights, self.sets, seed, self.describe(), rehearsal
         )
-
-
-def _names(key: str, given: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(given, str) or not all(isinstance(one, str) for one in given):
-        raise UsageError(f'{key}: give a list of names, such as ["region", "sex"]')
-    return tuple(given)
