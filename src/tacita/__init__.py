@@ -28,7 +28,13 @@ if TYPE_CHECKING:
     from tacita.privacy import AddRemoveOne, Guarantee, Loss, ReplaceOne, StrongAlpha, WeakAlpha
     from tacita.release.bundle import Release
     from tacita.schema import Schema
-    from tacita.synthesis import PairwiseSynthesis, QuantileSynthesis, StepsSynthesis, SurveySynthesis
+    from tacita.synthesis import (
+        PairwiseSynthesis,
+        PanelSynthesis,
+        QuantileSynthesis,
+        StepsSynthesis,
+        SurveySynthesis,
+    )
 
 __version__ = "0.1.0"
 
@@ -43,6 +49,7 @@ _HOMES = {
     "Loss": "tacita.privacy",
     "Measured": "tacita.measured",
     "PairwiseSynthesis": "tacita.synthesis",
+    "PanelSynthesis": "tacita.synthesis",
     "Plan": "tacita.plan",
     "QuantileSynthesis": "tacita.synthesis",
     "Release": "tacita.release.bundle",
@@ -78,6 +85,7 @@ __all__ = [
     "Loss",
     "Measured",
     "PairwiseSynthesis",
+    "PanelSynthesis",
     "Plan",
     "QuantileSynthesis",
     "Release",

@@ -2,6 +2,7 @@
 
 from tacita.synthesis.baselines import DirichletSynthesis, HistogramSynthesis, IndependentSynthesis
 from tacita.synthesis.pairwise import PairwiseSynthesis
+from tacita.synthesis.panel import PanelSynthesis
 from tacita.synthesis.pseudo import CensoredPosterior, PseudoPosterior
 from tacita.synthesis.quantile import QuantileSynthesis
 from tacita.synthesis.steps import StepsSynthesis
@@ -13,6 +14,7 @@ __all__ = [
     "HistogramSynthesis",
     "IndependentSynthesis",
     "PairwiseSynthesis",
+    "PanelSynthesis",
     "PseudoPosterior",
     "QuantileSynthesis",
     "StepsSynthesis",

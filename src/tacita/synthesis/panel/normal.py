@@ -1,0 +1,336 @@
+"""Bayesian normal regression of normal scores on log predictors, for skewed numbers such as employment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import ndtri
+
+from tacita.errors import UsageError
+from tacita.synthesis.panel.numbers import Scale
+from tacita.synthesis.panel.predictors import Column, Flags, Floats, Integers, Predictors
+from tacita.synthesis.panel.scores import NormalScores
+
+# One class for each small size and ever wider ones above, as employment statistics have them.
+SIZES = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100, 250, 500, 1000, 2500)
+_PRIOR = 0.5  # records' worth of a prior that a slope is 0
+_LOOKS = 6000  # values from which the total of a class is foreseen
+_FARTHEST = 0.2  # that a law is moved, in logs
+_CALM_FROM, _CALM_LEAST = 10, 50  # sizes and records from which it is read how calm larger units are
+_LEAST_RESIDUAL = 0.01  # of the variance of the scores
+_GOLDEN = (np.sqrt(5.0) - 1) / 2
+
+
+@dataclass(frozen=True)
+class NormalRegression:
+    """The response as normal scores of its own law, regressed on the logs of numbers and on categories.
+
+    `given` names the predictors; those that do not exist for some units (nothing comes before a first year) are left
+    out for them. With `relative_to` the response is the log of its ratio to that variable (employment to that of the
+    year before, payroll to employment), and `bounds` splits units by the size of that variable, each class with its
+    own law and regression: growth is spread differently at every size, and one law for all would not keep the
+    variance of a chain of years. Without it, the categories of `apart` are modelled apart. Classes with fewer than
+    `least` records join their neighbours.
+
+    Laws are moved a little so that the totals foreseen for the records are the ones they have, in every class and for
+    every category of `apart`. Each file draws its own slopes from their posterior; with `proper` also the level of
+    every class. Without it, and because residuals, which have their law one by one, are spread evenly over the units
+    of a class in the order of their size, the totals of a file stay near those of the data: files differ less than
+    those of textbook multiple imputation, and so do the estimates that are averaged over them.
+    """
+
+    given: tuple[str, ...] = ()
+    relative_to: str | None = None
+    bounds: tuple[float, ...] = SIZES
+    apart: tuple[str, ...] = ()
+    least: int = 100
+    proper: bool = False
+
+    def __post_init__(self) -> None:
+        if self.least < 10:
+            raise UsageError("least: a regression needs at least 10 records")
+        if list(self.bounds) != sorted(set(self.bounds)):
+            raise UsageError("bounds: must rise, such as (1, 5, 20, 100)")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        more = () if self.relative_to is None else (self.relative_to,)
+        return tuple(dict.fromkeys((*self.given, *more, *self.apart)))
+
+    def fit(self, response: Floats, given: Predictors, scale: Scale, random: np.random.Generator) -> FittedNormal:
+        names = given.among(self.given)
+        base = given.base(self.relative_to)
+        split = _Split(None if base is None else self.bounds, given.among(self.apart))
+        raw = split.of(given, base)
+        # Without a base a class is all that tells its units from others, so fewer of them make one.
+        least = self.least if base is not None else 2 * self.least // 5
+        classes = _joined(np.bincount(raw, minlength=split.count(given)), least)
+        mine = classes[raw]
+        design = given.design(names)[:, 1:]
+        centre, spread = _standard(design)
+        design = (design - centre) / spread
+        at_bottom = response <= scale.lower
+        offset = np.zeros(given.rows) if base is None else base.logs
+        exact = scale.logs(scale.blurred(response, random)) - offset
+        calm = _Calm.of(exact, base, raw)
+        exact = calm.centre + (exact - calm.centre) * calm.of_units(base, given.rows)
+        parts, foreseen = [], np.empty(given.rows)
+        # By class, and within it by size: the order in which residuals are spread.
+        order = np.argsort(mine, kind="stable") if base is None else np.lexsort((base.values, mine))
+        ends = np.cumsum(np.bincount(mine, minlength=classes.max() + 1))
+        for start, end in zip(np.concatenate([[0], ends[:-1]]), ends, strict=True):
+            here = order[start:end]
+            part = _fit_class(design[here], exact[here], at_bottom[here], random)
+            foreseen[here] = part.foreseen(design[here], calm.undone(base, offset, here), base is None, scale)
+            parts.append(part)
+        cells = given.cells(split.apart)
+        enough = np.bincount(cells, minlength=split.cells(given)) >= 2 * self.least // 5
+        by_class, by_cell = _moves(response / scale.step, foreseen / scale.step, mine, cells, enough)
+        return FittedNormal(self, names, centre, spread, split, classes, tuple(parts), by_class, by_cell, calm, scale)
+
+
+@dataclass(frozen=True)
+class _Split:
+    """How units fall into classes: by the size of the base, or by categories where there is none."""
+
+    bounds: tuple[float, ...] | None
+    apart: tuple[str, ...]
+
+    def of(self, given: Predictors, base: Column | None) -> Integers:
+        if self.bounds is None or base is None:
+            return given.cells(self.apart)
+        return np.searchsorted(self.bounds, base.values, side="right")
+
+    def cells(self, given: Predictors) -> int:
+        return int(np.prod([given.columns[name].levels for name in self.apart], dtype=np.int64))
+
+    def count(self, given: Predictors) -> int:
+        return self.cells(given) if self.bounds is None else len(self.bounds) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Back:
+    """From the scale of a law to logs: larger units are brought nearer to the centre, and their base is added."""
+
+    centre: float
+    factor: Floats
+    offset: Floats
+
+    def of(self, logs: Floats) -> Floats:
+        return np.asarray(self.centre + (logs - self.centre) / self.factor + self.offset)
+
+
+@dataclass(frozen=True)
+class _Calm:
+    """How much calmer larger units are: deviations from the centre fall as a power of the size of the base.
+
+    Within a class the law is one for all sizes, and without this the largest unit of all would move as the smallest of
+    its class do.
+    """
+
+    centre: float
+    power: float
+
+    @classmethod
+    def of(cls, logs: Floats, base: Column | None, raw: Integers) -> _Calm:
+        centre = float(np.median(logs))
+        if base is None:
+            return cls(centre, 0.0)
+        large = base.values >= _CALM_FROM
+        counts = np.bincount(raw[large])
+        use = counts >= _CALM_LEAST
+        if use.sum() < 3:
+            return cls(centre, 0.0)
+        moved = np.log(np.bincount(raw[large], weights=np.abs(logs[large] - centre))[use] / counts[use])
+        sizes = (np.bincount(raw[large], weights=base.logs[large])[use]) / counts[use]
+        slope = float(np.polyfit(sizes, moved, 1, w=np.sqrt(counts[use]))[0])
+        return cls(centre, float(np.clip(-slope, 0.0, 0.5)))
+
+    def of_units(self, base: Column | None, rows: int) -> Floats:
+        if base is None or self.power == 0.0:
+            return np.ones(rows)
+        return np.asarray(np.exp(self.power * base.logs))
+
+    def undone(self, base: Column | None, offset: Floats, here: Integers) -> _Back:
+        some = None if base is None else base.at(here)
+        return _Back(self.centre, self.of_units(some, len(here)), offset[here])
+
+
+@dataclass(frozen=True, eq=False)
+class _Class:
+    """The law of one class, and the posterior of its regression on centred predictors."""
+
+    law: NormalScores
+    rows: int
+    beta: Floats
+    root: Floats  # upper triangular, root'root = X'X + prior
+    sigma: float
+    mean: Floats
+    spread: Floats  # covariance of the predictors
+    low: Floats  # what they range over: a regression says nothing beyond
+    high: Floats
+
+    def drawn(self, random: np.random.Generator, proper: bool) -> tuple[float, Floats, float]:
+        """A level, slopes from their posterior, and the residual spread that leaves the scores standard normal.
+
+        The scores of a class are standard normal whatever the predictors say: so the variance of a chain of years
+        stays that of the data.
+        """
+        level, *more = random.standard_normal(1 + len(self.beta))
+        beta = self.beta + self.sigma * solve_triangular(self.root, np.array(more))
+        return (level * self.sigma / math.sqrt(max(self.rows, 1)) if proper else 0.0), beta, self.residual(beta)
+
+    def residual(self, beta: Floats) -> float:
+        return math.sqrt(max(1.0 - float(beta @ self.spread @ beta), _LEAST_RESIDUAL))
+
+    def centre(self, design: Floats, level: float, beta: Floats) -> Floats:
+        return np.asarray(level + (np.clip(design, self.low, self.high) - self.mean) @ beta)
+
+    def values(self, centre: Floats, sigma: float, shift: float, back: _Back, even: bool, scale: Scale) -> Floats:
+        """Values with residuals spread evenly over the units in their order; all of a score, where `even`."""
+        spread = (shift + _GOLDEN * np.arange(len(centre))) % 1.0
+        scores = centre + sigma * ndtri(np.clip(spread, 1e-12, 1 - 1e-12))
+        if even and len(centre):
+            scores = _evened(scores, centre, sigma, shift)
+        logs, atoms = self.law.values_of(scores)
+        # The lowest value itself is the atom of a class.
+        found = np.maximum(scale.from_logs(back.of(logs)), scale.lower + scale.step)
+        return np.asarray(np.where(atoms, scale.lower, found))
+
+    def foreseen(self, design: Floats, back: _Back, even: bool, scale: Scale) -> Floats:
+        """About the mean of what files will show for these units."""
+        rest = self.residual(self.beta)
+        centre = self.centre(design, 0.0, self.beta)
+        looks = _looks(len(centre))
+        found = np.zeros(len(centre))
+        for look in range(looks):
+            found += scale.published(self.values(centre, rest, (look + 0.5) / looks, back, even, scale)) / looks
+        return found
+
+
+def _moves(response: Floats, foreseen: Floats, mine: Integers, cells: Integers, enough: Flags) -> tuple[Floats, Floats]:
+    """By how much laws of classes and values of cells must move for the totals foreseen to be those of the data.
+
+    Growth is modelled by the unit, and totals weigh units by their size. Without this, what the largest of a year did,
+    or the smaller size of those about to close, would be missing from the totals of all later years.
+    """
+    truth, expected = response + 1.0, foreseen + 1.0
+    by_class, by_cell = np.zeros(mine.max() + 1), np.zeros(len(enough))
+    for _ in range(3):
+        for moves, place, use in ((by_cell, cells, enough), (by_class, mine, np.ones(len(by_class), dtype=bool))):
+            now = expected * np.exp(by_class[mine] + by_cell[cells])
+            have = np.bincount(place, weights=now, minlength=len(moves))
+            want = np.bincount(place, weights=truth, minlength=len(moves))
+            use = use & (have > 0)
+            moves[use] += np.clip(np.log(want[use] / have[use]), -_FARTHEST, _FARTHEST)
+    return by_class, by_cell
+
+
+def _fit_class(design: Floats, exact: Floats, at_bottom: Flags, random: np.random.Generator) -> _Class:
+    rows, columns = design.shape
+    share = float(at_bottom.mean())
+    law = NormalScores.of(exact[~at_bottom], share)
+    scores = law.scores_of(exact)
+    if share:
+        # Anywhere below the atom's quantile: what falls there comes back as the atom.
+        scores[at_bottom] = ndtri(np.clip(share * random.random(int(at_bottom.sum())), 1e-12, 1 - 1e-12))
+    mean = design.mean(axis=0)
+    centred = design - mean
+    normal = centred.T @ centred
+    spread = normal / rows
+    normal[np.diag_indices(columns)] += _PRIOR
+    root = np.linalg.cholesky(normal).T
+    beta = solve_triangular(root, solve_triangular(root, centred.T @ scores, trans="T"))
+    sigma = float(np.std(scores - centred @ beta))
+    return _Class(law, rows, beta, root, sigma, mean, spread, design.min(axis=0), design.max(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedNormal:
+    """The laws and regressions of all classes; a draw is one file's, with parameters of its own."""
+
+    model: NormalRegression
+    names: tuple[str, ...]
+    centre: Floats
+    spread: Floats
+    split: _Split
+    classes: Integers
+    parts: Sequence[_Class]
+    by_class: Floats
+    by_cell: Floats
+    calm: _Calm
+    scale: Scale
+
+    def draw(self, given: Predictors, random: np.random.Generator) -> Floats:
+        design = (given.design(self.names)[:, 1:] - self.centre) / self.spread
+        # A model of births has no base, also where it must serve continuers.
+        base = given.base(self.model.relative_to) if self.split.bounds is not None else None
+        drawn = [part.drawn(random, self.model.proper) for part in self.parts]
+        shifts = random.random(len(self.parts))
+        order = random.permutation(given.rows) if base is None else np.argsort(base.values, kind="stable")
+        mine = self.classes[self.split.of(given, base)][order]
+        offset = self.by_cell[given.cells(self.split.apart)]
+        if base is not None:
+            offset = offset + base.logs
+        found = np.empty(given.rows)
+        for place, part in enumerate(self.parts):
+            here = order[mine == place]
+            level, beta, sigma = drawn[place]
+            centre = part.centre(design[here], level, beta)
+            back = self.calm.undone(base, offset + self.by_class[place], here)
+            values = part.values(centre, sigma, shifts[place], back, base is None, self.scale)
+            if base is not None and not self.model.proper:
+                values = self._balanced(part, values, centre, sigma, back)
+            found[here] = values
+        return found
+
+    def _balanced(self, part: _Class, values: Floats, centre: Floats, sigma: float, back: _Back) -> Floats:
+        """The same with the total that was to be expected: a few large units make it uncertain otherwise."""
+        looks = _looks(len(values))
+        if looks < 2 or not len(values):
+            return values
+        shifts = (np.arange(looks) + 0.5) / looks
+        step, bottom = self.scale.step, self.scale.lower
+        totals = [part.values(centre, sigma, shift, back, False, self.scale).sum() for shift in shifts]
+        rows = len(values) * step
+        factor = np.clip((np.mean(totals) + rows) / (values.sum() + rows), np.exp(-_FARTHEST), np.exp(_FARTHEST))
+        return np.where(values > bottom, np.maximum((values + step) * factor - step, bottom + step), values)
+
+
+def _looks(rows: int) -> int:
+    return int(np.clip(_LOOKS // max(rows, 1), 1, 16))
+
+
+def _evened(scores: Floats, centre: Floats, sigma: float, shift: float) -> Floats:
+    """The same order, with the scores spread as evenly as their law is: sums over a heavy tail need it."""
+    ranks = np.empty(len(scores))
+    ranks[np.argsort(scores, kind="stable")] = np.arange(len(scores)) + shift
+    return np.asarray(centre.mean() + math.hypot(float(centre.std()), sigma) * ndtri(ranks / len(scores)))
+
+
+def _standard(design: Floats) -> tuple[Floats, Floats]:
+    centre, spread = design.mean(axis=0), design.std(axis=0)
+    spread[spread < 1e-9] = 1.0
+    return centre, spread
+
+
+def _joined(counts: Integers, least: int) -> Integers:
+    """A class number for every raw one: neighbours are joined, from the top, until each has enough records.
+
+    >>> _joined(np.array([50, 3, 9, 40]), 10).tolist()
+    [0, 1, 1, 2]
+    """
+    found = np.zeros(len(counts), dtype=np.int64)
+    held, number = 0, 0
+    for place in range(len(counts) - 1, -1, -1):
+        found[place] = number
+        held += int(counts[place])
+        rest = int(counts[:place].sum())
+        # The lowest class, those that had nobody, is like no other: fewer records will do for it.
+        if held >= least and (rest >= least or (place == 1 and rest >= least / 4)):
+            held, number = 0, number + 1
+    return np.asarray(found.max() - found)
