@@ -10,10 +10,12 @@ from tacita.confidential import Confidential
 from tacita.errors import UsageError
 from tacita.noise.entropy import Entropy
 from tacita.plan import Forecast, Rehearsable
-from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number
+from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, exact, text
 from tacita.schema import Identifier, Schema
 from tacita.synthesis.panel import layout as laid
 from tacita.synthesis.panel.files import PanelFiles
+from tacita.synthesis.panel.formal import promise as formal
+from tacita.synthesis.panel.formal.model import PanelModel
 from tacita.synthesis.panel.group import group_files
 from tacita.synthesis.panel.layout import Layout, Ratio
 from tacita.synthesis.panel.models import Model, checked, defaults, model_from, model_to_dict
@@ -26,7 +28,8 @@ _NO_GUARANTEE = "values are drawn from models of the confidential rows; nothing 
 
 @dataclass(frozen=True, init=False)
 class PanelSynthesis(Rehearsable):
-    """Partially synthetic panels of businesses, one conditional model after another (kinney2007). No guarantee.
+    """Partially synthetic panels of businesses, one conditional model after another (kinney2007). No guarantee, unless
+    `epsilon` is given: then the files are drawn from noisy tables, and ε holds for all years of a unit together.
 
     The units and their public columns (`keep`) are published as they are; their lives, static variables and yearly
     numbers are drawn. `years` are the first and last year with numbers. `first` and `last` name the columns of a
@@ -46,6 +49,11 @@ class PanelSynthesis(Rehearsable):
     >>> plan = PanelSynthesis("firm", keep=["county"], years=(1976, 1978), yearly={"employment": "emp{year}"})
     >>> print(plan.guarantee)
     no guarantee
+    >>> formal = PanelSynthesis(
+    ...     "firm", keep=["county"], years=(1976, 1978), yearly={"employment": "emp{year}"}, epsilon="4"
+    ... )
+    >>> print(formal.guarantee)
+    ε = 4 under one firm's record replaced
     """
 
     unit: str
@@ -62,7 +70,7 @@ class PanelSynthesis(Rehearsable):
     ratios: tuple[tuple[str, tuple[str, float, float]], ...]
     models: tuple[tuple[str, Model], ...]
     sets: int
-    epsilon: Number | None
+    epsilon: str | None
 
     def __init__(
         self,
@@ -102,15 +110,17 @@ class PanelSynthesis(Rehearsable):
             ),
             "models": tuple(sorted((name, model_from(name, one)) for name, one in _pairs(models, "models"))),
             "sets": sets,
-            "epsilon": epsilon,
+            "epsilon": None if epsilon is None else text(exact(epsilon, "epsilon")),
         }
         for name, value in given.items():
             object.__setattr__(self, name, value)
         self._check()
 
     def _check(self) -> None:
-        if self.epsilon is not None:
-            raise UsageError("epsilon: a panel with a formal guarantee is not available yet; leave epsilon out")
+        if self.epsilon is not None and exact(self.epsilon, "epsilon") <= 0:
+            raise UsageError('epsilon: must be above 0, such as "4"; leave it out for a panel without a guarantee')
+        if self.epsilon is not None and self.models:
+            raise UsageError("models: a panel with epsilon is drawn from noisy tables; leave models out, or epsilon")
         if len(self.years) != 2 or not all(isinstance(one, int) for one in self.years) or self.years[0] > self.years[1]:
             raise UsageError("years: give the first and the last year, such as (1976, 2001)")
         if not self.keep:
@@ -139,11 +149,13 @@ class PanelSynthesis(Rehearsable):
 
     @property
     def guarantee(self) -> Guarantee:
+        if self.epsilon is not None:
+            return formal.guarantee(self.unit, self.keep, exact(self.epsilon))
         return Guarantee(AddRemoveOne("unit"), Loss.zero(), holds="never", assumes=(_NO_GUARANTEE,))
 
     @property
     def proof(self) -> str:
-        return "synthesis/panel/panel.md"
+        return "synthesis/panel/panel.md" if self.epsilon is None else formal.PROOF
 
     def describe(self) -> dict[str, Any]:
         found: dict[str, Any] = {"mechanism": type(self).__name__}
@@ -191,6 +203,8 @@ class PanelSynthesis(Rehearsable):
         self.columns(schema)
         layout = self.layout(schema)
         groups = max(1, sum(1 for _ in layout.groups()))
+        if self.epsilon is not None:
+            return formal.forecast(layout, self.sets, exact(self.epsilon), groups)
         return Forecast(
             f"Synthetic panel: {', '.join(one.name for one in layout.yearly)}, {self.years[0]} to {self.years[1]}",
             len(self.sequence(layout)) * groups,
@@ -204,17 +218,19 @@ class PanelSynthesis(Rehearsable):
 
     # ------------------------------------------------------------ acting
 
-    def run(self, data: Confidential, entropy: Entropy) -> PanelFiles:
+    def run(self, data: Confidential, entropy: Entropy) -> PanelFiles | PanelModel:
         """All files in memory. For panels that are too large for that, see `tacita.synthesis.panel.write_panel`."""
         layout = self.layout(data.schema)
+        if self.epsilon is not None:
+            return formal.run(data, layout, self.sets, exact(self.epsilon), self.describe(), entropy)
         models, seed = self.sequence(layout), recorded_seed(entropy)
         sets = range(1, self.sets + 1)
         parts = [dict(group_files(panel, models, group, seed, sets)) for group, panel in all_groups(data, layout)]
         tables = tuple(joined_groups([part[number] for part in parts], layout) for number in sets)
         return PanelFiles(data.schema, tables, synthesized(layout), seed, self.describe(), entropy.rehearsal)
 
-    def restore(self, stored: bytes) -> PanelFiles:
-        return PanelFiles.from_bytes(stored)
+    def restore(self, stored: bytes) -> PanelFiles | PanelModel:
+        return PanelFiles.from_bytes(stored) if self.epsilon is None else formal.restore(stored, self.layout)
 
 
 def _names(given: Sequence[str], key: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tacita.confidential import Confidential, engine_of, rows
-from tacita.errors import RefusedError, VerificationError
+from tacita.errors import RefusedError, UsageError, VerificationError
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.panel.group import group_files
 from tacita.synthesis.panel.layout import Layout
@@ -39,6 +39,10 @@ def write_panel(plan: PanelSynthesis, data: Confidential, folder: str | Path, en
     earlier call, and are checked; so must the file be, which is too large to be checked. A file is read fastest where
     it is sorted or partitioned by the column of the groups.
     """
+    if plan.epsilon is not None:
+        raise UsageError(
+            "epsilon: a panel with a guarantee is run through a ledger; `group_file` of its result writes it"
+        )
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     data.check(plan.columns(data.schema))

@@ -203,7 +203,7 @@ def test_a_file_does_not_depend_on_how_many_others_are_drawn() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"epsilon": "1"}, "epsilon: a panel with a formal guarantee"),
+        ({"epsilon": "0"}, "epsilon: must be above 0"),
         ({"years": (2006, 2000)}, "years"),
         ({"keep": []}, "keep"),
         ({"keep": "county"}, "keep: give a list"),

@@ -1,0 +1,6 @@
+"""Panels with a formal guarantee: noisy tables and clamped sums of each group, and files drawn from them.
+
+`measuring` asks the questions, with the shares of `budget`; the proof is `formal.md`. `drawing` makes a file: first
+years and who leaves (`lives`), sizes (`growth`, `steps`, `targets`), other numbers (`ratios`). `promise` is what
+`PanelSynthesis` does where it has an epsilon, `model` what it returns.
+"""

@@ -1,0 +1,85 @@
+"""How ε is shared out among the questions, and how much of a long life counts: public, known before any data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tacita.synthesis.panel.layout import Layout
+
+WEIGHT = 60  # a transition that counts in full; weights are whole numbers, so that noise on their sums is exact
+_FULL = 3  # transitions of one unit that count in full; those of longer lives count less each
+
+_MOST_STATUSES = 8
+
+# Parts of the whole, in percent; what a panel does not have is shared out among the others.
+_LIVES, _STATIC, _PUBLIC, _CHANGE = 9, 2, 2, 1
+_SIZES, _STATUS, _ENTRANTS, _LEVELS, _TOPS = 8, 2, 5, 13, 14
+_PRESENT, _LEAVING, _STEPS, _KINDS, _FLOWS = 3, 4, 19, 3, 17
+_RANGE, _CENTRES, _RATIOS, _MOVES = 1, 4, 4, 3
+
+
+@dataclass(frozen=True)
+class Budget:
+    """ε of each question."""
+
+    parts: tuple[tuple[str, Fraction], ...]
+    years: int
+
+    @classmethod
+    def of(cls, layout: Layout, epsilon: Fraction) -> Budget:
+        years = len(layout.years)
+        wanted = {
+            "lives": _LIVES,
+            "sizes": _SIZES,
+            "entrants": _ENTRANTS,
+            "levels": _LEVELS,
+            "tops": _TOPS,
+        }
+        if years > 1:
+            wanted |= {"steps": _STEPS, "kinds": _KINDS, "flows": _FLOWS, "present": _PRESENT, "leaving": _LEAVING}
+        if statuses(layout) > 1:
+            wanted["sizes by status"] = _STATUS
+        for name in layout.static:
+            wanted[f"static {name}"] = _STATIC
+        for name in pooled_columns(layout):
+            wanted[f"public {name}"] = _PUBLIC
+        for change in layout.changes:
+            wanted[f"change {change.name}"] = _CHANGE
+        for one in layout.yearly[1:]:
+            wanted |= {f"range {one.name}": _RANGE, f"centres {one.name}": _CENTRES, f"ratios {one.name}": _RATIOS}
+            if years > 1:
+                wanted[f"moves {one.name}"] = _MOVES
+        total = sum(wanted.values())
+        return cls(tuple((name, epsilon * part / total) for name, part in wanted.items()), years)
+
+    def __getitem__(self, name: str) -> Fraction:
+        return dict(self.parts)[name]
+
+    @property
+    def most_weight(self) -> int:
+        """The largest weight that all transitions of one unit have together."""
+        return max([count * weight_of(count) for count in range(1, self.years)], default=0)
+
+
+def weight_of(transitions: int) -> int:
+    """The weight of each transition of a unit that has so many.
+
+    >>> weight_of(1), weight_of(6), weight_of(25)
+    (60, 30, 7)
+    """
+    return WEIGHT * min(transitions, _FULL) // max(transitions, 1)
+
+
+def statuses(layout: Layout) -> int:
+    """Levels of the first static variable, by which first sizes differ; 1 where there are none or too many."""
+    levels = len(layout.schema.levels(layout.static[0])) if layout.static else 1
+    return levels if levels <= _MOST_STATUSES else 1
+
+
+def pooled_columns(layout: Layout) -> tuple[str, ...]:
+    """Public columns by which first years may differ; of a hierarchy its coarser ones, which hold enough units."""
+    coarse = {of for _, of, _ in layout.coarser}
+    names = [name for name in layout.keep if name not in coarse and len(layout.schema.levels(name)) > 1]
+    names += [name for name, of, digits in layout.coarser]
+    return tuple(name for name in names if name != layout.group)

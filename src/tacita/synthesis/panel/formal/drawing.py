@@ -1,0 +1,75 @@
+"""One synthetic file of a group from what was released about it. Post-processing only."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacita.synthesis.panel.formal.growth import draw_sizes
+from tacita.synthesis.panel.formal.lattice import Floats, Integers
+from tacita.synthesis.panel.formal.lives import draw_first, draw_static, draw_status
+from tacita.synthesis.panel.formal.ratios import Range
+from tacita.synthesis.panel.formal.released import PAY, Measurement, step_rows
+from tacita.synthesis.panel.formal.smoothing import law_of, pick_from, varied
+from tacita.synthesis.panel.formal.units import alive, most_of
+from tacita.synthesis.panel.layout import Yearly
+from tacita.synthesis.panel.panel import MISSING, Panel
+from tacita.synthesis.panel.predictors import Flags
+from tacita.synthesis.panel.sequence import ruled
+
+
+def draw_formal(public: Panel, found: Measurement, random: np.random.Generator, *, middle: bool) -> Panel:
+    """A file; `middle` takes the middle of what the noise leaves open instead of drawing it."""
+    made = public.blank()
+    counts = draw_first(made, found, random, middle)
+    draw_status(made, found, random, middle)
+    sizes = draw_sizes(made, counts, found, random, middle)
+    draw_static(made, found, random, middle)
+    size, *others = made.layout.yearly
+    made.values[size.name] = _published(sizes, sizes != MISSING, size)
+    for one in others:
+        values = _beside(made, sizes, one, found, random, middle)
+        made.values[one.name] = _published(values, sizes != MISSING, one)
+    for place in range(len(made.layout.years)):
+        who = np.flatnonzero(sizes[place] != MISSING)
+        for one in others:
+            # An edit may round to a zero with a sign.
+            made.values[one.name][place, who] = 0.0 + ruled(made.values[one.name][place, who], one, place, who, made)
+    return made
+
+
+def _published(values: Integers, there: Flags, one: Yearly) -> Floats:
+    return np.where(there, one.scale.published(values.astype(np.float64) * one.scale.step), np.nan)
+
+
+def _beside(
+    made: Panel, sizes: Integers, one: Yearly, found: Measurement, random: np.random.Generator, middle: bool
+) -> Integers:
+    """A number beside the size, in whole steps: a deviation from the year's centre that moves from year to year."""
+    layout, doubt = made.layout, None if middle else random
+    at = layout.yearly.index(one)
+    noisy = found[f"range {one.name}"]
+    within = Range.public(most_of(layout, 0), most_of(layout, at)).narrowed(noisy.values, noisy.spread)
+    noisy = found[f"centres {one.name}"]
+    counts = np.maximum(alive(layout, found["lives"].values), 1)
+    centres = within.centres(noisy.values, counts, noisy.spread)
+    noisy = found[f"ratios {one.name}"]
+    effects, classes = within.effects(noisy.values, noisy.spread), step_rows(found.tables, layout, PAY)
+    starts = law_of(varied(within.starts(noisy.values, noisy.spread), noisy.spread, doubt))
+    moves = np.zeros((0, 0))
+    if len(layout.years) > 1:
+        noisy = found[f"moves {one.name}"]
+        moves = law_of(varied(within.paths(noisy.values, noisy.spread), noisy.spread, doubt))
+    apart = np.zeros(made.rows)
+    values = np.full(sizes.shape, MISSING)
+    for place in range(len(layout.years)):
+        here = sizes[place] != MISSING
+        there = here & (sizes[place - 1] != MISSING) if place else np.zeros(made.rows, dtype=bool)
+        new, old = np.flatnonzero(here & ~there), np.flatnonzero(there)
+        of = classes.of(np.maximum(sizes[place], 0))
+        apart[new] = within.deviations(pick_from(starts, of[new], random), random) - effects[of[new]]
+        if len(old):
+            apart[old] += within.moves(pick_from(moves, within.row(apart[old]), random), random)
+        who = np.flatnonzero(here)
+        logs = np.log1p(sizes[place, who]) + centres[place] + effects[of[who]] + apart[who]
+        values[place, who] = np.rint(np.expm1(np.clip(logs, 0, np.log1p(most_of(layout, at)))))
+    return values

@@ -1,0 +1,229 @@
+"""All that is read from confidential rows: tables and clamped sums, each with exact noise. Proof: formal.md."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from tacita.noise.discrete import add_discrete_laplace
+from tacita.noise.entropy import Entropy
+from tacita.synthesis.panel.formal.budget import Budget, pooled_columns, statuses, weight_of
+from tacita.synthesis.panel.formal.lattice import (
+    AGES,
+    LIFE_CLASSES,
+    TRENDS,
+    Bins,
+    Floats,
+    Integers,
+    Steps,
+    coarse_steps,
+)
+from tacita.synthesis.panel.formal.ratios import DEVIATIONS, MOVES, STEPS, Range
+from tacita.synthesis.panel.formal.released import (
+    BROAD,
+    COARSE,
+    PAY,
+    ROWS,
+    Measurement,
+    Noisy,
+    size_cap,
+    size_counts,
+    step_cap,
+    step_rows,
+)
+from tacita.synthesis.panel.formal.units import (
+    alive,
+    condition,
+    lives_of,
+    most_of,
+    periods,
+    stock,
+    transitions,
+    whole_steps,
+    young,
+)
+from tacita.synthesis.panel.panel import MISSING, Panel
+
+POSITIONS = 10  # of a change within a life
+
+
+class Asking:
+    """One question after another; a question's noise follows from the most that one replaced unit can change."""
+
+    def __init__(self, budget: Budget, entropy: Entropy, group: str) -> None:
+        self.budget, self.found, self.caps = budget, dict[str, Noisy](), dict[str, int]()
+        self._entropy, self._group = entropy, group
+
+    def ask(self, name: str, table: Integers, sensitivity: int) -> Noisy:
+        scale = Fraction(sensitivity) / self.budget[name]
+        values = add_discrete_laplace(table.astype(np.int64), scale, self._entropy, f"{self._group}: {name}")
+        self.found[name] = Noisy(values, scale)
+        return self.found[name]
+
+
+def measure(panel: Panel, budget: Budget, entropy: Entropy, group: str) -> Measurement:
+    asking = Asking(budget, entropy, group)
+    _lives(panel, asking)
+    sizes = whole_steps(panel, panel.layout.yearly[0].name)
+    _sizes(panel, sizes, asking)
+    if len(panel.layout.years) > 1:
+        _growth(panel, sizes, asking)
+    for one in panel.layout.yearly[1:]:
+        _ratios(panel, one.name, asking)
+    return Measurement(asking.found, asking.caps)
+
+
+def _table(shape: tuple[int, ...], *codes: Integers, weights: Integers | None = None) -> Integers:
+    """A table of counts or of summed weights; codes are confidential, the shape is public."""
+    flat = np.ravel_multi_index(codes, shape)
+    if weights is None:
+        return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)
+    found = np.zeros(int(np.prod(shape)), dtype=np.int64)
+    np.add.at(found, flat, weights)
+    return found.reshape(shape)
+
+
+# ---------------------------------------------------------------- lives: one entry per unit
+
+
+def _lives(panel: Panel, asking: Asking) -> None:
+    layout, known = panel.layout, np.flatnonzero(panel.known)
+    first, last = panel.first[known] - layout.first.lower, panel.last[known] - layout.last.lower
+    asking.ask("lives", _table((layout.first.levels, layout.last.levels), first, last), 2)
+    kind, life = stock(panel), lives_of(panel)
+    for at, name in enumerate(layout.static):
+        codes, levels = panel.static[name], len(layout.schema.levels(name))
+        who = np.flatnonzero(panel.known & (codes != MISSING))
+        # The first is drawn before lives are, together with the size.
+        shape = (2, LIFE_CLASSES if at else 1, levels)
+        asking.ask(f"static {name}", _table(shape, kind[who], life[who] * (at > 0), codes[who]), 2)
+    for name in pooled_columns(layout):
+        column, of = panel.public[name], periods(layout)
+        cells = (column.levels, int(of.max()) + 1)
+        asking.ask(f"public {name}", _table(cells, column.values[known], of[first]), 2)
+    for change in layout.changes:
+        room, year = transitions(panel), panel.changed[change.name]
+        has = panel.known & np.isin(panel.static[change.static], change.levels) & (year != MISSING)
+        who = np.flatnonzero(has & (year > panel.begins) & (year <= panel.begins + room))
+        position = (year[who] - panel.begins[who] - 1) * POSITIONS // room[who]
+        asking.ask(f"change {change.name}", _table((POSITIONS,), position), 2)
+
+
+# ---------------------------------------------------------------- sizes: first records, then transitions
+
+
+def _sizes(panel: Panel, sizes: Integers, asking: Asking) -> None:
+    layout, years = panel.layout, len(panel.layout.years)
+    bins, status = Bins.sizes(most_of(layout, 0)), statuses(layout)
+    who, place = _firsts(panel, sizes)
+    size, kind = sizes[place, who], stock(panel)[who]
+    noisy = asking.ask("sizes", _table((2, bins.count), kind, bins.of(size)), 2)
+    laws = size_counts(noisy, bins)
+    if status > 1:
+        level = panel.static[layout.static[0]][who]
+        told = level != MISSING
+        coarse = bins.coarser(laws.sum(axis=0), COARSE)
+        shape = (2, status, len(COARSE) + 1)
+        asking.ask("sizes by status", _table(shape, kind[told], level[told], coarse.of(size[told])), 2)
+    held = alive(layout, asking.found["lives"].values).mean() / max(float(laws.sum()), 1.0)
+    usual = laws.sum(axis=0) * max(held, 0.0)
+    asking.caps["entrants"] = size_cap(laws[0] / years, bins, 2 / asking.budget["entrants"], 0)
+    cap = asking.caps["levels"] = size_cap(usual, bins, years / asking.budget["levels"], 0)
+    top = asking.caps["tops"] = size_cap(usual, bins, years / asking.budget["tops"], cap)
+    held = np.minimum(size, asking.caps["entrants"])
+    cohort = np.where(kind == 1, 0, place + 1)
+    asking.ask("entrants", _table((years + 1,), cohort, weights=held), 2 * asking.caps["entrants"])
+    there = np.where(sizes == MISSING, 0, sizes)
+    asking.ask("levels", np.minimum(there, cap).sum(axis=1), years * cap)
+    asking.ask("tops", np.clip(there - cap, 0, top - cap).sum(axis=1), years * (top - cap))
+
+
+def _firsts(panel: Panel, sizes: Integers) -> tuple[Integers, Integers]:
+    """Units with an observed first record, and its year's position."""
+    begin = panel.begins - panel.layout.years[0]
+    who = np.flatnonzero(panel.known & (begin < len(sizes)) & (panel.last >= panel.begins))
+    who = who[sizes[begin[who], who] != MISSING]
+    return who, begin[who]
+
+
+def _growth(panel: Panel, sizes: Integers, asking: Asking) -> None:
+    layout, years = panel.layout, len(panel.layout.years)
+    rows, broad = (step_rows(asking.found, layout, shares) for shares in (ROWS, BROAD))
+    kinds = coarse_steps()
+    weight = np.array([weight_of(count) for count in range(years)])[transitions(panel)]
+    steps = np.zeros((rows.count, Steps.count), dtype=np.int64)
+    shape = (len(BROAD) + 1, AGES, int(kinds.max()) + 1)
+    table = np.zeros(shape, dtype=np.int64)
+    for place in range(1, years):
+        who = _moving(sizes, place)
+        before, after = sizes[place - 1, who], sizes[place, who]
+        bins = Steps.of(before, after)
+        steps += _table(steps.shape, rows.of(before), bins, weights=weight[who])
+        table += _table(shape, broad.of(before), young(panel, place, who), kinds[bins], weights=weight[who])
+    _leaving(panel, sizes, rows, asking)
+    most = 2 * asking.budget.most_weight
+    noisy = asking.ask("steps", steps, most)
+    asking.ask("kinds", table, most)
+    units = float(alive(layout, asking.found["lives"].values).mean())
+    cap = step_cap(noisy, rows, units, 2 * (years - 1) / asking.budget["flows"])
+    asking.caps["flows"] = cap
+    flows = np.zeros((years - 1, 2), dtype=np.int64)
+    for place in range(1, years):
+        who = _moving(sizes, place)
+        moved = np.clip(sizes[place, who] - sizes[place - 1, who], -cap, cap)
+        flows[place - 1] = moved[moved > 0].sum(), -moved[moved < 0].sum()
+    asking.ask("flows", flows, 2 * cap * (years - 1))
+
+
+def _leaving(panel: Panel, sizes: Integers, rows: Bins, asking: Asking) -> None:
+    """Who could have left at the end of each year, and who did, by size and condition."""
+    years = panel.layout.years
+    shape = (rows.count, AGES * TRENDS)
+    present, leaving = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    for place in range(len(years) - 1):
+        who = np.flatnonzero(sizes[place] != MISSING)
+        codes = rows.of(sizes[place, who]), condition(panel, place, who, sizes)
+        present += _table(shape, *codes)
+        left = panel.last[who] == years[place]
+        leaving += _table(shape, codes[0][left], codes[1][left])
+    asking.ask("present", present, 2 * (len(years) - 1))
+    asking.ask("leaving", leaving, 2)
+
+
+def _moving(sizes: Integers, place: int) -> Integers:
+    return np.flatnonzero((sizes[place] != MISSING) & (sizes[place - 1] != MISSING))
+
+
+# ---------------------------------------------------------------- numbers beside the size, such as payroll
+
+
+def _ratios(panel: Panel, name: str, asking: Asking) -> None:
+    layout, years = panel.layout, len(panel.layout.years)
+    size, value = whole_steps(panel, layout.yearly[0].name), whole_steps(panel, name)
+    seen = (size != MISSING) & (value != MISSING)
+    size, value = np.where(seen, size, MISSING), np.where(seen, value, MISSING)
+    at = [one.name for one in layout.yearly].index(name)
+    public = Range.public(most_of(layout, 0), most_of(layout, at))
+    logs = np.where(seen, np.log1p(np.maximum(value, 0)) - np.log1p(np.maximum(size, 0)), 0.0)
+    who, place = _firsts(panel, size)
+    noisy = asking.ask(f"range {name}", _table((public.bins,), public.of(logs[place, who])), 2)
+    found = public.narrowed(noisy.values, noisy.spread)
+    held = np.where(seen, found.steps(logs), 0).sum(axis=1)
+    noisy = asking.ask(f"centres {name}", held, years * STEPS)
+    counts = np.maximum(alive(layout, asking.found["lives"].values), 1)
+    centres = found.centres(noisy.values, counts, noisy.spread)
+    apart: Floats = logs - centres[:, None]
+    classes = step_rows(asking.found, layout, PAY)
+    codes = classes.of(size[place, who]), found.deviation(apart[place, who])
+    noisy = asking.ask(f"ratios {name}", _table((len(PAY) + 1, DEVIATIONS), *codes), 2)
+    if years == 1:
+        return
+    apart -= found.effects(noisy.values, noisy.spread)[classes.of(np.maximum(size, 0))]
+    weight = np.array([weight_of(count) for count in range(years)])[transitions(panel)]
+    table = np.zeros((found.rows, MOVES), dtype=np.int64)
+    for year in range(1, years):
+        who = np.flatnonzero(seen[year] & seen[year - 1])
+        before, after = apart[year - 1, who], apart[year, who]
+        table += _table(table.shape, found.row(before), found.move(after - before), weights=weight[who])
+    asking.ask(f"moves {name}", table, 2 * asking.budget.most_weight)

@@ -1,0 +1,122 @@
+"""What was released about a group, and laws and clamps that follow from it. Post-processing only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers, Steps
+from tacita.synthesis.panel.formal.smoothing import balanced_cap, towards, with_tail
+from tacita.synthesis.panel.formal.units import most_of
+from tacita.synthesis.panel.layout import Layout
+from tacita.tables.hierarchy import onto_simplices
+
+# Shares of first sizes below the ends of coarser bins: for statuses, for steps and leaving, for steps by age, and for
+# numbers beside the size.
+COARSE = np.array([0.3, 0.5, 0.65, 0.8, 0.9, 0.97, 0.995])
+ROWS = np.array([0.02, 0.06, 0.12, 0.2, 0.3, 0.4, 0.5, 0.58, 0.66, 0.74, 0.8, 0.85, 0.9, 0.94, 0.97, 0.985, 0.995])
+BROAD = np.array([0.35, 0.65, 0.9])
+PAY = COARSE[:-1]
+_DOUBT = 0.25  # of what a clamp hides
+_DOUBT_ABOVE = 3.0  # the upper clamp's sum is averaged over years, and what it hides is least known
+_DOUBT_STEPS = 0.1
+_NEAR = 1.0  # rows to either side that a row of few steps is compared with
+_FAR = 5  # bins from none: steps beyond them that do not stand out are taken from neighbouring rows
+_CLEAR = 4.0  # standard deviations
+
+
+@dataclass(frozen=True, eq=False)
+class Noisy:
+    """A released table and the scale of its noise."""
+
+    values: Integers
+    scale: Fraction
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the noise."""
+        return float(self.scale) * 2**0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """Everything that was released about one group, by name; with the clamps, which follow from it."""
+
+    tables: Mapping[str, Noisy]
+    caps: Mapping[str, int]
+
+    def __getitem__(self, name: str) -> Noisy:
+        return self.tables[name]
+
+
+def size_counts(noisy: Noisy, bins: Bins) -> Floats:
+    """Released first sizes of those that enter and of those there before."""
+    edges = bins.lower.astype(np.float64)
+    return np.array([with_tail(one.astype(np.float64), noisy.spread, edges, normal=True) for one in noisy.values])
+
+
+def step_rows(found: Mapping[str, Noisy], layout: Layout, shares: Floats) -> Bins:
+    """Sizes whose steps have one law: so many of the released first sizes lie below each."""
+    bins = Bins.sizes(most_of(layout, 0))
+    return bins.coarser(size_counts(found["sizes"], bins).sum(axis=0), shares)
+
+
+def size_cap(counts: Floats, bins: Bins, rate: Fraction, above: int) -> int:
+    """A clamp for a sum over so many units of what lies above a lower one; noise has the scale (difference) · rate."""
+    caps = np.append(np.maximum(bins.upper, 1), bins.most)
+    caps = caps[caps > above]
+    if not len(caps):
+        return above + 1  # everything lies below
+    covered = np.array([counts @ (bins.capped_means(int(cap)) - bins.capped_means(above)) for cap in caps])
+    return balanced_cap(caps, covered, (caps - above) * float(rate) * 2**0.5, _DOUBT if not above else _DOUBT_ABOVE)
+
+
+def step_counts(noisy: Noisy, rows: Bins) -> Floats:
+    """Released steps by size; of sizes that are seldom, shrunk towards those of neighbouring ones."""
+    possible, edges = Steps.possible(rows), Steps.edges()
+    found = np.zeros(noisy.values.shape)
+    raw = noisy.values.astype(np.float64)
+    found[:, Steps.same] = np.maximum(raw[:, Steps.same], 0)
+    wide = np.flatnonzero(rows.upper > rows.lower)
+    near = np.exp(-(((wide[:, None] - wide[None, :]) / _NEAR) ** 2) / 2)
+    around = dict(zip(wide.tolist(), near, strict=True))
+    for row in range(rows.count):
+        pooled = around[row] @ raw[wide] if row in around else raw[row]
+        doubt = noisy.spread * (float((around[row] ** 2).sum()) ** 0.5 if row in around else 1.0)
+        total = max(raw[row].sum(), 0.0)
+        parent = np.zeros(Steps.count)
+        parent[Steps.same] = max(pooled[Steps.same], 0.0)
+        for cells in (np.arange(Steps.same)[::-1], np.arange(Steps.same + 1, Steps.count)):
+            cells = cells[possible[row, cells]]
+            place = np.abs(cells - Steps.same) - 1
+            parent[cells] = with_tail(pooled[cells], doubt, edges[place])
+        inside = possible[row]
+        mixed = towards(raw[row, inside], parent[inside], noisy.spread)
+        found[row, inside] = onto_simplices(mixed, np.zeros(len(mixed), dtype=np.int64), np.array([total]))
+        # The far ends hold few units of great weight: they are the neighbours' in any case.
+        far = inside & (np.abs(np.arange(Steps.count) - Steps.same) > _FAR)
+        far &= parent < _CLEAR * doubt
+        kept = found[row, inside & ~far].sum()
+        found[row, far] = parent[far] * kept / max(parent[inside & ~far].sum(), 1e-9)
+    return found
+
+
+def step_cap(noisy: Noisy, rows: Bins, units: float, rate: Fraction) -> int:
+    """A clamp for the sum of a year's steps over so many units, whose noise has the scale clamp · rate."""
+    random = np.random.default_rng(0)  # for an integral over released weights; nothing confidential is near
+    counts = step_counts(noisy, rows)
+    total, moving = float(counts.sum()), counts.copy()
+    moving[:, Steps.same] = 0
+    if not moving.sum():
+        return 1
+    row, step = np.unravel_index(random.choice(counts.size, 20_000, p=(moving / moving.sum()).ravel()), counts.shape)
+    before = rows.drawn(row, random)
+    moved = np.abs(Steps.drawn(before, step, rows.most, random) - before)
+    caps = np.unique(np.quantile(moved, np.linspace(0.5, 0.999, 200)).astype(np.int64).clip(1))
+    caps = np.append(caps, max(int(moved.max()), 1))
+    each = units * float(moving.sum()) / total / 2 / len(moved)
+    covered = np.array([np.minimum(moved, cap).sum() * each for cap in caps])
+    return balanced_cap(caps, covered, caps * float(rate) * 2**0.5, _DOUBT_STEPS)

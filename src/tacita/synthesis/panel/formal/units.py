@@ -1,0 +1,71 @@
+"""What the models ask of a unit, confidential or synthetic: when it was there, its age, its condition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacita.synthesis.panel.formal.lattice import TRENDS, Floats, Integers, life_class, shrunk
+from tacita.synthesis.panel.layout import Layout
+from tacita.synthesis.panel.panel import MISSING, Panel
+
+_MOST_PERIODS = 5
+
+
+def stock(panel: Panel) -> Integers:
+    """1 for units whose beginning is not seen, 0 for those that enter."""
+    layout = panel.layout
+    return (panel.first < max(layout.years[0], layout.first.lower + 1)).astype(np.int64)
+
+
+def periods(layout: Layout) -> Integers:
+    """The period of every first year: those there from the beginning, and up to five stretches of entrants."""
+    years = np.arange(layout.first.levels) + layout.first.lower
+    entrants = years >= max(layout.years[0], layout.first.lower + 1)
+    rank = np.cumsum(entrants) - 1
+    count = max(int(entrants.sum()), 1)
+    found = 1 + rank * min(_MOST_PERIODS, count) // count
+    return np.asarray(np.where(entrants, found, 0), dtype=np.int64)
+
+
+def lives_of(panel: Panel) -> Integers:
+    """The class of how long each unit is seen."""
+    return life_class(panel.last, panel.begins, min(panel.layout.last.upper, panel.layout.years[-1]))
+
+
+def transitions(panel: Panel) -> Integers:
+    """How many pairs of successive years each unit is there for."""
+    return np.asarray(np.maximum(np.minimum(panel.last, panel.layout.years[-1]) - panel.begins, 0))
+
+
+def young(panel: Panel, place: int, who: Integers) -> Integers:
+    """1 for units that entered at most three years ago."""
+    recent = (panel.layout.years[place] - panel.first[who] <= 3) & (stock(panel)[who] == 0)
+    return np.asarray(recent.astype(np.int64))
+
+
+def condition(panel: Panel, place: int, who: Integers, sizes: Integers) -> Integers:
+    """Whether a unit is young and whether it has just shrunk, as one code."""
+    before = sizes[place - 1, who] if place else np.full(len(who), MISSING)
+    fell = (before != MISSING) & shrunk(before, sizes[place, who])
+    return np.asarray(young(panel, place, who) * TRENDS + fell)
+
+
+def whole_steps(panel: Panel, name: str) -> Integers:
+    """Values as whole numbers of their public step; MISSING where there is none."""
+    scale = next(one.scale for one in panel.layout.yearly if one.name == name)
+    values = panel.values[name]
+    seen = ~np.isnan(values)
+    return np.where(seen, np.rint(np.where(seen, values, 0) / scale.step), MISSING).astype(np.int64)
+
+
+def most_of(layout: Layout, at: int) -> int:
+    scale = layout.yearly[at].scale
+    return round(scale.upper / scale.step)
+
+
+def alive(layout: Layout, lives: Integers) -> Floats:
+    """Units that are there in each year, from a table of first and last years."""
+    first = np.arange(layout.first.levels)[:, None] + layout.first.lower
+    last = np.arange(layout.last.levels)[None, :] + layout.last.lower
+    held = np.where(last >= first, lives, 0)
+    return np.array([held[((first <= year) & (last >= year))].sum() for year in layout.years], dtype=np.float64)
