@@ -52,6 +52,8 @@ def run(
         raise UsageError("replicates: the study needs at least one")
     if establishments is not None and establishments < LEAST_ESTABLISHMENTS:
         raise UsageError(f"establishments: the study needs at least {LEAST_ESTABLISHMENTS:,}")
+    if epsilons is not None and not epsilons:
+        raise UsageError("epsilons: name at least one")
     if data is not None and not Path(data).is_dir():
         raise UsageError("data: there is no such folder; name the one that holds firm_panels, or leave it out")
     # Compiled loops are loaded only when a study is run.
@@ -67,7 +69,7 @@ def run(
         panel_size or coverage.SIZE,
         large or coverage.LARGE,
         seed,
-        (PLAIN, *(one for one in formal if one.available)),
+        (PLAIN, *formal),
         None if data is None else Path(data),
     )
     return write_study(Path(out), chosen, workers, progress or _silent, keep_data=keep_data, force=force)

@@ -19,8 +19,9 @@ from tacita.schema import Schema
 from tacita.studies.results import in_words
 from tacita.studies.tran2023.method import Method
 from tacita.studies.tran2023.peers import PublicFrame, pmse_mechanism
-from tacita.studies.tran2023.simulation import ORDER, Numbers, quantile_planes, synthesize
+from tacita.studies.tran2023.simulation import ORDER, Numbers, synthesize
 from tacita.studies.tran2023.variants import Variant
+from tacita.synthesis.panel.planes import quantile_planes
 from tacita.synthesis.quantile import QuantileSynthesis
 
 NO_PRIVACY = "none: the synthetic file is made from the confidential rows without protection"

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tacita.studies.tran2023.panel import COLUMNS, MOST_EMPLOYEES, YEARS, Flags, births_in, continuers_in
-from tacita.studies.tran2023.simulation import quantile_planes
+from tacita.synthesis.panel.planes import quantile_planes
 
 Numbers = NDArray[np.float64]
 Kind = Literal["births", "continuers"]
