@@ -1,0 +1,61 @@
+"""Who makes the files: the paper's sequence of models, and noisy tables at several ε."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tacita.implicates import Implicates
+from tacita.studies.kinney2007.facts import YEARS
+from tacita.studies.kinney2007.simulation import STATUSES, Industry, schema
+from tacita.studies.results import in_words
+from tacita.synthesis.panel import PanelSynthesis
+
+FILES = 5
+EPSILONS = ("1", "2", "4", "8")
+MAIN = "4"  # the ε for which the study has bars
+
+
+@dataclass(frozen=True)
+class Method:
+    """`epsilon` None is the plain version, without a guarantee."""
+
+    epsilon: str | None = None
+
+    @property
+    def name(self) -> str:
+        """>>> Method().name, Method("4").name
+        ('plain', 'formal, ε = 4')
+        """
+        return "plain" if self.epsilon is None else f"formal, ε = {self.epsilon}"
+
+    @property
+    def file(self) -> str:
+        return "plain" if self.epsilon is None else f"formal-{self.epsilon}"
+
+    def plan(self, sets: int = FILES) -> PanelSynthesis:
+        return PanelSynthesis(
+            "establishment",
+            keep=["county", "sic4", "sic3"],
+            years=(YEARS[0], YEARS[-1]),
+            yearly={"employment": "emp{year}", "payroll": "pay{year}"},
+            first="firstyear",
+            last="lastyear",
+            static=["multiunit"],
+            change={"changeyear": ("multiunit", STATUSES[1:4])},
+            group="sic3",
+            coarser={"state": ("county", 2)},
+            sets=sets,
+            epsilon=self.epsilon,
+        )
+
+    @property
+    def guarantee(self) -> str:
+        return in_words(self.plan().guarantee)
+
+    def make(self, panel: object, industry: Industry, seed: int, sets: int = FILES) -> Implicates:
+        made: Implicates = self.plan(sets).rehearse(panel, schema((industry,)), seed=seed).implicates
+        return made
+
+
+PLAIN = Method()
+METHODS = (PLAIN, *map(Method, EPSILONS))
