@@ -38,7 +38,7 @@ from tacita.studies.bowen2018.scores import general
 from tacita.studies.bowen2018.simulation import simulate, voters
 
 DELTA = "1e-9"
-CHILD = Path(__file__).with_name("pairwise_peer_run.py")
+CHILD = Path(__file__).parent / "peers" / "pairwise.py"
 # Guarantee, package whose interpreter runs it, name of the method in the child.
 METHODS = (
     ("replaced", "tacita", "all pairs"),

@@ -1,6 +1,6 @@
 """One method on one file, a few times, in a process of its own: what `pairwise_peers.py` starts for every row.
 
-    python benchmarks/pairwise_peer_run.py METHOD FOLDER REPETITIONS SECONDS
+    python benchmarks/peers/pairwise.py METHOD FOLDER REPETITIONS SECONDS
 
 FOLDER holds codes.npy and about.json; made-0.npy, made-1.npy … and the seconds of each run are written there. A run
 that takes longer than SECONDS ends the process. Each method needs its own package only, so that packages that do not
