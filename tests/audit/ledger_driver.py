@@ -73,6 +73,9 @@ class Plan:
     def columns(self, schema: object) -> tuple[str, ...]:
         return ()
 
+    def suits(self, data: object) -> None:
+        """Any file will do."""
+
     def run(self, data: object, entropy: object) -> Result:
         time.sleep(self.seconds)
         return Result(secrets.token_bytes(64))
