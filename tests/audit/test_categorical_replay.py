@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from person_sample import NAMES, ZEROS, emptied, one_more, one_other, persons, schema
+from tape import Tape
 
 from tacita.confidential import Confidential
 from tacita.errors import SchemaError
@@ -59,20 +60,8 @@ class Steady:
         return self._stream.words(count)
 
 
-class Tape:
-    """Released values in order; a second run gets those of the first, and `lost` adds up what tells the two apart."""
-
-    def __init__(self, first: Tape | None = None) -> None:
-        self.first, self.lost = first, 0.0
-        self.steps: list[tuple[Any, Any, Any]] = []
-
-    def step(self, asked: Any, true: Any, released: Any, loss: Callable[[Any], float]) -> Any:
-        if self.first is not None:
-            known, before, released = self.first.steps[len(self.steps)]
-            assert asked == known, "another question than in the first run"
-            self.lost += loss(before)
-        self.steps.append((asked, true, released))
-        return released
+class Answers(Tape):
+    """Every kind of question that these plans ask, with what it loses."""
 
     def counts(self, true: Any, scale: Fraction, entropy: Any, label: str) -> Any:
         drawn = add_discrete_laplace(true, scale, entropy, label)
@@ -110,7 +99,7 @@ class Tape:
 NOISY_BEST, DENSE, SPARSE = electing._noisy_best, cells._all, cells._reaching
 
 
-def run(plan: Any, data: Confidential, tape: Tape, *, sparse: bool) -> tuple[Any, Steady]:
+def run(plan: Any, data: Confidential, tape: Answers, *, sparse: bool) -> tuple[Any, Steady]:
     entropy, measured = Steady(), cells.measure_cells
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measuring, "add_discrete_laplace", tape.counts)
@@ -129,8 +118,8 @@ def forms(model: Any) -> list[Any]:
 
 def replayed(plan: Any, first: Confidential, second: Confidential, *, sparse: bool = False) -> float:
     """What one record costs; raises where it changes more than the values that are noised."""
-    one = Tape()
-    two = Tape(one)
+    one = Answers()
+    two = Answers(one)
     (model, asked), (other, again) = run(plan, first, one, sparse=sparse), run(plan, second, two, sparse=sparse)
     assert len(one.steps) == len(two.steps)
     assert asked.announced == again.announced
@@ -204,7 +193,7 @@ def test_dirichlet_files_have_one_form(relation: Any) -> None:
     """The files are themselves what is drawn: same requests with the same prior, same number of rows, same schema."""
     plan = DirichletSynthesis(NAMES, EPSILON, rows=50, sets=2, zeros=ZEROS, neighbours=relation)
     for one, two in pairs(relation).values():
-        (model, asked), (other, again) = (run(plan, data, Tape(), sparse=False) for data in (one, two))
+        (model, asked), (other, again) = (run(plan, data, Answers(), sparse=False) for data in (one, two))
         assert asked.announced == again.announced
         assert [table.schema for table in model.implicates.tables] == [
             table.schema for table in other.implicates.tables
@@ -215,7 +204,7 @@ def test_dirichlet_files_have_one_form(relation: Any) -> None:
 
 def test_the_sparse_list_does_not_show_which_cells_were_occupied() -> None:
     plan = StepsSynthesis(NAMES, EPSILON, layers=1, zeros=ZEROS)
-    model, _ = run(plan, opened(FILE), Tape(), sparse=True)
+    model, _ = run(plan, opened(FILE), Answers(), sparse=True)
     for one in model.trees[0].cells:
         assert one.sums is None
         assert (one.noisy >= one.threshold).all()

@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tape import Tape
 from weighted_people import people, plan, schema
 
 from tacita.confidential import Confidential
@@ -47,34 +48,22 @@ PLANS: dict[str, dict[str, Any]] = {
 }
 
 
-class Tape:
-    """Released numbers in order; a second run gets those of the first, and `lost` adds up what tells the two apart."""
-
-    def __init__(self, first: Tape | None = None) -> None:
-        self.first, self.lost = first, 0.0
-        self.steps: list[tuple[Any, Any, Any]] = []
-
-    def _step(self, asked: Any, true: Any, released: Any, loss: Any) -> Any:
-        if self.first is not None:
-            known, before, released = self.first.steps[len(self.steps)]
-            assert asked == known, "another question than in the first run"
-            self.lost += loss(before)
-        self.steps.append((asked, true, released))
-        return released
+class Answers(Tape):
+    """Every kind of question that these plans ask, with what it loses."""
 
     def laplace(self, true: Any, scale: Fraction, entropy: Any, label: str) -> Any:
         drawn = add_discrete_laplace(true, scale, entropy, label)
-        return self._step((label, scale), np.array(true), drawn, lambda b: float(abs(true - b).sum() / scale))
+        return self.step((label, scale), np.array(true), drawn, lambda b: float(abs(true - b).sum() / scale))
 
     def gaussian(self, true: Any, variance: Fraction, entropy: Any, label: str) -> Any:
         drawn = add_discrete_gaussian(true, variance, entropy, label)
-        return self._step(
+        return self.step(
             (label, variance), np.array(true), drawn, lambda b: float(((true - b) ** 2).sum() / (2 * variance))
         )
 
     def threshold(self, places: Any, end: int, share: Fraction, epsilon: Fraction, spare: Any) -> Any:
         drawn = draw_threshold(places, end, share, epsilon, spare)
-        return self._step(
+        return self.step(
             (end, share, epsilon),
             places.copy(),
             drawn,
@@ -84,7 +73,7 @@ class Tape:
     def quantiles(self, values: Any, lattice: Any, targets: Any, epsilons: Any, entropy: Any, label: str) -> Any:
         drawn = bisect(values, lattice, targets, epsilons, entropy, label)
         # line.md, whose laws test_line_exact.py and others enumerate: ε for a record added and ε for one removed.
-        return self._step(
+        return self.step(
             (label, lattice, tuple(epsilons)),
             values.copy(),
             drawn,
@@ -99,7 +88,7 @@ class Tape:
         return float(np.abs(ratios).max())
 
 
-class Concentrated(Tape):
+class Concentrated(Answers):
     """The same for zero-concentrated privacy: a threshold whose log ratio spans r loses r²/8."""
 
     def of_levels(self, losses: list[float]) -> float:
@@ -122,7 +111,7 @@ def _log_ratio(one: Any, two: Any, end: int, share: Fraction, epsilon: Fraction)
     return logs[0] - logs[1]
 
 
-def _run(one: Any, frame: pd.DataFrame, tape: Tape, monkeypatch: pytest.MonkeyPatch) -> bytes:
+def _run(one: Any, frame: pd.DataFrame, tape: Answers, monkeypatch: pytest.MonkeyPatch) -> bytes:
     monkeypatch.setattr(measuring, "add_discrete_laplace", tape.laplace)
     monkeypatch.setattr(measuring, "add_discrete_gaussian", tape.gaussian)
     monkeypatch.setattr(measuring, "draw_threshold", tape.threshold)
@@ -147,7 +136,7 @@ def test_neighbours_follow_the_same_path_within_the_promise(name: str, monkeypat
     one = plan("4", **PLANS[name])
     if "shape" in name:
         monkeypatch.setattr(measuring, "_WORTH", 0)
-    kind = Concentrated if one.delta else Tape
+    kind = Concentrated if one.delta else Answers
     promise = float(rho_for(one.epsilon, one.delta)) if one.delta else 4.0
     worst = 0.0
     for start in (FILE, _neighbours()[0]):

@@ -97,9 +97,12 @@ class Range:
     def half(self) -> float:
         return (self.high - self.low) / 2
 
+    def held(self, values: Floats) -> Floats:
+        """In half-ranges from the middle, between −1 and 1."""
+        return np.asarray(np.clip((values - self.middle) / self.half, -1.0, 1.0))
+
     def steps(self, values: Floats) -> Integers:
-        held = np.clip((values - self.middle) / self.half, -1.0, 1.0)
-        return np.asarray(np.rint(held * STEPS), dtype=np.int64)
+        return np.asarray(np.rint(self.held(values) * STEPS), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)

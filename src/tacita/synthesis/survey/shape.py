@@ -30,13 +30,10 @@ def measure_shape(
     budget: Budget,
     entropy: Entropy,
 ) -> Floats:
-    """Quantiles of each number's distance from its cell's centre, one row per number; no rows if none are asked for."""
-    if not budget.shape:
-        return np.zeros((0, _SCORES.size))
+    """Quantiles of each number's distance from its cell's centre, one row per number."""
     rows_of = []
     for at, (one, range_) in enumerate(zip(measures, found.ranges, strict=True)):
-        held = np.clip((rows.z[:, at] - range_.middle) / range_.half, -1.0, 1.0)
-        left = np.sort(np.clip(held - centres[rows.cell, at], -2.0, 2.0))
+        left = np.sort(np.clip(range_.held(rows.z[:, at]) - centres[rows.cell, at], -2.0, 2.0))
         epsilons = [budget.shape] * SHAPE_LEVELS
         rows_of.append(bisect(left, _LATTICE, halves(SHAPE_LEVELS), epsilons, entropy, f"shape of {one.name}"))
     return np.stack(rows_of)
