@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
+
+import numpy as np
+
+from tacita.noise.discrete import add_discrete_laplace
 
 
 class Tape:
@@ -20,3 +25,8 @@ class Tape:
             self.lost += loss(before)
         self.steps.append((asked, true, released))
         return released
+
+    def laplace(self, true: Any, scale: Fraction, entropy: Any, label: str) -> Any:
+        drawn = add_discrete_laplace(true, scale, entropy, label)
+        asked = (label, scale, np.shape(true))
+        return self.step(asked, np.array(true), drawn, lambda before: float(abs(true - before).sum() / scale))

@@ -9,7 +9,6 @@ attributes were elected, and what the steps lose together must not exceed ε. te
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from tape import Tape
 from tacita.confidential import Confidential
 from tacita.errors import SchemaError
 from tacita.ledger import Ledger
-from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Request, SeededEntropy, Words
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
 from tacita.schema import Schema
@@ -63,10 +61,6 @@ class Steady:
 class Answers(Tape):
     """Every kind of question that these plans ask, with what it loses."""
 
-    def counts(self, true: Any, scale: Fraction, entropy: Any, label: str) -> Any:
-        drawn = add_discrete_laplace(true, scale, entropy, label)
-        return self.step((label, scale, true.shape), true, drawn, lambda before: abs(true - before).sum() / scale)
-
     def election(self, domain: Any, scores: Any, useful: Any, cap: Any, ballot: Any, *rest: Any) -> Any:
         epsilon, entropy, label = rest
         runs = np.column_stack([useful, np.full(len(useful), ballot.threshold is not None)])
@@ -102,8 +96,8 @@ NOISY_BEST, DENSE, SPARSE = electing._noisy_best, cells._all, cells._reaching
 def run(plan: Any, data: Confidential, tape: Answers, *, sparse: bool) -> tuple[Any, Steady]:
     entropy, measured = Steady(), cells.measure_cells
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measuring, "add_discrete_laplace", tape.counts)
-        patch.setattr(independent, "add_discrete_laplace", tape.counts)
+        patch.setattr(measuring, "add_discrete_laplace", tape.laplace)
+        patch.setattr(independent, "add_discrete_laplace", tape.laplace)
         patch.setattr(electing, "_noisy_best", tape.election)
         patch.setattr(cells, "_all", tape.listing(DENSE))
         patch.setattr(cells, "_reaching", tape.listing(SPARSE))

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from panel_sample import YEARS, plan, wide, wide_schema
-from test_survey_exact import Tape
+from tape import Tape
 
 from tacita.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy

@@ -24,7 +24,6 @@ from weighted_people import people, plan, schema
 from tacita.confidential import Confidential
 from tacita.mechanisms.kng.line import bisect, draw_threshold
 from tacita.noise.concentrated import rho_for
-from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.gaussian import add_discrete_gaussian
 from tacita.synthesis.survey import measuring, shape
@@ -50,10 +49,6 @@ PLANS: dict[str, dict[str, Any]] = {
 
 class Answers(Tape):
     """Every kind of question that these plans ask, with what it loses."""
-
-    def laplace(self, true: Any, scale: Fraction, entropy: Any, label: str) -> Any:
-        drawn = add_discrete_laplace(true, scale, entropy, label)
-        return self.step((label, scale), np.array(true), drawn, lambda b: float(abs(true - b).sum() / scale))
 
     def gaussian(self, true: Any, variance: Fraction, entropy: Any, label: str) -> Any:
         drawn = add_discrete_gaussian(true, variance, entropy, label)
