@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tacita.noise.discrete import add_discrete_laplace
+from tacita.noise.gaussian import add_discrete_gaussian
 
 
 class Tape:
@@ -30,3 +31,10 @@ class Tape:
         drawn = add_discrete_laplace(true, scale, entropy, label)
         asked = (label, scale, np.shape(true))
         return self.step(asked, np.array(true), drawn, lambda before: float(abs(true - before).sum() / scale))
+
+    def gaussian(self, true: Any, variance: Fraction, entropy: Any, label: str) -> Any:
+        drawn = add_discrete_gaussian(true, variance, entropy, label)
+        asked = (label, variance, np.shape(true))
+        return self.step(
+            asked, np.array(true), drawn, lambda before: float(((true - before) ** 2).sum() / (2 * variance))
+        )

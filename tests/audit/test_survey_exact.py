@@ -25,7 +25,6 @@ from tacita.confidential import Confidential
 from tacita.mechanisms.kng.line import bisect, draw_threshold
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import SeededEntropy
-from tacita.noise.gaussian import add_discrete_gaussian
 from tacita.synthesis.survey import measuring, shape
 from tacita.synthesis.survey.measuring import STEPS, Budget
 
@@ -49,12 +48,6 @@ PLANS: dict[str, dict[str, Any]] = {
 
 class Answers(Tape):
     """Every kind of question that these plans ask, with what it loses."""
-
-    def gaussian(self, true: Any, variance: Fraction, entropy: Any, label: str) -> Any:
-        drawn = add_discrete_gaussian(true, variance, entropy, label)
-        return self.step(
-            (label, variance), np.array(true), drawn, lambda b: float(((true - b) ** 2).sum() / (2 * variance))
-        )
 
     def threshold(self, places: Any, end: int, share: Fraction, epsilon: Fraction, spare: Any) -> Any:
         drawn = draw_threshold(places, end, share, epsilon, spare)

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording
-from tacita.synthesis.pairwise.measuring import ADDED, REPLACED, association, associations, counts, measure
-from tacita.synthesis.pairwise.plan import _chosen
-from tacita.synthesis.pairwise.queries import Query, error, growing_error, queries
+from tacita.synthesis.pairwise.measuring import counts, measure
+from tacita.synthesis.pairwise.queries import Query, error, pair_errors, queries, singles, some_queries
 
 shapes = st.lists(st.integers(1, 9), min_size=1, max_size=7).map(tuple)
 budgets = st.fractions(Fraction(1, 10**15), 10**4, max_denominator=10**15).filter(lambda rho: rho > 0)
@@ -74,11 +73,20 @@ def test_every_attribute_and_every_pair_is_asked_for_once() -> None:
     assert asked == [(0,), (1,), (2,), (3,), *combinations(range(4), 2)]
     contrasts = [q.attributes for q in queries(levels, Fraction(1), True) if q.contrast]
     assert contrasts == [(0, 1), (0, 2), (0, 3), (1, 2), (2, 3)]
-    some = queries(levels, Fraction(1), True, [(1, 2)])
-    assert [query.attributes for query in some] == [(0,), (1,), (2,), (3,), (1, 2)]
-    alone = queries(levels, Fraction(1), True, [])
-    assert [query.attributes for query in alone] == [(0,), (1,), (2,), (3,)]
-    assert sum(query.rho for query in alone) > Fraction(99, 100), "without pairs everything goes to single attributes"
+    assert [query.attributes for query in queries((3,), Fraction(1), True)] == [(0,)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(shapes, budgets, st.booleans(), st.data())
+def test_some_tables_cost_what_they_are_given(
+    levels: tuple[int, ...], rho: Fraction, replace: bool, data: st.DataObject
+) -> None:
+    every = singles(levels) + list(combinations(range(len(levels)), 2))
+    sets = data.draw(st.lists(st.sampled_from(every), min_size=1, unique=True))
+    found = some_queries(sets, levels, rho, replace)
+    assert [query.attributes for query in found] == sets
+    spent, smallest = sum(query.rho for query in found), min(query.variance for query in found)
+    assert rho * (1 - Fraction(1, 10**8) - Fraction(1, 10**6) / smallest) <= spent <= rho
 
 
 # ---------------------------------------------------------------- sensitivity, by trying every neighbour
@@ -115,72 +123,6 @@ def test_no_neighbour_changes_a_query_by_more_than_it_pays_for(levels: tuple[int
             assert worst == paid, "more is paid than needed, or the neighbours do not reach far enough"
 
 
-def most_changed(levels: tuple[int, int], rows: int, *, replace: bool) -> int:
-    """The largest change of the association over all files of this size and all their neighbours."""
-    kinds = np.array(list(product(*map(range, levels))))
-    known: dict[tuple[int, ...], int] = {}
-
-    def value(file: tuple[int, ...]) -> int:
-        if file not in known:
-            known[file] = association(kinds[list(file)], levels, 0, 1)
-        return known[file]
-
-    step = replaced if replace else added
-    return max(abs(value(f) - value(g)) for f in files(len(kinds), rows) for g in step(f, len(kinds)))
-
-
-@pytest.mark.parametrize("levels", [(2, 2), (2, 3)])
-def test_one_record_changes_an_association_by_no_more_than_is_paid_for(levels: tuple[int, int]) -> None:
-    sizes = range(1, 13 if levels == (2, 2) else 8)
-    by_replacing = {rows: most_changed(levels, rows, replace=True) for rows in sizes}
-    by_adding = {rows: most_changed(levels, rows, replace=False) for rows in sizes}
-    assert max(by_replacing.values()) <= REPLACED
-    assert all(change <= 7 for rows, change in by_replacing.items() if rows > 4)
-    assert max(by_adding.values()) <= ADDED
-    assert max(by_replacing.values()) >= 2, "the neighbours do not reach far enough"
-    assert max(by_adding.values()) >= 2
-
-
-def test_large_files_too() -> None:
-    """Random tables of 5 to 1,000 records, with concentrated margins, which move an association most."""
-    random, worst = np.random.default_rng(1), [0, 0]
-    for _ in range(4000):
-        levels = tuple(random.integers(2, 6, 2).tolist())
-        rows = int(random.integers(5, 1000))
-        sparse = random.dirichlet(np.full(levels[0] * levels[1], 0.2))
-        codes = np.column_stack(np.unravel_index(random.choice(sparse.size, rows, p=sparse), levels))
-        other, more = codes.copy(), np.vstack([codes, [[int(random.integers(size)) for size in levels]]])
-        other[0] = [int(random.integers(size)) for size in levels]
-        here = association(codes, levels, 0, 1)
-        worst[0] = max(worst[0], abs(here - association(other, levels, 0, 1)))
-        worst[1] = max(worst[1], abs(here - association(more, levels, 0, 1)))
-    assert worst[0] <= 7
-    assert worst[1] <= 4
-
-
-def test_an_association_is_what_it_says() -> None:
-    codes = np.array([[0, 0]] * 30 + [[0, 1]] * 10 + [[1, 0]] * 10 + [[1, 1]] * 50)
-    table = np.array([[30, 10], [10, 50]])
-    free = np.outer(table.sum(1), table.sum(0)) / 100
-    assert association(codes, (2, 2), 0, 1) == int(np.abs(table - free).sum())
-    assert association(codes[:0], (2, 2), 0, 1) == 0
-    alike = np.array([[a, b] for a in range(2) for b in range(3)] * 7)
-    assert association(alike, (2, 3), 0, 1) == 0
-
-
-@pytest.mark.parametrize("replace", [True, False])
-def test_associations_pay_their_share(replace: bool) -> None:
-    listening, rho = Recording(SeededEntropy(1)), Fraction(1, 7)
-    codes = np.random.default_rng(1).integers(0, 2, (50, 4))
-    found = associations(codes, (2, 2, 2, 2), rho, replace, listening)
-    (request,) = listening.requests
-    variance = Fraction(request.law.partition("variance=")[2])
-    change = 8 if replace else 5
-    assert Fraction(change**2 * 6) / (2 * variance) == rho
-    assert list(found) == list(combinations(range(4), 2))
-    assert request.true.tolist() == [association(codes, (2, 2, 2, 2), a, b) for a, b in found]
-
-
 def test_measured_tables_are_the_tables_with_noise() -> None:
     codes = np.array([[0, 1, 2], [1, 1, 0], [0, 0, 2], [0, 1, 2]])
     levels, listening = (2, 2, 3), Recording(SeededEntropy(1))
@@ -193,23 +135,12 @@ def test_measured_tables_are_the_tables_with_noise() -> None:
     ]
 
 
-# ---------------------------------------------------------------- choosing pairs
-
-
 @pytest.mark.parametrize("replace", [True, False])
-def test_the_error_of_growing_sets_is_that_of_their_queries(replace: bool) -> None:
-    levels, rho = (2, 2, 3, 5, 2), Fraction(1, 20)
-    pairs = [(0, 1), (2, 3), (0, 4), (1, 3)]
-    for size, found in enumerate(growing_error(pairs, levels, rho, replace), start=1):
-        asked = queries(levels, rho, replace, pairs[:size])
-        direct = sum(error(query, levels) for query in asked if len(query.attributes) == 2)
-        assert found == pytest.approx(direct, rel=1e-6)
-
-
-def test_strong_pairs_are_chosen_before_weak_ones() -> None:
-    levels = (2, 3, 4, 5)
-    strength = {(0, 1): 10_000, (0, 2): 3, (0, 3): -40, (1, 2): 8_000, (1, 3): 0, (2, 3): 20_000}
-    assert _chosen(strength, levels, Fraction(1, 50), True) == [(0, 1), (1, 2), (2, 3)]
-    assert _chosen(dict.fromkeys(strength, 0), levels, Fraction(1, 50), True) == []
-    assert _chosen(dict.fromkeys(strength, 10**9), levels, Fraction(1, 50), True) == sorted(strength)
-    assert _chosen(dict.fromkeys(strength, -5), levels, Fraction(1, 50), False) == []
+def test_the_error_of_usual_pairs_is_that_of_their_queries(replace: bool) -> None:
+    levels, rho = (3, 3, 3, 3), Fraction(1, 10**6)
+    pairs = [(0, 1), (1, 2), (0, 3)]
+    direct = {query.attributes: error(query, levels) for query in some_queries(pairs, levels, rho, replace)}
+    told = pair_errors(levels, rho, len(pairs), replace)
+    assert {pair: told[pair] for pair in pairs} == {pair: round(found) for pair, found in direct.items()}
+    mixed = pair_errors((2, 3, 9, 9), rho, 3, replace)
+    assert mixed[0, 1] < mixed[1, 2] < mixed[2, 3], "larger tables take more noise"

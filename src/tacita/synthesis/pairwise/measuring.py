@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from itertools import combinations
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,9 +11,6 @@ from tacita.synthesis.pairwise.model import Answer
 from tacita.synthesis.pairwise.queries import Query
 
 Integers = NDArray[np.int64]
-
-# The largest change of `association` when one record is replaced, or added: see pairwise.md.
-REPLACED, ADDED = 8, 5
 
 
 def measure(codes: Integers, levels: tuple[int, ...], queries: list[Query], entropy: Entropy) -> tuple[Answer, ...]:
@@ -39,21 +33,3 @@ def counts(codes: Integers, levels: tuple[int, ...], query: Query) -> Integers:
         if query.contrast and shape[axis] == 2:
             table = np.asarray(table.take(0, axis) - table.take(1, axis))
     return table
-
-
-def associations(
-    codes: Integers, levels: tuple[int, ...], rho: Fraction, replace: bool, entropy: Entropy
-) -> dict[tuple[int, int], int]:
-    """Noisy L1 distances of all pairs from independence, rounded down to whole records."""
-    pairs = list(combinations(range(len(levels)), 2))
-    exact = np.array([association(codes, levels, a, b) for a, b in pairs], dtype=np.int64)
-    change = REPLACED if replace else ADDED
-    variance = Fraction(change**2 * len(pairs)) / (2 * rho)
-    noisy = add_discrete_gaussian(exact, variance, entropy, "association of all pairs")
-    return dict(zip(pairs, noisy.tolist(), strict=True))
-
-
-def association(codes: Integers, levels: tuple[int, ...], a: int, b: int) -> int:
-    table = counts(codes, levels, Query((a, b), False, Fraction(1), Fraction(0))).astype(np.float64)
-    total = max(table.sum(), 1.0)
-    return int(np.floor(np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0)) / total).sum()))

@@ -11,6 +11,7 @@ from math import sqrt
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacita.confidential import Confidential
 from tacita.errors import UsageError
@@ -22,19 +23,21 @@ from tacita.plan import Forecast, Rehearsable
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, ReplaceOne, exact, text
 from tacita.schema import Schema
 from tacita.synthesis.attributes import Attribute, attribute_of
-from tacita.synthesis.pairwise.measuring import associations, measure
+from tacita.synthesis.pairwise.choosing import choose_pairs, how_many
+from tacita.synthesis.pairwise.measuring import measure
 from tacita.synthesis.pairwise.model import Answer, PairwiseModel, unpacked, zeros_among
-from tacita.synthesis.pairwise.queries import Query, error, growing_error, queries
+from tacita.synthesis.pairwise.queries import Query, error, queries, singles, some_queries
 from tacita.synthesis.pairwise.targets import Targets
 from tacita.synthesis.reading import read
 
 Select = Literal["auto", "all", "private"]
 
 ONE_RECORD = "each unit has one record in the file"
-_CHOOSING = Fraction(1, 10)  # of the budget, where pairs are chosen privately
-_CLEAR = 0.02  # all pairs are carried if the noise alone moves less than this share of records, on average
+# Shares of the budget where pairs are chosen privately; the pairs that were chosen get the rest.
+_ONE_WAY, _CHOOSING = Fraction(1, 2), Fraction(7, 100)
+_CLEAR = 0.15  # all pairs are carried if the noise alone moves less than this share of records, on average
 _MOST_CELLS = 20_000_000
-_ROOM_TO_CHOOSE = 10_000  # noise on associations is larger than on tables
+_ROOM_TO_CHOOSE = 10  # chosen pairs are paid one by one, which may take more noise than all of them together
 _MOST_UNSURE = 1e6  # records; files as long as the noise happens to say might not fit anywhere
 _USUAL = 10_000  # records, where their number is neither public nor given
 
@@ -188,7 +191,8 @@ class PairwiseSynthesis(Rehearsable):
             "attributes, before the tables are reconciled",
         ]
         if self._chooses(levels, rows):
-            sentences.append("that is much: a tenth of the budget chooses the pairs worth measuring")
+            chosen, share = how_many(len(levels)), 100 * float(_CHOOSING)
+            sentences.append(f"that is much: {share:.0f}% of the budget chooses {chosen} pairs worth measuring")
         figures = {"mean total variation from noise": noise, "pairs": float(len(found) - len(levels))}
         product = f"Synthetic records of {len(levels)} attributes"
         return Forecast(product, sum(len(one.attributes) for one in found), tuple(sentences), figures)
@@ -202,18 +206,25 @@ class PairwiseSynthesis(Rehearsable):
         columns = read(data, self.attributes)
         codes = np.column_stack([one.code(columns[one.name]) for one in attributes])
         levels = self._levels(schema)
-        rho = rho_for(self.epsilon, self.delta)
         public = len(codes) if self._replace else None
-        pairs = None
-        if self._chooses(levels, public or self.rows or _USUAL):
-            near = associations(codes, levels, rho * _CHOOSING, self._replace, entropy)
-            rho = rho * (1 - _CHOOSING)
-            pairs = _chosen(near, levels, rho, self._replace)
-        answers = measure(codes, levels, queries(levels, rho, self._replace, pairs), entropy)
+        answers = self._measured(codes, levels, public, entropy)
         entropy.announce(Request("seed of the synthetic files", "uniform words", np.zeros(0), np.zeros(0)))
         seed = int(entropy.words(1)[0])
         records = public if public is not None else _noisy_records(answers)
         return self._model(schema, attributes, answers, records, seed, entropy.rehearsal)
+
+    def _measured(
+        self, codes: NDArray[np.int64], levels: tuple[int, ...], public: int | None, entropy: Entropy
+    ) -> tuple[Answer, ...]:
+        """All tables; or one-way tables, then the choice of pairs, then these."""
+        if not self._chooses(levels, public or self.rows or _USUAL):
+            return measure(codes, levels, self._all(levels), entropy)
+        rho = rho_for(self.epsilon, self.delta)
+        ones = measure(codes, levels, some_queries(singles(levels), levels, rho * _ONE_WAY, self._replace), entropy)
+        records = _noisy_records(ones) if public is None else public
+        budgets = rho * _CHOOSING, rho * (1 - _ONE_WAY - _CHOOSING)
+        pairs = choose_pairs(codes, levels, ones, records, budgets, self._replace, entropy)
+        return ones + measure(codes, levels, some_queries(pairs, levels, budgets[1], self._replace), entropy)
 
     def restore(self, stored: bytes) -> PairwiseModel:
         schema = Schema.from_dict(json.loads(stored)["schema"])
@@ -237,18 +248,6 @@ class PairwiseSynthesis(Rehearsable):
 def _mean_noise(found: list[Query], levels: tuple[int, ...], rows: int) -> float:
     pairs = [query for query in found if len(query.attributes) == 2]
     return float(np.mean([min(error(query, levels) / 2 / rows, 1.0) for query in pairs])) if pairs else 0.0
-
-
-def _chosen(
-    near: dict[tuple[int, int], int], levels: tuple[int, ...], rho: Fraction, replace: bool
-) -> list[tuple[int, int]]:
-    """The pairs whose noise costs less than what leaving them out would: the best of all prefixes of one ranking."""
-    worth = {pair: max(found, 0) for pair, found in near.items()}
-    ranked = sorted(worth, key=lambda pair: -worth[pair] / (levels[pair[0]] * levels[pair[1]]) ** (2 / 3))
-    left_out = sum(worth.values()) - np.cumsum([worth[pair] for pair in ranked])
-    totals = np.append(float(sum(worth.values())), growing_error(ranked, levels, rho, replace) + left_out)
-    best = int(totals.argmin())
-    return sorted(ranked[:best])
 
 
 def _noisy_records(answers: tuple[Answer, ...]) -> int:

@@ -40,20 +40,31 @@ class Query:
     rho: Fraction
 
 
-def queries(
-    levels: tuple[int, ...], rho: Fraction, replace: bool, pairs: list[tuple[int, int]] | None = None
+def queries(levels: tuple[int, ...], rho: Fraction, replace: bool) -> list[Query]:
+    """All one-way tables and all pairs within a total of ρ."""
+    ones, pairs = singles(levels), list(combinations(range(len(levels)), 2))
+    share = float(ONE_WAY) if pairs else 1.0
+    prices = {sets: _price(sets, levels, replace) for sets in (*ones, *pairs)}
+    variances = _variances(ones, prices, share) | _variances(pairs, prices, 1 - share)
+    return _queries(prices, variances, (together(levels, variances) if replace else 1.0) / float(rho))
+
+
+def some_queries(sets: Sequence[tuple[int, ...]], levels: tuple[int, ...], rho: Fraction, replace: bool) -> list[Query]:
+    """Tables of these attributes or pairs, whose costs add up to ρ."""
+    prices = {one: _price(one, levels, replace) for one in sets}
+    return _queries(prices, _variances(sets, prices, 1.0), 1 / float(rho))
+
+
+def singles(levels: tuple[int, ...]) -> list[tuple[int, ...]]:
+    return [(one,) for one in range(len(levels))]
+
+
+def _queries(
+    prices: dict[tuple[int, ...], _Price], variances: dict[tuple[int, ...], float], factor: float
 ) -> list[Query]:
-    """All queries within a total of ρ; `pairs` restricts the two-way ones."""
-    every = list(combinations(range(len(levels)), 2))
-    wanted = every if pairs is None else pairs
-    ones: list[tuple[int, ...]] = [(one,) for one in range(len(levels))]
-    share = float(ONE_WAY) if wanted else 1.0
-    prices = {sets: _price(sets, levels, replace) for sets in (*ones, *wanted)}
-    variances = _variances(ones, prices, share) | _variances(wanted, prices, 1 - share)
-    loss = together(levels, variances) if replace and len(wanted) == len(every) else 1.0
     found = []
     for attributes, one in prices.items():
-        variance = Fraction(int(variances[attributes] * loss / float(rho) * _ROOM * _FINE) + 1, _FINE)
+        variance = Fraction(int(variances[attributes] * factor * _ROOM * _FINE) + 1, _FINE)
         found.append(Query(attributes, one.contrast, variance, one.cost / variance))
     return found
 
@@ -95,12 +106,12 @@ def error(query: Query, levels: tuple[int, ...]) -> float:
     return _price(query.attributes, levels, False).numbers * sqrt(query.variance) * sqrt(2 / pi)
 
 
-def growing_error(pairs: Sequence[tuple[int, int]], levels: tuple[int, ...], rho: Fraction, replace: bool) -> Floats:
-    """Summed `error` of the first pair, of the first two, and so on, if only these are measured within ρ."""
-    prices = [_price(pair, levels, replace) for pair in pairs]
-    total = np.cumsum([float(one.cost) / one.weight**2 for one in prices])
-    spread = np.cumsum([one.numbers * one.weight for one in prices])
-    return np.asarray(spread * np.sqrt(total / float(rho * (1 - ONE_WAY))) * sqrt(2 / pi))
+def pair_errors(levels: tuple[int, ...], rho: Fraction, wanted: int, replace: bool) -> dict[tuple[int, int], int]:
+    """`error` of every pair in whole records, if so many pairs of the usual kind are measured within ρ."""
+    prices = {pair: _price(pair, levels, replace) for pair in combinations(range(len(levels)), 2)}
+    usual = wanted * float(np.mean([float(one.cost) / one.weight**2 for one in prices.values()]))
+    scale = sqrt(usual / float(rho)) * sqrt(2 / pi)
+    return {pair: round(one.numbers * one.weight * scale) for pair, one in prices.items()}
 
 
 @dataclass(frozen=True)

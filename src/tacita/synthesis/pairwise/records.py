@@ -27,65 +27,87 @@ _MOST_TRIES = 50
 def _sweep(records, order, starts, levels, slope, bend, step, signed, one_slope, one_step, barred):  # type: ignore[no-untyped-def]
     """One pass. `slope[c, d]` is the derivative of the loss in the count of the pair of columns (c, d)."""
     attributes = records.shape[1]
+    bends = one_step.copy()
+    bound = np.zeros(attributes, dtype=np.bool_)
+    for a in range(attributes):
+        for b in range(attributes):
+            if b != a:
+                bends[a] += bend[a, b]
+        bound[a] = barred[starts[a] : starts[a + 1]].any()
+    pull = np.empty_like(one_slope)
     changed = 0
     for i in order:
+        _pulled(pull, records[i], starts, slope, one_slope)
         for a in range(attributes):
             old = starts[a] + records[i, a]
-            best, gain = -1, -1e-9
-            for level in range(levels[a]):
-                new = starts[a] + level
-                if new == old:
-                    continue
-                cost = one_slope[new] - one_slope[old] + one_step[a]
-                allowed = True
-                for b in range(attributes):
-                    if b != a:
-                        other = starts[b] + records[i, b]
-                        if barred[new, other]:
-                            allowed = False
-                            break
-                        cost += slope[new, other] - slope[old, other] + bend[a, b]
-                if allowed and cost < gain:
-                    best, gain = new, cost
+            best, gain = -1, pull[old] - bends[a] - 1e-9
+            for new in range(starts[a], starts[a + 1]):
+                if new != old and pull[new] < gain and not (bound[a] and _clashes(new, a, records[i], starts, barred)):
+                    best, gain = new, pull[new]
             if best < 0:
                 continue
             changed += 1
             records[i, a] = best - starts[a]
+            _moved(a, old, best, records[i], starts, slope, step, signed)
             one_slope[old] -= one_step[a]
             one_slope[best] += one_step[a]
-            for b in range(attributes):
-                if b == a:
-                    continue
-                other = starts[b] + records[i, b]
-                w = step[a, b]
-                if signed[a, b]:
-                    # One number changes by two; it stands with its sign on both levels of a, and of b if b has signs.
-                    move = 2.0 * w if records[i, a] == 0 else -2.0 * w
-                    if signed[b, a]:
-                        move = move if records[i, b] == 0 else -move
-                        for x in range(2):
-                            for y in range(2):
-                                add = move if x == y else -move
-                                slope[starts[a] + x, starts[b] + y] += add
-                                slope[starts[b] + y, starts[a] + x] += add
-                    else:
-                        for x in range(2):
-                            add = move if x == 0 else -move
-                            slope[starts[a] + x, other] += add
-                            slope[other, starts[a] + x] += add
-                elif signed[b, a]:
-                    for y in range(2):
-                        add = w if records[i, b] == y else -w
-                        slope[old, starts[b] + y] -= add
-                        slope[starts[b] + y, old] -= add
-                        slope[best, starts[b] + y] += add
-                        slope[starts[b] + y, best] += add
-                else:
-                    slope[old, other] -= w
-                    slope[other, old] -= w
-                    slope[best, other] += w
-                    slope[other, best] += w
+            _pulled(pull, records[i], starts, slope, one_slope)
     return changed
+
+
+@numba.njit(cache=True, nogil=True)
+def _pulled(pull, record, starts, slope, one_slope):  # type: ignore[no-untyped-def]
+    """The derivative of the loss in every value that the record might have: rows of one table, added up."""
+    pull[:] = one_slope
+    for b in range(record.size):
+        row = slope[starts[b] + record[b]]
+        for column in range(pull.size):
+            pull[column] += row[column]
+
+
+@numba.njit(cache=True, nogil=True)
+def _clashes(new, a, record, starts, barred):  # type: ignore[no-untyped-def]
+    for b in range(record.size):  # noqa: SIM110 -- compiled code has no generators
+        if b != a and barred[new, starts[b] + record[b]]:
+            return True
+    return False
+
+
+@numba.njit(cache=True, nogil=True)
+def _moved(a, old, new, record, starts, slope, step, signed):  # type: ignore[no-untyped-def]
+    """The slopes after one value of one record has changed."""
+    for b in range(record.size):
+        if b == a:
+            continue
+        other = starts[b] + record[b]
+        w = step[a, b]
+        if signed[a, b]:
+            # One number changes by two; it stands with its sign on both levels of a, and of b if b has signs.
+            move = 2.0 * w if record[a] == 0 else -2.0 * w
+            if signed[b, a]:
+                move = move if record[b] == 0 else -move
+                for x in range(2):
+                    for y in range(2):
+                        add = move if x == y else -move
+                        slope[starts[a] + x, starts[b] + y] += add
+                        slope[starts[b] + y, starts[a] + x] += add
+            else:
+                for x in range(2):
+                    add = move if x == 0 else -move
+                    slope[starts[a] + x, other] += add
+                    slope[other, starts[a] + x] += add
+        elif signed[b, a]:
+            for y in range(2):
+                add = w if record[b] == y else -w
+                slope[old, starts[b] + y] -= add
+                slope[starts[b] + y, old] -= add
+                slope[new, starts[b] + y] += add
+                slope[starts[b] + y, new] += add
+        else:
+            slope[old, other] -= w
+            slope[other, old] -= w
+            slope[new, other] += w
+            slope[other, new] += w
 
 
 def pair_counts(records: Integers, targets: Targets) -> Floats:

@@ -1,0 +1,100 @@
+"""Which pairs are worth measuring, chosen privately one after another. Proof: pairwise.md.
+
+A pair is worth as much as its table differs from what the released one-way tables say of unrelated attributes, less
+what its noise would add. The first choices each join two groups of attributes that no chosen pair connects yet, so that
+every attribute is reached; the others are free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.noise.choice import choose
+from tacita.noise.entropy import Entropy, Request, reserve
+from tacita.synthesis.pairwise.measuring import counts
+from tacita.synthesis.pairwise.model import Answer
+from tacita.synthesis.pairwise.queries import Query, pair_errors
+
+Integers = NDArray[np.int64]
+Pair = tuple[int, int]
+
+_PER_ATTRIBUTE = 3
+_FINE = 10**12  # rates are whole multiples of one over this
+_WORDS = 64
+
+
+def how_many(attributes: int) -> int:
+    """How many pairs are chosen: three for each attribute, or half of all, and enough to reach every attribute.
+
+    >>> how_many(20), how_many(5), how_many(3)
+    (60, 5, 2)
+    """
+    half = attributes * (attributes - 1) // 4
+    return min(_PER_ATTRIBUTE * attributes, max(half, attributes - 1))
+
+
+def rate_of(rho: Fraction, choices: int, replace: bool) -> Fraction:
+    """The rate of the exponential law for so many choices within ρ, rounded down."""
+    change = largest_change(replace)
+    return Fraction(isqrt(int(2 * rho / (choices * change**2) * _FINE**2)), _FINE)
+
+
+def largest_change(replace: bool) -> int:
+    """Of a distance, when one record is replaced or added."""
+    return 2 if replace else 1
+
+
+def choose_pairs(
+    codes: Integers,
+    levels: tuple[int, ...],
+    ones: Sequence[Answer],
+    records: int,
+    budgets: tuple[Fraction, Fraction],
+    replace: bool,
+    entropy: Entropy,
+) -> list[Pair]:
+    """Pairs within the first of the two budgets; the second is what they will be measured with."""
+    pairs, wanted = list(combinations(range(len(levels)), 2)), how_many(len(levels))
+    errors = pair_errors(levels, budgets[1], wanted, replace)
+    scores = np.array([errors[pair] - distance(codes, levels, pair, ones, records) for pair in pairs], dtype=np.int64)
+    rate = rate_of(budgets[0], wanted, replace)
+    found: list[Pair] = []
+    for open_ones in _open(pairs, len(levels), found, wanted):
+        label = f"pair {len(found) + 1} of {wanted}"
+        law = f"exponential rate={rate} open={''.join(map(str, open_ones.astype(int)))}"
+        entropy.announce(Request(label, law, scores, np.full(scores.shape, largest_change(replace))))
+        found.append(pairs[choose(open_ones.astype(np.int64), scores, rate, reserve(_WORDS, entropy))])
+    return sorted(found)
+
+
+def distance(codes: Integers, levels: tuple[int, ...], pair: Pair, ones: Sequence[Answer], records: int) -> int:
+    """Records by which the table differs from that of unrelated attributes, as the one-way tables have it.
+
+    The table to compare with is rounded to whole records, so that one record changes the result by no more than it
+    changes the table, exactly.
+    """
+    table = counts(codes, levels, Query(pair, False, Fraction(1), Fraction(0)))
+    first, second = (_shares(ones[one].values) for one in pair)
+    return int(np.abs(table - np.rint(records * np.outer(first, second)).astype(np.int64)).sum())
+
+
+def _shares(values: Integers) -> NDArray[np.float64]:
+    held = np.maximum(values, 0).astype(np.float64)
+    return np.asarray(held / held.sum() if held.sum() > 0 else np.full(held.size, 1 / held.size))
+
+
+def _open(pairs: list[Pair], attributes: int, found: list[Pair], wanted: int) -> Iterator[NDArray[np.bool_]]:
+    """Before each choice, which pairs may be chosen: those that join two groups, or all others once there is one."""
+    group = list(range(attributes))
+    while len(found) < wanted:
+        if found:
+            a, b = found[-1]
+            group = [group[b] if one == group[a] else one for one in group]
+        apart = np.array([group[a] != group[b] for a, b in pairs])
+        yield apart if apart.any() else np.array([pair not in found for pair in pairs])
