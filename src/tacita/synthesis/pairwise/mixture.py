@@ -92,30 +92,27 @@ def _fitted(targets: Targets, rows: int, classes: int, random: np.random.Generat
     """Weighted least squares by gradient steps with momentum (Adam), from classes scattered around the margins."""
     wanted, weight, margins = _shares(targets, rows)
     one_weight = np.repeat(targets.one_step, targets.levels)
-    spans = [targets.span(a) for a in range(targets.levels.size)]
+    starts, owner = targets.starts[:-1], np.repeat(np.arange(targets.levels.size), targets.levels)
     # Classes differ in nothing but attributes of which a pair was measured.
     linked = {a for pair in targets.measured for a in pair}
     apart = np.repeat([_SCATTER * (a in linked) for a in range(targets.levels.size)], targets.levels)
     tops = np.log(np.maximum(margins, _SMALLEST)) + apart * random.normal(size=(classes, margins.size))
     sizes = np.zeros(classes)
     memory = [(np.zeros_like(one), np.zeros_like(one)) for one in (tops, sizes)]
-    found = Mixture(_softmax(sizes), _by_span(tops, spans))
+    found = Mixture(_softmax(sizes), _softmax(tops, starts, owner))
     for step in range(1, _STEPS + 1):
         off = weight * (found.pairs - wanted)
         one_off = one_weight * (found.ones - margins)
         pull = found.shares @ off
         by_share = (2 * pull + one_off) * found.weights[:, None]
         by_weight = (pull * found.shares).sum(axis=1) + found.shares @ one_off
-        slope = np.empty_like(tops)
-        for span in spans:
-            part, share = by_share[:, span], found.shares[:, span]
-            slope[:, span] = share * (part - (part * share).sum(axis=1, keepdims=True))
-        gradients = (slope, found.weights * (by_weight - by_weight @ found.weights))
+        mean = np.add.reduceat(by_share * found.shares, starts, axis=1)[:, owner]
+        gradients = (found.shares * (by_share - mean), found.weights * (by_weight - by_weight @ found.weights))
         for one, gradient, (first, second) in zip((tops, sizes), gradients, memory, strict=True):
             first += 0.1 * (gradient - first)
             second += 0.01 * (gradient**2 - second)
             one -= _PACE * (first / (1 - 0.9**step)) / (np.sqrt(second / (1 - 0.99**step)) + 1e-12)
-        found = Mixture(_softmax(sizes), _by_span(tops, spans))
+        found = Mixture(_softmax(sizes), _softmax(tops, starts, owner))
     return found
 
 
@@ -221,10 +218,9 @@ def _raked(table: Floats, rows: Floats, columns: Floats) -> Floats:
     return table
 
 
-def _softmax(values: Floats) -> Floats:
-    held = np.exp(values - values.max(axis=-1, keepdims=True))
-    return np.asarray(held / held.sum(axis=-1, keepdims=True))
-
-
-def _by_span(tops: Floats, spans: list[slice]) -> Floats:
-    return np.column_stack([_softmax(tops[:, span]) for span in spans])
+def _softmax(values: Floats, starts: Integers | None = None, owner: Integers | None = None) -> Floats:
+    """Shares along the last axis, or within each of its pieces; `owner` is the piece of every place."""
+    if starts is None or owner is None:
+        starts, owner = np.zeros(1, dtype=np.int64), np.zeros(values.shape[-1], dtype=np.int64)
+    held = np.exp(values - np.maximum.reduceat(values, starts, axis=-1)[..., owner])
+    return np.asarray(held / np.add.reduceat(held, starts, axis=-1)[..., owner])
