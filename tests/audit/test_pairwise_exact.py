@@ -37,6 +37,7 @@ PLANS: dict[str, dict[str, Any]] = {
     "all pairs": {"select": "all"},
     "all pairs, files given": {"select": "all", "rows": 40, "sets": 2},
     "chosen pairs": {"select": "private"},
+    "chosen pairs, some given": {"select": "private", "pairs": [["age", "voted"], ["region", "sex"]]},
     "chosen by itself": {"epsilon": "0.1"},
     "all pairs, added": {"select": "all", "neighbours": ADD},
     "chosen pairs, added": {"select": "private", "neighbours": ADD},

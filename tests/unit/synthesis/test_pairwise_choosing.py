@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from person_sample import NAMES, ZEROS, persons, schema
 
+from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording
+from tacita.synthesis import PairwiseSynthesis, StepsSynthesis
 from tacita.synthesis.pairwise.choosing import choose_pairs, distance, how_many, largest_change, rate_of
 from tacita.synthesis.pairwise.measuring import measure
 from tacita.synthesis.pairwise.model import Answer
@@ -136,3 +139,48 @@ def test_every_choice_is_announced_with_the_scores_of_all_pairs() -> None:
     assert [request.label for request in listening.requests] == [f"pair {k} of 5" for k in range(1, 6)]
     assert all(request.true.shape == (10,) for request in listening.requests)
     assert len({request.law.split()[1] for request in listening.requests}) == 1, "one rate for all"
+
+
+# ---------------------------------------------------------------- pairs that are given
+
+
+def test_given_pairs_are_measured_and_the_choice_goes_on_from_them() -> None:
+    codes, levels = related(), (3, 3, 3, 3, 3)
+    weak = [(0, 4), (1, 4)]
+    listening = Recording(SeededEntropy(2))
+    found = choose_pairs(codes, levels, ones_of(codes, levels), 4000, PLENTY, True, listening, weak)
+    assert set(weak) < set(found)
+    assert (2, 3) in found
+    assert len(found) == 5
+    assert len(listening.requests) == 3, "given pairs are not paid for"
+    assert listening.requests[0].law.split()[1] == f"rate={rate_of(PLENTY[0], 3, True)}"
+
+
+def test_what_steps_elects_is_where_pairs_may_start() -> None:
+    file, about = persons(3000), schema()
+    model = StepsSynthesis(NAMES, "20", layers=3, zeros=ZEROS, election="private").rehearse(file, about, seed=1)
+    (tree,) = model.trees
+    follows = {
+        tuple(sorted((NAMES[above.attribute[parent]], NAMES[split])))
+        for above, below in pairwise(tree.layers)
+        for parent, split in zip(below.parent, below.attribute, strict=True)
+        if split >= 0
+    }
+    assert model.pairs == tuple(sorted(follows))
+    assert model.pairs
+    plan = PairwiseSynthesis(NAMES, "1", select="private", pairs=model.pairs)
+    measured = {answer.query.attributes for answer in plan.rehearse(file, about, seed=1).answers}
+    assert {tuple(sorted((NAMES.index(a), NAMES.index(b)))) for a, b in model.pairs} <= measured
+
+
+def test_enough_given_pairs_leave_nothing_to_choose() -> None:
+    file, about = persons(3000), schema()
+    given = [pair for pair in combinations(NAMES, 2) if "sex" not in pair]
+    plan = PairwiseSynthesis(NAMES, "1", select="private", pairs=given)
+    answers = plan.rehearse(file, about, seed=1).answers
+    assert len(answers) == len(NAMES) + len(given) == 11
+    spent = sum(answer.query.rho for answer in answers)
+    rho = rho_for(plan.epsilon, plan.delta)
+    assert rho * Fraction(999, 1000) < spent <= rho, "what nothing was chosen with goes to the pairs"
+    every = PairwiseSynthesis(NAMES, "1", select="private", pairs=list(combinations(NAMES, 2)))
+    assert len(every.rehearse(file, about, seed=1).answers) == 5 + 10

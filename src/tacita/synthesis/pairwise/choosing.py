@@ -58,13 +58,14 @@ def choose_pairs(
     budgets: tuple[Fraction, Fraction],
     replace: bool,
     entropy: Entropy,
+    given: Sequence[Pair] = (),
 ) -> list[Pair]:
-    """Pairs within the first of the two budgets; the second is what they will be measured with."""
+    """The given pairs and others, within the first of the two budgets; with the second they will be measured."""
     pairs, wanted = list(combinations(range(len(levels)), 2)), how_many(len(levels))
     errors = pair_errors(levels, budgets[1], wanted, replace)
     scores = np.array([errors[pair] - distance(codes, levels, pair, ones, records) for pair in pairs], dtype=np.int64)
-    rate = rate_of(budgets[0], wanted, replace)
-    found: list[Pair] = []
+    rate = rate_of(budgets[0], wanted - len(given), replace)
+    found = list(given)
     for open_ones in _open(pairs, len(levels), found, wanted):
         label = f"pair {len(found) + 1} of {wanted}"
         law = f"exponential rate={rate} open={''.join(map(str, open_ones.astype(int)))}"
@@ -91,10 +92,9 @@ def _shares(values: Integers) -> NDArray[np.float64]:
 
 def _open(pairs: list[Pair], attributes: int, found: list[Pair], wanted: int) -> Iterator[NDArray[np.bool_]]:
     """Before each choice, which pairs may be chosen: those that join two groups, or all others once there is one."""
-    group = list(range(attributes))
     while len(found) < wanted:
-        if found:
-            a, b = found[-1]
+        group = list(range(attributes))
+        for a, b in found:
             group = [group[b] if one == group[a] else one for one in group]
         apart = np.array([group[a] != group[b] for a, b in pairs])
         yield apart if apart.any() else np.array([pair not in found for pair in pairs])

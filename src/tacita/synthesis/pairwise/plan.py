@@ -49,8 +49,9 @@ class PairwiseSynthesis(Rehearsable):
     Every one-way table and every pair of attributes gets discrete Gaussian noise; where the budget cannot carry all
     pairs, the ones that matter are chosen privately. Synthetic records start unrelated and change one value at a time
     as long as that brings their tables nearer to the measured ones. `cuts` are public bins for numbers; combinations
-    that the schema's [[zeros]] call impossible never occur. `rows` is the length of the synthetic files; without it
-    they are as long as the confidential one, as far as that is known.
+    that the schema's [[zeros]] call impossible never occur. `pairs` are measured in any case: those known to matter, or
+    released before, such as attributes that follow one another in a `StepsModel` (its `pairs`). `rows` is the length
+    of the synthetic files; without it they are as long as the confidential one, as far as that is known.
 
     >>> print(PairwiseSynthesis(["age", "vote"], "1", delta="1e-9").guarantee)
     ε = 1, δ = 1e-09 under one record's record replaced
@@ -61,6 +62,7 @@ class PairwiseSynthesis(Rehearsable):
     delta: Fraction
     cuts: tuple[tuple[str, tuple[float, ...]], ...]
     select: Select
+    pairs: tuple[tuple[str, str], ...]
     rows: int | None
     sets: int
     neighbours: AddRemoveOne | ReplaceOne
@@ -73,6 +75,7 @@ class PairwiseSynthesis(Rehearsable):
         delta: Number = "1e-9",
         cuts: Mapping[str, Sequence[float]] | Sequence[Any] = (),
         select: Select = "auto",
+        pairs: Sequence[Sequence[str]] = (),
         rows: int | None = None,
         sets: int = 1,
         neighbours: AddRemoveOne | ReplaceOne = ReplaceOne("record"),  # noqa: B008 -- frozen
@@ -83,6 +86,7 @@ class PairwiseSynthesis(Rehearsable):
             "delta": exact(delta, "delta"),
             "cuts": _cuts(cuts),
             "select": select,
+            "pairs": _pairs(pairs),
             "rows": rows,
             "sets": sets,
             "neighbours": neighbours,
@@ -104,6 +108,9 @@ class PairwiseSynthesis(Rehearsable):
         for name, _ in self.cuts:
             if name not in self.attributes:
                 raise UsageError(f"cuts: {name} is not in attributes; add it there, or drop its cuts")
+        for name in {name for pair in self.pairs for name in pair}:
+            if name not in self.attributes:
+                raise UsageError(f"pairs: {name} is not in attributes; add it there, or drop its pairs")
         rho_for(self.epsilon, self.delta)
 
     @property
@@ -122,6 +129,7 @@ class PairwiseSynthesis(Rehearsable):
             "delta": text(self.delta),
             "cuts": {name: list(each) for name, each in self.cuts},
             "select": self.select,
+            "pairs": [list(pair) for pair in self.pairs],
             "rows": self.rows,
             "sets": self.sets,
             "neighbours": neighbours_to_json(self.neighbours),
@@ -172,7 +180,7 @@ class PairwiseSynthesis(Rehearsable):
         return queries(levels, rho_for(self.epsilon, self.delta), self._replace)
 
     def _chooses(self, levels: tuple[int, ...], rows: int) -> bool:
-        if len(levels) < 2 or self.select == "all":
+        if len(levels) < 2 or self.select == "all" or len(self.pairs) == len(levels) * (len(levels) - 1) // 2:
             return False
         if self.select == "private":
             return True
@@ -191,8 +199,12 @@ class PairwiseSynthesis(Rehearsable):
             "attributes, before the tables are reconciled",
         ]
         if self._chooses(levels, rows):
-            chosen, share = how_many(len(levels)), 100 * float(_CHOOSING)
-            sentences.append(f"that is much: {share:.0f}% of the budget chooses {chosen} pairs worth measuring")
+            chosen, share = how_many(len(levels)) - len(self.pairs), 100 * float(_CHOOSING)
+            sentences.append(
+                f"that is much: {share:.0f}% of the budget chooses {chosen} pairs worth measuring"
+                if chosen > 0
+                else "that is much: only the given pairs are measured"
+            )
         figures = {"mean total variation from noise": noise, "pairs": float(len(found) - len(levels))}
         product = f"Synthetic records of {len(levels)} attributes"
         return Forecast(product, sum(len(one.attributes) for one in found), tuple(sentences), figures)
@@ -222,8 +234,12 @@ class PairwiseSynthesis(Rehearsable):
         rho = rho_for(self.epsilon, self.delta)
         ones = measure(codes, levels, some_queries(singles(levels), levels, rho * _ONE_WAY, self._replace), entropy)
         records = _noisy_records(ones) if public is None else public
-        budgets = rho * _CHOOSING, rho * (1 - _ONE_WAY - _CHOOSING)
-        pairs = choose_pairs(codes, levels, ones, records, budgets, self._replace, entropy)
+        given = sorted(_between([self.attributes.index(name) for name in pair]) for pair in self.pairs)
+        choosing = _CHOOSING if len(given) < how_many(len(levels)) else Fraction(0)
+        budgets = rho * choosing, rho * (1 - _ONE_WAY - choosing)
+        pairs = given
+        if choosing:
+            pairs = choose_pairs(codes, levels, ones, records, budgets, self._replace, entropy, given)
         return ones + measure(codes, levels, some_queries(pairs, levels, budgets[1], self._replace), entropy)
 
     def restore(self, stored: bytes) -> PairwiseModel:
@@ -250,6 +266,10 @@ def _mean_noise(found: list[Query], levels: tuple[int, ...], rows: int) -> float
     return float(np.mean([min(error(query, levels) / 2 / rows, 1.0) for query in pairs])) if pairs else 0.0
 
 
+def _between(places: Sequence[int]) -> tuple[int, int]:
+    return min(places), max(places)
+
+
 def _noisy_records(answers: tuple[Answer, ...]) -> int:
     """The number of records as the one-way tables tell it, each weighted by its noise."""
     ones = [answer for answer in answers if len(answer.query.attributes) == 1]
@@ -266,6 +286,19 @@ def _cuts(given: Mapping[str, Sequence[float]] | Sequence[Any]) -> tuple[tuple[s
         if not all(isinstance(cut, int | float) and not isinstance(cut, bool) for cut in each):
             raise UsageError(f"cuts.{name}: must be numbers without quotes, such as [18, 65]")
     return tuple(sorted((name, tuple(float(cut) for cut in each)) for name, each in pairs))
+
+
+def _pairs(given: Sequence[Sequence[str]]) -> tuple[tuple[str, str], ...]:
+    found = []
+    for pair in given:
+        if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(one, str) for one in pair):
+            raise UsageError('pairs: give two names each, such as [["age", "sex"], ["age", "vote"]]')
+        if len(set(pair)) == 1:
+            raise UsageError(f"pairs: {pair[0]} stands beside itself; give two different attributes")
+        found.append((min(pair), max(pair)))
+    if len(set(found)) != len(found):
+        raise UsageError("pairs: a pair is listed twice; each is measured once")
+    return tuple(sorted(found))
 
 
 def _names(given: Sequence[str]) -> tuple[str, ...]:

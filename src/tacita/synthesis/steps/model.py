@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -66,6 +67,17 @@ class StepsModel:
             for at, random in enumerate(source.spawn(m))
         )
         return Implicates(frames, self.schema, self.domain.names, "partial" if own else "one-measurement")
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Attributes that were elected one below the other: where `PairwiseSynthesis(pairs=…)` may start."""
+        names, found = self.domain.names, set()
+        for tree in self.trees:
+            for above, below in pairwise(tree.layers):
+                split = below.attribute != LEAF
+                for a, b in zip(above.attribute[below.parent[split]], below.attribute[split], strict=True):
+                    found.add((min(names[a], names[b]), max(names[a], names[b])))
+        return tuple(sorted(found))
 
     # ------------------------------------------------------------ counts
 
