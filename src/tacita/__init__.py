@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tacita.ledger import Ledger
     from tacita.measured import Measured
     from tacita.plan import Forecast, Plan
-    from tacita.privacy import AddRemoveOne, Guarantee, Loss, ReplaceOne, StrongAlpha, WeakAlpha
+    from tacita.privacy import AddRemoveOne, Guarantee, Loss, NumbersWithin, ReplaceOne, StrongAlpha, WeakAlpha
     from tacita.release.bundle import Release
     from tacita.schema import Schema
     from tacita.synthesis import (
@@ -48,6 +48,7 @@ _HOMES = {
     "Ledger": "tacita.ledger",
     "Loss": "tacita.privacy",
     "Measured": "tacita.measured",
+    "NumbersWithin": "tacita.privacy",
     "PairwiseSynthesis": "tacita.synthesis",
     "PanelSynthesis": "tacita.synthesis",
     "Plan": "tacita.plan",
@@ -84,6 +85,7 @@ __all__ = [
     "Ledger",
     "Loss",
     "Measured",
+    "NumbersWithin",
     "PairwiseSynthesis",
     "PanelSynthesis",
     "Plan",

@@ -15,6 +15,7 @@ strong α = 0.1 neighbours; weak α = 0.1 neighbours. ...
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -159,7 +160,31 @@ class WeakAlpha(_Alpha):
         )
 
 
-Neighbours = AddRemoveOne | ReplaceOne | StrongAlpha | WeakAlpha
+@dataclass(frozen=True, init=False)
+class NumbersWithin(_Alpha):
+    """One unit's numbers differ, in all years at once, each by at most max(α · the smaller, one whole step). When units
+    were there, their categories and which numbers are missing are the same in both files.
+
+    >>> print(NumbersWithin("firm", "0.1"))
+    one firm's numbers changed by up to α = 0.1
+    """
+
+    unit: str
+
+    def __init__(self, unit: str, alpha: Number) -> None:
+        super().__init__(alpha)
+        object.__setattr__(self, "unit", unit)
+
+    def __str__(self) -> str:
+        return f"one {self.unit}'s numbers changed by up to α = {text(self.alpha)}"
+
+    @property
+    def meaning(self) -> str:
+        hidden = f"the numbers of any one {self.unit}, all years together, to within a factor {text(1 + self.alpha)}"
+        return f"{hidden} or one step; not when it was there, its categories, or roughly how large it is"
+
+
+Neighbours = AddRemoveOne | ReplaceOne | StrongAlpha | WeakAlpha | NumbersWithin
 
 
 # ---------------------------------------------------------------- loss
@@ -300,9 +325,11 @@ class Guarantee:
         if isinstance(mine, StrongAlpha | WeakAlpha) and _are_neighbours_of(mine, neighbours):
             return Guarantee(neighbours, self.loss, self.holds, self.assumes)
         if isinstance(mine, AddRemoveOne) and neighbours == ReplaceOne(mine.unit) and self.loss.delta == 0:
-            if self.loss.rho is not None:
-                return Guarantee(neighbours, self.loss * 4, self.holds, self.assumes)
-            return Guarantee(neighbours, self.loss * 2, self.holds, self.assumes)
+            return Guarantee(neighbours, self.loss * (2 if self.loss.rho is None else 4), self.holds, self.assumes)
+        if isinstance(neighbours, NumbersWithin):
+            wider = isinstance(mine, NumbersWithin) and mine.unit == neighbours.unit and neighbours.alpha <= mine.alpha
+            if wider or mine == ReplaceOne(neighbours.unit):
+                return Guarantee(neighbours, self.loss, self.holds, self.assumes)
         raise RefusedError(f"a guarantee for {mine} says nothing proved about {neighbours}")
 
     @property
@@ -312,8 +339,6 @@ class Guarantee:
             return "no bound: this method has no guarantee"
         if self.loss.rho is not None:
             return "bounded on average over outputs (zero-concentrated privacy)"
-        import math
-
         factor = math.exp(self.loss.epsilon)
         shown = f"{factor:.2f}" if factor < 100 else f"{factor:.3g}"
         tail = f", except with probability {float(self.loss.delta):.2g}" if self.loss.delta else ""
@@ -369,6 +394,6 @@ def in_parallel(guarantees: Iterable[Guarantee], split_by: Literal["public", "co
                 "a split by worker attributes does not compose in parallel under α-neighbours: one establishment's "
                 "new workers may fall in every part. Add the losses, or measure the parts as one vector"
             )
-        if isinstance(total.neighbours, ReplaceOne):
+        if isinstance(total.neighbours, ReplaceOne | NumbersWithin):
             largest = largest * 2
     return Guarantee(total.neighbours, largest, total.holds, total.assumes)

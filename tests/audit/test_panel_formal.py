@@ -7,6 +7,7 @@ questions must not exceed ε.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from tape import Tape
 from tacita.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.panel.formal import measuring
+from tacita.synthesis.panel.formal.budget import Budget
 from tacita.synthesis.panel.formal.model import PanelModel
 
 EPSILON = 4
@@ -31,6 +33,7 @@ PLANS: dict[str, dict[str, Any]] = {
     "two years": {"years": (2005, 2006), "static": [], "change": {}},
 }
 Jobs = dict[int, float]
+RISING = [800.0 * at for at in range(len(YEARS))]  # by more than any clamp of steps
 
 
 def _with(born: float, gone: float, jobs: Jobs, pay: Jobs, kind: str = "multi", switched: float = np.nan) -> Any:
@@ -94,6 +97,30 @@ def test_the_worst_history_takes_nearly_all_of_epsilon(monkeypatch: pytest.Monke
     second = Tape(first)
     assert _run(small, second, monkeypatch).to_bytes() == released.to_bytes()
     assert 0.8 * EPSILON < second.lost <= EPSILON * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("question", "one", "two"),
+    [
+        ("tops of all years", [5000.0] * len(YEARS), [0.0] * len(YEARS)),
+        ("flows of all years", RISING, RISING[::-1]),
+    ],
+)
+def test_a_sum_of_all_years_is_worth_what_it_costs(
+    question: str, one: list[float], two: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some pair of histories reaches its whole share of ε, so that its noise could not be smaller."""
+    first = Tape()
+    second = Tape(first)
+    for tape, jobs in ((first, one), (second, two)):
+        _run(_with(1999, 2006, dict(zip(YEARS, jobs, strict=True)), dict.fromkeys(YEARS, 0.0)), tape, monkeypatch)
+    budget = Budget.of(plan(epsilon=str(EPSILON)).layout(wide_schema()), Fraction(EPSILON))
+    lost = [
+        int(np.abs(now - before).sum()) / asked[1]
+        for (asked, before, _), (_, now, _) in zip(first.steps, second.steps, strict=True)
+        if asked[0].endswith(f": {question}")
+    ]
+    assert lost == [budget[question]]
 
 
 def test_a_firm_touches_its_own_group_only(monkeypatch: pytest.MonkeyPatch) -> None:

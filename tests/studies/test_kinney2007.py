@@ -24,6 +24,7 @@ from tacita.studies.kinney2007.facts import YEARS
 from tacita.studies.kinney2007.figures import CUTS, Figures, correlation, pair_shares, variation, yearly
 from tacita.studies.kinney2007.measure import DRAWS, Made, Measured, measure
 from tacita.studies.kinney2007.methods import EPSILONS, FILES, METHODS, PLAIN, Method
+from tacita.studies.kinney2007.page_tables import draws_that_hold
 from tacita.studies.kinney2007.printed import TABLE_2
 from tacita.studies.kinney2007.risk import ALL, CELL_SIZES, Units
 from tacita.studies.kinney2007.rows import (
@@ -205,6 +206,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         panel_size=400,
         large=10_000,
         epsilons=("4", "8"),
+        draws=2,
         keep_data=True,
         seed=4,
     )
@@ -322,6 +324,16 @@ def test_distances_are_those_of_the_worst_year() -> None:
     assert BY_NAME["first year"].distances(made, truth).max() == 0
 
 
+def test_draws_hold_only_where_all_limits_do() -> None:
+    truth = Figures.of(SMALL.simulate(seed=5))
+    off = replace(truth, entry=1.06 * truth.entry)
+    made = Made(Method("4"), (truth,), {}, {}, 0, 1, 1.0)
+    rows = list(simulated_rows(Measured(1_000, truth, {}, (made,), ((truth,), (off,)))))
+    assert draws_that_hold(rows) == (3, 2)
+    assert draws_that_hold([row for row in rows if row.table != OTHER_DRAWS]) == (1, 1)
+    assert draws_that_hold([]) == (0, 0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [PLAIN, Method("4")], ids=lambda one: one.file)
 def test_bars_of_the_simulated_industry(method: Method) -> None:
@@ -335,9 +347,11 @@ def test_bars_of_the_simulated_industry(method: Method) -> None:
 
 
 @pytest.mark.slow
-def test_intervals_cover_over_100_panels() -> None:
-    found = coverage.coverage((PLAIN,), 100, coverage.SIZE, coverage.LARGE, 2007, 2, quiet)
-    rows = list(coverage_rows(found, (PLAIN,), 100, coverage.SIZE))
+@pytest.mark.parametrize("size", [1_000, coverage.SIZE])
+def test_intervals_cover_over_100_panels(size: int) -> None:
+    """Also where a first year has fewer units than a share can be told from."""
+    found = coverage.coverage((PLAIN,), 100, size, coverage.LARGE, 2007, 2, quiet)
+    rows = list(coverage_rows(found, (PLAIN,), 100, size))
     for bar in BARS:
         row = bar.row(rows)
         if bar.metric == COVERED:

@@ -62,6 +62,21 @@ def test_rates_and_sizes_are_near_the_published_ones(panel: pa.Table) -> None:
     assert switched == pytest.approx(0.0096, abs=0.004)
 
 
+@pytest.mark.parametrize("code", ["23", "31", "56", "62"])
+def test_sectors_turn_over_as_published(code: str) -> None:
+    """Entry, exit and the jobs that continuers create and destroy, from the busiest sectors to the calmest."""
+    facts = SECTORS[code]
+    jobs = jobs_of(Industry("581", code, 15_000).simulate(seed=1))
+    alive, filled = ~np.isnan(jobs), np.nan_to_num(jobs)
+    both = (alive[1:].sum() + alive[:-1].sum()) / 200
+    assert (alive[1:] & ~alive[:-1]).sum() / both == pytest.approx(facts.entry, rel=0.1)
+    assert (~alive[1:] & alive[:-1]).sum() / both == pytest.approx(facts.exit, rel=0.1)
+    change = np.where(alive[1:] & alive[:-1], np.diff(filled, axis=0), 0)
+    average = (filled[1:] + filled[:-1]).sum() / 200
+    assert np.maximum(change, 0).sum() / average == pytest.approx(facts.creation, rel=0.25)
+    assert np.maximum(-change, 0).sum() / average == pytest.approx(facts.destruction, rel=0.35)
+
+
 def test_a_national_file_is_made_of_industries_with_streams_of_their_own() -> None:
     parts = tuple(industries(1_000_000))
     assert sum(one.establishments for one in parts) == pytest.approx(1_000_000, abs=10)

@@ -18,7 +18,7 @@ from tacita.errors import RefusedError, TacitaError, VerificationError
 from tacita.ledger.codec import guarantee_from_json, loss_from_json, neighbours_from_json
 from tacita.ledger.store import Record
 from tacita.ledger.terms import Cap, DataKey, Name, Reservation, Tally, Waiver, implies, request_key, restated
-from tacita.privacy import Guarantee, Loss, Neighbours, StrongAlpha, WeakAlpha
+from tacita.privacy import Guarantee, Loss, Neighbours, NumbersWithin, StrongAlpha, WeakAlpha
 
 
 @dataclass
@@ -258,4 +258,4 @@ def _listed(numbers: Iterable[int]) -> str:
 
 
 def _strength(neighbours: Neighbours) -> Fraction:
-    return neighbours.alpha if isinstance(neighbours, StrongAlpha | WeakAlpha) else Fraction(0)
+    return neighbours.alpha if isinstance(neighbours, StrongAlpha | WeakAlpha | NumbersWithin) else Fraction(0)

@@ -17,7 +17,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from tacita.errors import UsageError
-from tacita.privacy import AddRemoveOne, Guarantee, Holds, Loss, Neighbours, ReplaceOne, StrongAlpha, WeakAlpha, text
+from tacita.privacy import (
+    AddRemoveOne,
+    Guarantee,
+    Holds,
+    Loss,
+    Neighbours,
+    NumbersWithin,
+    ReplaceOne,
+    StrongAlpha,
+    WeakAlpha,
+    text,
+)
 
 
 def canonical(value: Any) -> str:
@@ -54,7 +65,12 @@ def neighbours_to_json(neighbours: Neighbours) -> dict[str, str]:
             return {"kind": "strong-alpha", "alpha": text(neighbours.alpha)}
         case WeakAlpha():
             return {"kind": "weak-alpha", "alpha": text(neighbours.alpha)}
-    raise UsageError("neighbours: use AddRemoveOne(unit), ReplaceOne(unit), StrongAlpha(alpha) or WeakAlpha(alpha)")
+        case NumbersWithin():
+            return {"kind": "numbers-within", "unit": neighbours.unit, "alpha": text(neighbours.alpha)}
+    raise UsageError(
+        "neighbours: use AddRemoveOne(unit), ReplaceOne(unit), StrongAlpha(alpha), WeakAlpha(alpha) or "
+        "NumbersWithin(unit, alpha)"
+    )
 
 
 def neighbours_from_json(value: Mapping[str, Any]) -> Neighbours:
@@ -67,7 +83,12 @@ def neighbours_from_json(value: Mapping[str, Any]) -> Neighbours:
             return StrongAlpha(alpha)
         case {"kind": "weak-alpha", "alpha": str(alpha), **rest} if not rest:
             return WeakAlpha(alpha)
-    raise UsageError("neighbours: kind must be add-remove-one, replace-one (unit), strong-alpha or weak-alpha (alpha)")
+        case {"kind": "numbers-within", "unit": str(unit), "alpha": str(alpha), **rest} if not rest:
+            return NumbersWithin(unit, alpha)
+    raise UsageError(
+        "neighbours: kind must be add-remove-one, replace-one (unit), strong-alpha, weak-alpha (alpha) or "
+        "numbers-within (unit, alpha)"
+    )
 
 
 def loss_to_json(loss: Loss) -> dict[str, str]:

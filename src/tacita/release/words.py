@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from tacita.ledger.codec import guarantee_to_json
-from tacita.privacy import Guarantee, Neighbours, ReplaceOne, StrongAlpha, WeakAlpha, text
+from tacita.privacy import Guarantee, Neighbours, NumbersWithin, ReplaceOne, StrongAlpha, WeakAlpha, text
 
 
 def guarantee_record(guarantee: Guarantee) -> dict[str, Any]:
@@ -94,6 +94,13 @@ def not_protected(neighbours: Neighbours) -> tuple[str, ...]:
                 "the weak definition assumes no such knowledge.",
             )
         return own + general
+    if isinstance(neighbours, NumbersWithin):
+        return (
+            f"That a {neighbours.unit} exists, when it was there and its categories: these are the same in "
+            "neighbouring files, so the promise says nothing about them.",
+            f"Roughly how large its numbers are. They are hidden within a factor {text(1 + neighbours.alpha)}.",
+            *general,
+        )
     if isinstance(neighbours, ReplaceOne):
         return (f"The number of units ({neighbours.unit}): it is treated as public.", *general)
     if neighbours.unit == "worker":
@@ -111,6 +118,8 @@ def kind_of_privacy(guarantee: Guarantee) -> str:
     if isinstance(neighbours, StrongAlpha | WeakAlpha):
         weak = "weak " if isinstance(neighbours, WeakAlpha) else ""
         return f"{weak}(α, ε{', δ' if loss.delta else ''}) employer-employee privacy"
+    if isinstance(neighbours, NumbersWithin):
+        return f"(α, ε{', δ' if loss.delta else ''}) privacy of numbers"
     if loss.rho is not None:
         return "zero-concentrated differential privacy"
     return "approximate differential privacy" if loss.delta else "pure differential privacy"

@@ -34,7 +34,7 @@ from tacita.evaluation.risk.membership import MembershipAdvantage, aim, closenes
 from tacita.mechanisms.eree.base import CountPlan
 from tacita.noise.entropy import SeededEntropy
 from tacita.plan import Plan
-from tacita.privacy import AddRemoveOne, Guarantee, ReplaceOne, StrongAlpha, WeakAlpha
+from tacita.privacy import AddRemoveOne, Guarantee, NumbersWithin, ReplaceOne, StrongAlpha, WeakAlpha
 from tacita.schema import Categorical, Identifier, Schema
 from tacita.workforce import Workforce, workforce
 
@@ -232,6 +232,8 @@ def _some_rows(frame: pd.DataFrame, schema: Schema, seed: int) -> pd.DataFrame:
 
 
 def _record_canary(plan: Plan, pool: pd.DataFrame, schema: Schema) -> tuple[str, Draw]:
+    if isinstance(plan.guarantee.neighbours, NumbersWithin):
+        raise UsageError(f"attacks: there is no canary for files under {plan.guarantee.neighbours}; use canary_bound")
     canary = _outlier(pool, schema)
     with_it = pd.concat([pool, canary], ignore_index=True)
     words = "one record with the rarest level of every category and the upper bound of every number"

@@ -21,6 +21,7 @@ __all__ = ["run"]
 
 FULL_REPLICATES = 100
 DEFAULT_REPLICATES = 20
+FULL_DRAWS = 9  # ten of the noise, with the first
 LEAST_ESTABLISHMENTS = 1_000
 
 
@@ -38,14 +39,16 @@ def run(
     epsilons: Sequence[str] | None = None,
     panel_size: int | None = None,
     large: int | None = None,
+    draws: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Run the study and write its folder; returns the content of results.json.
 
     One simulated industry of 130,000 establishments unless said otherwise. `replicates` are simulated panels on which
-    the coverage of intervals is judged: 20, and 100 with `full`. `data` is a folder with the public files for the table
-    on real data, which is left out without it. `epsilons`, `panel_size` (establishments of the repeated panels) and
-    `large` (of the one they are held to) shrink the study for a quick look.
+    the coverage of intervals is judged: 20, and 100 with `full`. The files with a guarantee are made anew with other
+    `draws` of the noise, to see how far they depend on chance: 4 times, and 9 times with `full`. `data` is a folder
+    with the public files for the table on real data, which is left out without it. `epsilons`, `panel_size`
+    (establishments of the repeated panels) and `large` (of the one they are held to) shrink the study for a quick look.
     """
     count = replicates if replicates is not None else FULL_REPLICATES if full else DEFAULT_REPLICATES
     if count < 1:
@@ -58,6 +61,7 @@ def run(
         raise UsageError("data: there is no such folder; name the one that holds firm_panels, or leave it out")
     # Compiled loops are loaded only when a study is run.
     from tacita.studies.kinney2007 import coverage
+    from tacita.studies.kinney2007.measure import DRAWS
     from tacita.studies.kinney2007.methods import EPSILONS, PLAIN, Method
     from tacita.studies.kinney2007.simulation import ESTABLISHMENTS
     from tacita.studies.kinney2007.study import Settings, write_study
@@ -69,6 +73,7 @@ def run(
         panel_size or coverage.SIZE,
         large or coverage.LARGE,
         seed,
+        draws if draws is not None else FULL_DRAWS if full else DRAWS,
         (PLAIN, *formal),
         None if data is None else Path(data),
     )

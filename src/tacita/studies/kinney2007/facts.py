@@ -42,7 +42,10 @@ BY_YEAR = {year: Year(*_FIGURES[max(year, 1978)]) for year in YEARS}
 
 @dataclass(frozen=True)
 class Sector:
-    """Averages over 1978 to 2001: establishments (thousands), employees of all, of new and of closing ones, rates."""
+    """Averages over 1978 to 2001: establishments (thousands), employees of all, of new and of closing ones, rates.
+
+    Jobs created and destroyed are those of continuers.
+    """
 
     name: str
     establishments: float
@@ -51,21 +54,23 @@ class Sector:
     death_size: float
     entry: float
     exit: float
+    creation: float
+    destruction: float
 
 
 SECTORS = {
-    "23": Sector("construction", 502.5, 9.85, 4.53, 4.91, 15.68, 13.90),
-    "31": Sector("manufacturing", 329.9, 51.14, 15.48, 19.79, 9.28, 8.94),
-    "42": Sector("wholesale trade", 374.6, 13.20, 6.58, 7.50, 10.78, 9.98),
-    "44": Sector("retail trade", 1038.8, 11.76, 7.18, 5.93, 11.04, 10.75),
-    "48": Sector("transportation and warehousing", 139.6, 22.44, 8.23, 8.64, 15.28, 13.30),
-    "52": Sector("finance and insurance", 314.5, 16.79, 8.86, 9.52, 11.88, 9.38),
-    "53": Sector("real estate", 222.4, 6.80, 4.64, 4.58, 14.65, 12.81),
-    "54": Sector("professional services", 440.6, 10.02, 4.97, 5.25, 14.78, 11.02),
-    "56": Sector("administrative services", 224.2, 21.06, 10.76, 10.74, 17.37, 13.41),
-    "62": Sector("health care", 504.6, 19.85, 10.04, 9.43, 9.61, 7.18),
-    "72": Sector("accommodation and food", 419.4, 18.32, 13.39, 10.63, 14.74, 13.26),
-    "81": Sector("other services", 587.5, 7.32, 3.95, 3.89, 10.84, 9.31),
+    "23": Sector("construction", 502.5, 9.85, 4.53, 4.91, 15.68, 13.90, 18.33, 15.95),
+    "31": Sector("manufacturing", 329.9, 51.14, 15.48, 19.79, 9.28, 8.94, 8.26, 8.06),
+    "42": Sector("wholesale trade", 374.6, 13.20, 6.58, 7.50, 10.78, 9.98, 11.44, 9.48),
+    "44": Sector("retail trade", 1038.8, 11.76, 7.18, 5.93, 11.04, 10.75, 9.85, 9.30),
+    "48": Sector("transportation and warehousing", 139.6, 22.44, 8.23, 8.64, 15.28, 13.30, 11.72, 9.73),
+    "52": Sector("finance and insurance", 314.5, 16.79, 8.86, 9.52, 11.88, 9.38, 11.05, 9.62),
+    "53": Sector("real estate", 222.4, 6.80, 4.64, 4.58, 14.65, 12.81, 13.31, 11.79),
+    "54": Sector("professional services", 440.6, 10.02, 4.97, 5.25, 14.78, 11.02, 13.40, 10.08),
+    "56": Sector("administrative services", 224.2, 21.06, 10.76, 10.74, 17.37, 13.41, 18.01, 13.70),
+    "62": Sector("health care", 504.6, 19.85, 10.04, 9.43, 9.61, 7.18, 8.82, 6.67),
+    "72": Sector("accommodation and food", 419.4, 18.32, 13.39, 10.63, 14.74, 13.26, 10.34, 10.70),
+    "81": Sector("other services", 587.5, 7.32, 3.95, 3.89, 10.84, 9.31, 11.62, 9.94),
 }
 AVERAGE_ENTRY = sum(one.entry for one in BY_YEAR.values()) / len(BY_YEAR)
 AVERAGE_EXIT = sum(one.exit for one in BY_YEAR.values()) / len(BY_YEAR)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tacita.implicates import Implicates
-from tacita.studies.kinney2007.facts import YEARS
-from tacita.studies.kinney2007.simulation import STATUSES, Industry, schema
+from tacita.studies.kinney2007.simulation import Industry, plan, schema
 from tacita.studies.results import in_words
 from tacita.synthesis.panel import PanelSynthesis
 
@@ -33,20 +32,7 @@ class Method:
         return "plain" if self.epsilon is None else f"formal-{self.epsilon}"
 
     def plan(self, sets: int = FILES) -> PanelSynthesis:
-        return PanelSynthesis(
-            "establishment",
-            keep=["county", "sic4", "sic3"],
-            years=(YEARS[0], YEARS[-1]),
-            yearly={"employment": "emp{year}", "payroll": "pay{year}"},
-            first="firstyear",
-            last="lastyear",
-            static=["multiunit"],
-            change={"changeyear": ("multiunit", STATUSES[1:4])},
-            group="sic3",
-            coarser={"state": ("county", 2)},
-            sets=sets,
-            epsilon=self.epsilon,
-        )
+        return plan(sets, epsilon=self.epsilon)
 
     @property
     def guarantee(self) -> str:

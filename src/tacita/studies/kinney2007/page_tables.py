@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tacita.studies.kinney2007 import real
+from tacita.studies.kinney2007.bars import BARS
+from tacita.studies.kinney2007.methods import MAIN, Method
+from tacita.studies.kinney2007.rows import DISTANCES, IMPOSSIBLE, OTHER_DRAWS
 from tacita.studies.results import Row, paragraph, table
 
 
@@ -15,6 +18,22 @@ def lines_of(rows: Sequence[Row], table: str, method: str, metric: str, **where:
             row.where.get(key) == value for key, value in where.items()
         ):
             yield row
+
+
+def draws_that_hold(rows: Sequence[Row]) -> tuple[int, int]:
+    """How many draws of the noise there are, the first with the others, and in how many every formal limit holds."""
+    bars = [bar for bar in BARS if bar.method == Method(MAIN).name and bar.metric != IMPOSSIBLE]
+    first = [row for row in rows if row.table == DISTANCES]
+    others = [row for row in rows if row.table == OTHER_DRAWS]
+    draws = [first, *([row for row in others if row.where["draw"] == one] for one in _numbers(others))]
+    found = [[row for bar in bars if (row := bar.row(draw)) is not None] for draw in draws]
+    whole = [(bars, drawn) for drawn in found if len(drawn) == len(bars)]
+    held = sum(all(bar.verdict(row) for bar, row in zip(*pair, strict=True)) for pair in whole)
+    return len(whole), held
+
+
+def _numbers(rows: Sequence[Row]) -> list[int]:
+    return sorted({row.where["draw"] for row in rows})
 
 
 def real_tables(rows: Sequence[Row], settings: Mapping[str, Any]) -> Iterator[str]:

@@ -215,11 +215,19 @@ def _hazard(facts: Sector, year: int, first: Integers, size: Floats, grew: Float
 
 
 def _grown(facts: Sector, year: int, size: Floats, random: np.random.Generator) -> tuple[Floats, Floats]:
-    """Next year's employment: often the same, else a fat-tailed step that is smaller for larger establishments."""
-    rates = BY_YEAR[year]
+    """Next year's employment: often the same, else a fat-tailed step that is smaller for larger establishments.
+
+    The constants are for retail trade; other sectors create and destroy more or fewer jobs, in proportion.
+    """
+    rates, retail = BY_YEAR[year], SECTORS[ONE.sector]
     logs = np.log1p(size)
-    step = random.laplace(0.0, 0.30 * (1 + size) ** -0.12)
+    wider = (facts.creation + facts.destruction) / (retail.creation + retail.destruction)
+    spread = 0.30 * (1 + size) ** -0.12
+    step = random.laplace(0.0, wider * spread)
     drift = (rates.creation - rates.destruction) / 100 + 0.015 * (math.log1p(facts.size) - 0.4 - logs) - 0.012
+    # A wider step alone would make establishments grow: its mean is that of an exponential.
+    drift += (facts.creation - facts.destruction - retail.creation + retail.destruction) / 100
+    drift -= (wider**2 - 1) * spread**2
     after = np.where(random.random(len(size)) < 0.18, size, (1 + size) * np.exp(drift + step) - 1)
     # Rounding at random keeps small establishments from standing still for ever.
     after = np.clip(np.floor(after + random.random(len(size))), 1, MOST_EMPLOYEES)

@@ -18,13 +18,17 @@ from tacita.studies.results import Row, as_document, write_json
 
 @dataclass(frozen=True)
 class Settings:
-    """`panels` of `panel_size` establishments are for the coverage of intervals, `large` is what they are held to."""
+    """`panels` of `panel_size` establishments are for the coverage of intervals, `large` is what they are held to.
+
+    `draws` of the noise are made beside the first one, on the same panel.
+    """
 
     establishments: int
     panels: int
     panel_size: int
     large: int
     seed: int
+    draws: int
     methods: tuple[Method, ...]
     data: Path | None
 
@@ -33,7 +37,15 @@ def write_study(
     out: Path, chosen: Settings, workers: int, say: Progress, *, keep_data: bool, force: bool
 ) -> dict[str, Any]:
     with written_whole(out, force=force) as folder:
-        measured = measure(chosen.establishments, chosen.methods, chosen.seed, say, folder if keep_data else None)
+        measured = measure(
+            chosen.establishments,
+            chosen.methods,
+            chosen.seed,
+            say,
+            folder if keep_data else None,
+            chosen.draws,
+            workers,
+        )
         rows: list[Row] = list(simulated_rows(measured))
         inferred = [method for method in chosen.methods if method in (PLAIN, Method(MAIN))]
         found = coverage(inferred, chosen.panels, chosen.panel_size, chosen.large, chosen.seed, workers, say)
@@ -47,6 +59,7 @@ def write_study(
             "files": FILES,
             "panels": chosen.panels,
             "panel_size": chosen.panel_size,
+            "other_draws": chosen.draws,
             "seed": chosen.seed,
             "workers": workers,
             "methods": [method.name for method in chosen.methods],

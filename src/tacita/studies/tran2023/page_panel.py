@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tacita.studies.pictures import PALETTE
+from tacita.studies.pictures import PALETTE, trends
 from tacita.studies.results import figure, paragraph, table
 from tacita.studies.tran2023.page_cells import Found, beside, number
-from tacita.studies.tran2023.pictures import trends
 from tacita.studies.tran2023.printed import INDUSTRIES, K_MARGINAL, PMSE_LASSO
 from tacita.studies.tran2023.section5 import EMPLOYMENT, RAW
 

@@ -1,9 +1,8 @@
-"""The pictures of the tran2023 study: densities as in figures 3 to 5, trends with bands as in figures 1 and 2."""
+"""The pictures of the tran2023 study: densities as in figures 3 to 5."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,44 +57,3 @@ def _density(values: Numbers, grid: Numbers) -> Numbers:
     centres = (edges[1:] + edges[:-1]) / 2
     kernel = np.exp(-0.5 * ((grid[:, None] - centres[None]) / width) ** 2)
     return np.asarray(kernel @ share / kernel.sum(axis=1))
-
-
-def trends(
-    records: Sequence[Mapping[str, Any]], colours: Mapping[str, str], raw: str, *, columns: int, number: str = "~g"
-) -> str:
-    """Lines over years with a band of one standard deviation of the repetitions, a panel each with its own axis.
-
-    An axis reaches a little beyond what the raw data need; lines that leave it are cut off.
-    """
-    import altair as alt
-
-    seen = {record["method"] for record in records}
-    drawn = {name: shade for name, shade in colours.items() if name in seen}
-    colour = alt.Color(
-        "method:N",
-        scale=alt.Scale(domain=list(drawn), range=list(drawn.values())),
-        legend=alt.Legend(
-            title=None, orient="bottom", columns=2, labelLimit=480, symbolType="stroke", symbolOpacity=1,
-            symbolStrokeWidth=2.5,
-        ),
-    )  # fmt: skip
-    charts = []
-    for panel in dict.fromkeys(record["panel"] for record in records):
-        inside = [dict(record) for record in records if record["panel"] == panel]
-        own = [record["value"] for record in inside if record["method"] == raw]
-        room = 0.6 * max(max(own) - min(min(own), 0.0), 1e-9)
-        lowest = min(own) - room if min(own) < 0 else 0.0
-        scale = alt.Scale(domain=[lowest, max(own) + room], nice=True)
-        base = alt.Chart(alt.Data(values=inside), title=panel).encode(
-            x=alt.X(
-                "year:Q", title=None, scale=alt.Scale(nice=False), axis=alt.Axis(format="d", grid=False, tickCount=6)
-            ),
-            color=colour,
-        )
-        axis = alt.Axis(format=number, tickCount=5)
-        band = base.mark_area(opacity=0.18, clip=True).encode(
-            y=alt.Y("low:Q", title=None, scale=scale, axis=axis), y2="high:Q"
-        )
-        line = base.mark_line(strokeWidth=1.7, clip=True).encode(y=alt.Y("value:Q", scale=scale, axis=axis))
-        charts.append(alt.layer(band, line).properties(width=430, height=190))
-    return as_svg(alt.concat(*charts, columns=columns))

@@ -1,11 +1,12 @@
 """Panels of businesses: lives, static variables and yearly numbers, drawn one conditional model after another.
 
 `PanelSynthesis` is the plan; `write_panel` runs it out of core. The models: `DirichletMultinomial`,
-`CollapsingMultinomial`, `LogitRegression` and `CategoryTree` for categories, `NormalRegression`, `QuantileRegression`
-and `NumberTree` for numbers.
+`CollapsingMultinomial`, `LifeTable`, `LogitRegression` and `CategoryTree` for categories, `NormalRegression`,
+`QuantileRegression` and `NumberTree` for numbers.
 """
 
 from tacita.synthesis.panel.categories import CollapsingMultinomial, DirichletMultinomial
+from tacita.synthesis.panel.lifetable import LifeTable
 from tacita.synthesis.panel.logit import LogitRegression
 from tacita.synthesis.panel.normal import NormalRegression
 from tacita.synthesis.panel.plan import PanelSynthesis
@@ -17,6 +18,7 @@ __all__ = [
     "CategoryTree",
     "CollapsingMultinomial",
     "DirichletMultinomial",
+    "LifeTable",
     "LogitRegression",
     "NormalRegression",
     "NumberTree",

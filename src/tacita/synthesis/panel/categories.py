@@ -128,7 +128,9 @@ class CollapsingMultinomial:
     """Shares of the cell of `given`; where it will not do, of the cell without the last of them, and so on.
 
     A cell will not do where it does not occur, has fewer than `least` records, or where one value has a share above
-    `most` (kinney2007, section 2.4). A file's shares are a draw from their posterior given the counts.
+    `most` (kinney2007, section 2.4). Where not even the first of `given` is left and it is ordered, such as a length of
+    life, its neighbours join until they will do: in a small group, dropping it would cut all ties to it. A file's
+    shares are a draw from their posterior given the counts.
     """
 
     given: tuple[str, ...]
@@ -144,34 +146,69 @@ class CollapsingMultinomial:
         return self.given
 
     def fit(self, response: Integers, levels: int, given: Predictors, random: np.random.Generator) -> FittedCollapsing:
-        names = [self.given[: len(self.given) - dropped] for dropped in range(len(self.given) + 1)]
-        return FittedCollapsing(self, levels, names, [Table.of(given.cells(one), response, levels) for one in names])
+        return FittedCollapsing(self, levels, self.tables(response, levels, given))
+
+    def tables(self, response: Integers, levels: int, given: Predictors) -> tuple[Table, ...]:
+        """From all of `given` to none."""
+        return tuple(
+            Table.of(given.cells(self.given[:kept]), response, levels) for kept in range(len(self.given), -1, -1)
+        )
+
+    def will_do(self, counts: Floats) -> Flags:
+        totals = counts.sum(axis=1)
+        return np.asarray((totals >= self.least) & (counts.max(axis=1) <= self.most * totals))
 
 
 @dataclass(frozen=True, eq=False)
 class FittedCollapsing:
     model: CollapsingMultinomial
     levels: int
-    names: Sequence[tuple[str, ...]]
     tables: Sequence[Table]
 
     def draw(self, given: Predictors, random: np.random.Generator, limits: Limits) -> Integers:
         found = np.empty(given.rows, dtype=np.int64)
         waiting = np.arange(given.rows)
-        for names, table in zip(self.names, self.tables, strict=True):
-            totals = table.counts.sum(axis=1)
-            fits = (totals >= self.model.least) & (table.counts.max(axis=1) <= self.model.most * totals)
-            if not names:
-                fits[:] = True
+        for dropped, table in enumerate(self.tables[:-1]):
+            fits = self.model.will_do(table.counts)
+            names = self.model.given[: len(self.model.given) - dropped]
             row = table.find(given.cells(names)[waiting])
             served = (row >= 0) & fits[row]
             chances = random.standard_gamma(table.counts)
-            for who in np.array_split(np.flatnonzero(served), max(1, -(-int(served.sum()) // _BLOCK))):
-                values, possible = pick(chances[row[who]], random, limits.at(waiting[who]))
-                found[waiting[who]] = values
-                served[who] = possible
-            waiting = waiting[~served]
+            waiting = self._picked(found, chances, row, served, waiting, limits, random)
+        served = np.ones(len(waiting), dtype=bool)
+        chances, row = self.rest(given.at(waiting), random)
+        waiting = self._picked(found, chances, row, served, waiting, limits, random)
         # Nobody at all has a value within these limits: any of them, evenly.
         if len(waiting):
             found[waiting], _ = pick(np.ones((len(waiting), self.levels)), random, limits.at(waiting))
         return found
+
+    def rest(self, given: Predictors, random: np.random.Generator) -> tuple[Floats, Integers]:
+        """Chances for units whose cells will not do, and which row of them is whose."""
+        whole = self.tables[-1].counts
+        column = given.columns[self.model.given[0]] if self.model.given else None
+        if column is None or not column.ordered:
+            return random.standard_gamma(whole), np.zeros(given.rows, dtype=np.int64)
+        own = np.zeros((column.levels, self.levels))
+        own[self.tables[-2].cells] = self.tables[-2].counts
+        found = np.repeat(whole, column.levels, axis=0)
+        # From the widest neighbourhood to the narrowest: what stays is the narrowest that will do.
+        below = np.vstack([np.zeros(self.levels), np.cumsum(own, axis=0)])
+        level = np.arange(column.levels)
+        for reach in range(column.levels - 1, -1, -1):
+            near = below[np.minimum(level + reach + 1, column.levels)] - below[np.maximum(level - reach, 0)]
+            found = np.where(self.model.will_do(near)[:, None], near, found)
+        return random.standard_gamma(found), column.values
+
+    @staticmethod
+    def _picked(
+        found: Integers, chances: Floats, row: Integers, served: Flags, waiting: Integers, limits: Limits,
+        random: np.random.Generator,
+    ) -> Integers:  # fmt: skip
+        """Draws for those of the waiting that are served; the others, and those without a chance, are given back."""
+        left = ~served
+        for who in np.array_split(np.flatnonzero(served), max(1, -(-int(served.sum()) // _BLOCK))):
+            values, possible = pick(chances[row[who]], random, limits.at(waiting[who]))
+            found[waiting[who]] = values
+            left[who] = ~possible
+        return waiting[left]

@@ -8,12 +8,13 @@ from typing import Any, cast, get_args
 from tacita.errors import UsageError
 from tacita.synthesis.panel.categories import CollapsingMultinomial, DirichletMultinomial
 from tacita.synthesis.panel.layout import AGE, CLOSING, LIFE, REMAINING, YEAR, Layout, before
+from tacita.synthesis.panel.lifetable import LifeTable
 from tacita.synthesis.panel.logit import LogitRegression
 from tacita.synthesis.panel.normal import NormalRegression
 from tacita.synthesis.panel.quantiles import QuantileRegression
 from tacita.synthesis.panel.trees import CategoryTree, NumberTree
 
-Categorical = DirichletMultinomial | CollapsingMultinomial | LogitRegression | CategoryTree
+Categorical = DirichletMultinomial | CollapsingMultinomial | LifeTable | LogitRegression | CategoryTree
 Number = NormalRegression | QuantileRegression | NumberTree
 Model = Categorical | Number
 CATEGORY_MODELS = get_args(Categorical)
@@ -29,7 +30,7 @@ def defaults(layout: Layout) -> dict[str, Model]:
     region = () if place is None else (coarse[place],)
     found: dict[str, Model] = {
         layout.first.name: DirichletMultinomial(layout.keep, prior if place else ()),
-        layout.last.name: CollapsingMultinomial((layout.first.name, *others)),
+        layout.last.name: LifeTable((layout.first.name, *others)),
     }
     for name in layout.static:
         found[name] = CollapsingMultinomial((LIFE, layout.first.name, *others, *region))
@@ -54,6 +55,11 @@ def checked(layout: Layout, models: dict[str, Model]) -> dict[str, Model]:
         kind, fitting = ("a number", NUMBER_MODELS) if name in numbers else ("a category", CATEGORY_MODELS)
         if not isinstance(model, fitting):
             raise UsageError(f"models.{name}: {type(model).__name__} is no model of {kind}")
+        if isinstance(model, LifeTable) and (name, model.given[:1]) != (layout.last.name, (layout.first.name,)):
+            raise UsageError(
+                f"models.{name}: LifeTable is for {layout.last.name}, with {layout.first.name} first in given; "
+                "use CollapsingMultinomial"
+            )
         known = _known_before(layout, name, numbers)
         if late := [one for one in model.needs if one not in known]:
             raise UsageError(

@@ -78,19 +78,28 @@ class NormalRegression:
         exact = scale.logs(scale.blurred(response, random)) - offset
         calm = _Calm.of(exact, base, raw)
         exact = calm.centre + (exact - calm.centre) * calm.of_units(base, given.rows)
-        parts, foreseen = [], np.empty(given.rows)
+        parts, foreseen, its_logs = [], np.empty(given.rows), np.empty(given.rows)
         # By class, and within it by size: the order in which residuals are spread.
         order = np.argsort(mine, kind="stable") if base is None else np.lexsort((base.values, mine))
         ends = np.cumsum(np.bincount(mine, minlength=classes.max() + 1))
         for start, end in zip(np.concatenate([[0], ends[:-1]]), ends, strict=True):
             here = order[start:end]
             part = _fit_class(design[here], exact[here], at_bottom[here], random)
-            foreseen[here] = part.foreseen(design[here], calm.undone(base, offset, here), base is None, scale)
+            foreseen[here], its_logs[here] = part.foreseen(
+                design[here], calm.undone(base, offset, here), base is None, scale, random
+            )
             parts.append(part)
         cells = given.cells(split.apart)
-        enough = np.bincount(cells, minlength=split.cells(given)) >= 2 * self.least // 5
-        by_class, by_cell = _moves(response / scale.step, foreseen / scale.step, mine, cells, enough)
-        return FittedNormal(self, names, centre, spread, split, classes, tuple(parts), by_class, by_cell, calm, scale)
+        moves = _Moves.of(
+            1.0 + response / scale.step,
+            1.0 + foreseen / scale.step,
+            its_logs,
+            None if base is None else 1.0 + base.values / base.unit,
+            mine,
+            cells,
+            np.bincount(cells, minlength=split.cells(given)) >= 2 * self.least // 5,
+        )
+        return FittedNormal(self, names, centre, spread, split, classes, tuple(parts), moves, calm, scale)
 
 
 @dataclass(frozen=True)
@@ -201,33 +210,74 @@ class _Class:
         found = np.maximum(scale.from_logs(back.of(logs)), scale.lower + scale.step)
         return np.asarray(np.where(atoms, scale.lower, found))
 
-    def foreseen(self, design: Floats, back: _Back, even: bool, scale: Scale) -> Floats:
-        """About the mean of what files will show for these units."""
+    def foreseen(
+        self, design: Floats, back: _Back, even: bool, scale: Scale, random: np.random.Generator
+    ) -> tuple[Floats, Floats]:
+        """About the mean of what files will show for these units, and of its log."""
         rest = self.residual(self.beta)
         centre = self.centre(design, 0.0, self.beta)
-        looks = _looks(len(centre))
-        found = np.zeros(len(centre))
-        for look in range(looks):
-            found += scale.published(self.values(centre, rest, (look + 0.5) / looks, back, even, scale)) / looks
+        found, logs = np.zeros(len(centre)), np.zeros(len(centre))
+        shifts = _shifts(len(centre), random.random())
+        for shift in shifts:
+            values = scale.published(self.values(centre, rest, shift, back, even, scale))
+            found += values / len(shifts)
+            logs += scale.logs(values) / len(shifts)
+        return found, logs
+
+
+@dataclass(frozen=True, eq=False)
+class _Moves:
+    """By how much logs move, so that means and totals foreseen are those of the data.
+
+    First the mean of the logs in every cell: a regression of scores leaves a little of what tells survivors from those
+    about to close, and a chain of years adds it up. Then totals, in every class and cell: growth is modelled by the
+    unit, and totals weigh units by their size. Without this, what the largest of a year did would be missing from the
+    totals of all later years. This move is for those who make the total: a unit as large as the average job's has half
+    of it and small ones hardly any, so that what a few large units did is not laid on all.
+    """
+
+    level: Floats
+    by_class: Floats
+    by_cell: Floats
+    heavy_classes: Floats  # the size of the average job's unit
+    heavy: float
+
+    @classmethod
+    def of(
+        cls, truth: Floats, foreseen: Floats, its_logs: Floats, base: Floats | None, mine: Integers, cells: Integers,
+        enough: Flags,
+    ) -> _Moves:  # fmt: skip
+        gap = np.bincount(cells, weights=np.log(truth) - its_logs, minlength=len(enough))
+        level = np.where(enough, gap / np.maximum(np.bincount(cells, minlength=len(enough)), 1), 0.0)
+        foreseen = foreseen * np.exp(level[cells])
+        sizes, weight = (truth, truth) if base is None else (base, foreseen)
+        heavy = float((sizes**2).sum() / sizes.sum())
+        heavy_classes = np.bincount(mine, weights=sizes**2) / np.bincount(mine, weights=sizes)
+        found = cls(level, np.zeros(len(heavy_classes)), np.zeros(len(enough)), heavy_classes, heavy)
+        everywhere = np.ones(len(heavy_classes), dtype=bool)
+        for _ in range(3):
+            for moves, place, use, pull in (
+                (found.by_cell, cells, enough, _pull(sizes, heavy)),
+                (found.by_class, mine, everywhere, _pull(sizes, heavy_classes[mine])),
+            ):
+                now = foreseen + weight * found.for_totals(sizes, mine, cells)
+                missing = np.bincount(place, weights=truth - now, minlength=len(moves))
+                lever = np.bincount(place, weights=weight * pull, minlength=len(moves))
+                use = use & (lever > 0)
+                moves[use] += np.clip(missing[use] / lever[use], -_FARTHEST, _FARTHEST)
         return found
 
+    def at(self, sizes: Floats, mine: Integers, cells: Integers) -> Floats:
+        return np.asarray(self.level[cells] + self.for_totals(sizes, mine, cells))
 
-def _moves(response: Floats, foreseen: Floats, mine: Integers, cells: Integers, enough: Flags) -> tuple[Floats, Floats]:
-    """By how much laws of classes and values of cells must move for the totals foreseen to be those of the data.
+    def for_totals(self, sizes: Floats, mine: Integers, cells: Integers) -> Floats:
+        return self.by_class[mine] * _pull(sizes, self.heavy_classes[mine]) + self.by_cell[cells] * _pull(
+            sizes, self.heavy
+        )
 
-    Growth is modelled by the unit, and totals weigh units by their size. Without this, what the largest of a year did,
-    or the smaller size of those about to close, would be missing from the totals of all later years.
-    """
-    truth, expected = response + 1.0, foreseen + 1.0
-    by_class, by_cell = np.zeros(mine.max() + 1), np.zeros(len(enough))
-    for _ in range(3):
-        for moves, place, use in ((by_cell, cells, enough), (by_class, mine, np.ones(len(by_class), dtype=bool))):
-            now = expected * np.exp(by_class[mine] + by_cell[cells])
-            have = np.bincount(place, weights=now, minlength=len(moves))
-            want = np.bincount(place, weights=truth, minlength=len(moves))
-            use = use & (have > 0)
-            moves[use] += np.clip(np.log(want[use] / have[use]), -_FARTHEST, _FARTHEST)
-    return by_class, by_cell
+
+def _pull(sizes: Floats, heavy: Floats | float) -> Floats:
+    return np.asarray(sizes / (sizes + heavy))
 
 
 def _fit_class(design: Floats, exact: Floats, at_bottom: Flags, random: np.random.Generator) -> _Class:
@@ -260,8 +310,7 @@ class FittedNormal:
     split: _Split
     classes: Integers
     parts: Sequence[_Class]
-    by_class: Floats
-    by_cell: Floats
+    moves: _Moves
     calm: _Calm
     scale: Scale
 
@@ -272,37 +321,48 @@ class FittedNormal:
         drawn = [part.drawn(random, self.model.proper) for part in self.parts]
         shifts = random.random(len(self.parts))
         order = random.permutation(given.rows) if base is None else np.argsort(base.values, kind="stable")
-        mine = self.classes[self.split.of(given, base)][order]
-        offset = self.by_cell[given.cells(self.split.apart)]
+        mine, cells = self.classes[self.split.of(given, base)], given.cells(self.split.apart)
+        offset = np.zeros(given.rows)
         if base is not None:
-            offset = offset + base.logs
+            offset = base.logs + self.moves.at(1.0 + base.values / base.unit, mine, cells)
         found = np.empty(given.rows)
         for place, part in enumerate(self.parts):
-            here = order[mine == place]
+            here = order[mine[order] == place]
             level, beta, sigma = drawn[place]
             centre = part.centre(design[here], level, beta)
-            back = self.calm.undone(base, offset + self.by_class[place], here)
+            back = self.calm.undone(base, offset, here)
             values = part.values(centre, sigma, shifts[place], back, base is None, self.scale)
             if base is not None and not self.model.proper:
-                values = self._balanced(part, values, centre, sigma, back)
+                values = self._balanced(part, values, centre, sigma, shifts[place], back)
             found[here] = values
-        return found
+        return found if base is not None else self._moved(found, mine, cells)
 
-    def _balanced(self, part: _Class, values: Floats, centre: Floats, sigma: float, back: _Back) -> Floats:
-        """The same with the total that was to be expected: a few large units make it uncertain otherwise."""
-        looks = _looks(len(values))
-        if looks < 2 or not len(values):
-            return values
-        shifts = (np.arange(looks) + 0.5) / looks
+    def _moved(self, values: Floats, mine: Integers, cells: Integers) -> Floats:
         step, bottom = self.scale.step, self.scale.lower
-        totals = [part.values(centre, sigma, shift, back, False, self.scale).sum() for shift in shifts]
+        sizes = 1.0 + values / step
+        made = step * (sizes * np.exp(self.moves.at(sizes, mine, cells)) - 1.0)
+        return np.where(values > bottom, np.maximum(made, bottom + step), values)
+
+    def _balanced(
+        self, part: _Class, values: Floats, centre: Floats, sigma: float, shift: float, back: _Back
+    ) -> Floats:
+        """The same with the total that was to be expected: a few large units make it uncertain otherwise."""
+        others = _shifts(len(values), shift)[1:]
+        if not len(others) or not len(values):
+            return values
+        step, bottom = self.scale.step, self.scale.lower
+        totals = [values.sum(), *(part.values(centre, sigma, one, back, False, self.scale).sum() for one in others)]
         rows = len(values) * step
         factor = np.clip((np.mean(totals) + rows) / (values.sum() + rows), np.exp(-_FARTHEST), np.exp(_FARTHEST))
         return np.where(values > bottom, np.maximum((values + step) * factor - step, bottom + step), values)
 
 
-def _looks(rows: int) -> int:
-    return int(np.clip(_LOOKS // max(rows, 1), 1, 16))
+def _shifts(rows: int, start: float) -> Floats:
+    """Where the looks at a class begin to spread residuals. `start` is drawn: always the same places would miss what
+    lies farthest out in the tail, and growth would fall short a little every year.
+    """
+    looks = int(np.clip(_LOOKS // max(rows, 1), 1, 16))
+    return np.asarray((start + np.arange(looks) / looks) % 1.0)
 
 
 def _evened(scores: Floats, centre: Floats, sigma: float, shift: float) -> Floats:

@@ -29,7 +29,8 @@ _NO_GUARANTEE = "values are drawn from models of the confidential rows; nothing 
 @dataclass(frozen=True, init=False)
 class PanelSynthesis(Rehearsable):
     """Partially synthetic panels of businesses, one conditional model after another (kinney2007). No guarantee, unless
-    `epsilon` is given: then the files are drawn from noisy tables, and ε holds for all years of a unit together.
+    `epsilon` is given: then the files are drawn from noisy tables, and ε holds for all years of a unit together. With
+    `alpha` as well, it holds for the unit's numbers to within a factor 1 + α, and not for its life or categories.
 
     The units and their public columns (`keep`) are published as they are; their lives, static variables and yearly
     numbers are drawn. `years` are the first and last year with numbers. `first` and `last` name the columns of a
@@ -71,6 +72,7 @@ class PanelSynthesis(Rehearsable):
     models: tuple[tuple[str, Model], ...]
     sets: int
     epsilon: str | None
+    alpha: str | None
 
     def __init__(
         self,
@@ -90,6 +92,7 @@ class PanelSynthesis(Rehearsable):
         models: Mapping[str, Any] | Sequence[Any] = (),
         sets: int = 5,
         epsilon: Number | None = None,
+        alpha: Number | None = None,
     ) -> None:
         given = {
             "unit": unit,
@@ -111,6 +114,7 @@ class PanelSynthesis(Rehearsable):
             "models": tuple(sorted((name, model_from(name, one)) for name, one in _pairs(models, "models"))),
             "sets": sets,
             "epsilon": None if epsilon is None else text(exact(epsilon, "epsilon")),
+            "alpha": None if alpha is None else text(exact(alpha, "alpha")),
         }
         for name, value in given.items():
             object.__setattr__(self, name, value)
@@ -119,6 +123,8 @@ class PanelSynthesis(Rehearsable):
     def _check(self) -> None:
         if self.epsilon is not None and exact(self.epsilon, "epsilon") <= 0:
             raise UsageError('epsilon: must be above 0, such as "4"; leave it out for a panel without a guarantee')
+        if self.alpha is not None and (self.epsilon is None or exact(self.alpha, "alpha") <= 0):
+            raise UsageError('alpha: must be above 0, such as "0.1" for ten percent, and goes with epsilon')
         if self.epsilon is not None and self.models:
             raise UsageError("models: a panel with epsilon is drawn from noisy tables; leave models out, or epsilon")
         if len(self.years) != 2 or not all(isinstance(one, int) for one in self.years) or self.years[0] > self.years[1]:
@@ -148,14 +154,21 @@ class PanelSynthesis(Rehearsable):
     # ------------------------------------------------------------ the promise
 
     @property
+    def promise(self) -> formal.Promise | None:
+        """What the noise is for; None without epsilon."""
+        if self.epsilon is None:
+            return None
+        return formal.Promise(exact(self.epsilon), None if self.alpha is None else exact(self.alpha))
+
+    @property
     def guarantee(self) -> Guarantee:
-        if self.epsilon is not None:
-            return formal.guarantee(self.unit, self.keep, exact(self.epsilon))
+        if self.promise is not None:
+            return self.promise.guarantee(self.unit, self.keep)
         return Guarantee(AddRemoveOne("unit"), Loss.zero(), holds="never", assumes=(_NO_GUARANTEE,))
 
     @property
     def proof(self) -> str:
-        return "synthesis/panel/panel.md" if self.epsilon is None else formal.PROOF
+        return "synthesis/panel/panel.md" if self.promise is None else self.promise.proof
 
     def describe(self) -> dict[str, Any]:
         found: dict[str, Any] = {"mechanism": type(self).__name__}
@@ -203,8 +216,8 @@ class PanelSynthesis(Rehearsable):
         self.columns(schema)
         layout = self.layout(schema)
         groups = max(1, sum(1 for _ in layout.groups()))
-        if self.epsilon is not None:
-            return formal.forecast(layout, self.sets, exact(self.epsilon), groups)
+        if self.promise is not None:
+            return formal.forecast(layout, self.sets, self.promise, groups)
         return Forecast(
             f"Synthetic panel: {', '.join(one.name for one in layout.yearly)}, {self.years[0]} to {self.years[1]}",
             len(self.sequence(layout)) * groups,
@@ -221,8 +234,8 @@ class PanelSynthesis(Rehearsable):
     def run(self, data: Confidential, entropy: Entropy) -> PanelFiles | PanelModel:
         """All files in memory. For panels that are too large for that, see `tacita.synthesis.panel.write_panel`."""
         layout = self.layout(data.schema)
-        if self.epsilon is not None:
-            return formal.run(data, layout, self.sets, exact(self.epsilon), self.describe(), entropy)
+        if self.promise is not None:
+            return formal.run(data, layout, self.sets, self.promise, self.describe(), entropy)
         models, seed = self.sequence(layout), recorded_seed(entropy)
         sets = range(1, self.sets + 1)
         parts = [dict(group_files(panel, models, group, seed, sets)) for group, panel in all_groups(data, layout)]

@@ -21,7 +21,7 @@ from tacita.synthesis.panel.panel import MISSING, Panel
 from tacita.synthesis.panel.predictors import Flags, Floats, Integers, Predictors, joined
 
 Kind = Literal["stock", "births", "continuers"]
-_FEWEST = 200  # records of one year; with fewer, all years are modelled together, each with its own level
+_FEWEST = 1000  # records of one year; with fewer, all years are modelled together, each with its own level
 
 
 @dataclass(frozen=True, eq=False)

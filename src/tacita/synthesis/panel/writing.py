@@ -1,17 +1,20 @@
 """Panels that do not fit in memory: one group at a time, one Parquet file per group and synthetic file.
 
-`write_panel` leaves `<group>=<level>/implicate=<number>/part.parquet` in a folder. A record beside them holds the seed
-from which every group and file has its own stream. A run that was killed goes on where it stopped: files that are
-there are kept, the others are drawn from their own streams, so the folder ends up as if nothing had happened. The
-seed is taken out of the record when all is done: it is no part of what is published.
+`write_panel` leaves `<group>=<level>/implicate=<number>/part.parquet` in a folder, and a record beside them (`record`).
+A run that was killed goes on where it stopped: files that are there are kept, the others are drawn from their own
+streams, so the folder ends up as if nothing had happened. Without a guarantee the record holds the seed of all draws.
+With one, everything is measured first, group by group, and kept in the ledger before any file is drawn: from then on
+the confidential rows are read once more only to see that they are still the same.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -20,67 +23,169 @@ import pyarrow.parquet as pq
 
 from tacita.confidential import Confidential, engine_of, rows
 from tacita.errors import RefusedError, UsageError, VerificationError
-from tacita.noise.entropy import Entropy
+from tacita.ledger import Ledger
+from tacita.noise.entropy import Entropy, SystemEntropy
+from tacita.synthesis.panel.formal.model import PanelModel
 from tacita.synthesis.panel.group import group_files
 from tacita.synthesis.panel.layout import Layout
 from tacita.synthesis.panel.plan import PanelSynthesis
 from tacita.synthesis.panel.reading import ALL, canonical, groups_of, to_panel
+from tacita.synthesis.panel.record import RECORD, Run, put
 from tacita.synthesis.panel.sequence import Models
 from tacita.synthesis.panel.streams import recorded_seed
 
-RECORD = "panel.json"
-_FORM = "panel-folder-1"
+Work = Callable[[str, pa.Table], None]
+REHEARSED = "measured.json"  # what a rehearsal measured, until its files are written; a release has it in the ledger
 
 
-def write_panel(plan: PanelSynthesis, data: Confidential, folder: str | Path, entropy: Entropy) -> tuple[Path, ...]:
+def write_panel(
+    plan: PanelSynthesis,
+    data: Confidential,
+    folder: str | Path,
+    entropy: Entropy | None = None,
+    *,
+    ledger: Ledger | None = None,
+    label: str | None = None,
+    workers: int = 1,
+) -> tuple[Path, ...]:
     """All synthetic files of a panel, written group by group; the finished ones of an earlier call are kept.
 
-    Nothing is drawn from `entropy` where the folder's record holds a seed already. Plan and schema must be those of the
-    earlier call, and are checked; so must the file be, which is too large to be checked. A file is read fastest where
-    it is sorted or partitioned by the column of the groups.
+    A plan with epsilon needs a ledger and a label, as in `Ledger.release`; a rehearsal of it on public or mock rows
+    takes a seeded `entropy` instead. Without epsilon `entropy` is the system's unless one is given, and there is
+    nothing for a ledger to account for.
+
+    An earlier call that was broken off is gone on with: nothing is measured, charged or drawn again, and plan, schema
+    and rows must be those of that call. (Broken off while it was measuring, it has nothing to go on with: the ledger
+    counts it as spent.) A file is read fastest where it is sorted or partitioned by the column of the groups.
+
+    `workers` is how many groups DuckDB's rows are worked on at once, each in a process of its own, so that the calling
+    program must be safe to import (`if __name__ == "__main__"`); a Spark cluster has its own. The files do not depend
+    on it.
     """
-    if plan.epsilon is not None:
-        raise UsageError(
-            "epsilon: a panel with a guarantee is run through a ledger; `group_file` of its result writes it"
-        )
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    _suits(plan, entropy, ledger, label)
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise UsageError("workers: give how many groups are worked on at once, at least 1")
     data.check(plan.columns(data.schema))
-    layout = plan.layout(data.schema)
-    seed = _seed(plan, data, folder, entropy)
+    folder, layout = Path(folder), plan.layout(data.schema)
+    folder.mkdir(parents=True, exist_ok=True)
+    run = Run.of(folder, plan, data)
+    if run is not None and plan.epsilon is not None and run.rehearsal == (ledger is not None):
+        raise RefusedError(f"{folder.name}: a rehearsal and a release do not share a folder; give a new one")
     groups = groups_of(data, layout)
-    work = GroupWriter(layout, plan.sequence(layout), seed, plan.sets, str(folder))
-    todo = [group for group in groups if work.waiting(group)]
-    if todo and seed is None:
-        raise VerificationError(f"{folder.name}: was finished, and files are missing now; restore them, or start anew")
+    place = Partitions(layout, plan.sets, str(folder))
+    if run is not None and run.finished:
+        if any(place.waiting(group) for group in groups):
+            raise VerificationError(
+                f"{folder.name}: was finished, and files are missing now; restore them, or start anew"
+            )
+        return tuple(path for group in groups for path in place.paths(group))
+    if run is None:
+        source = SystemEntropy() if entropy is None else entropy
+        seed = None if plan.epsilon is not None else recorded_seed(source)
+        run = Run.begin(folder, plan, data, seed, source.rehearsal)
     for stray in folder.glob("**/*.part"):
         stray.unlink()
+    todo = [group for group in groups if place.waiting(group)]
+    if run.seed is not None:
+        work = GroupWriter(place, plan.sequence(layout), run.seed)
+        _each(data, layout, todo, lambda table: canonical(table, layout), work, workers)
+    else:
+        # The files need no rows, but engines spread work by rows: so one for each level of a public column.
+        public = layout.keep[0] if layout.group is None else layout.group_column[0]
+        model = _measured(plan, data, folder, entropy, ledger, label)
+        draw = ModelWriter(place, model.only(todo))
+        _each(data, layout, todo, lambda table: table.select(public).distinct(), draw, workers)
+    run.finish()
+    (folder / REHEARSED).unlink(missing_ok=True)
+    return tuple(path for group in groups for path in place.paths(group))
+
+
+def _suits(plan: PanelSynthesis, entropy: Entropy | None, ledger: Ledger | None, label: str | None) -> None:
+    if plan.epsilon is None:
+        if ledger is not None:
+            raise UsageError(
+                "ledger: a panel without epsilon has no guarantee that could be accounted for; leave it out"
+            )
+        return
+    if ledger is None and (entropy is None or not entropy.rehearsal):
+        raise UsageError("epsilon: a panel with a guarantee is written through a ledger; give ledger and label")
+    if ledger is not None and (label is None or entropy is not None):
+        raise UsageError(
+            'ledger: goes with a label, such as "panel 2026", and without entropy; its noise is the system\'s'
+        )
+
+
+def _measured(
+    plan: PanelSynthesis,
+    data: Confidential,
+    folder: Path,
+    entropy: Entropy | None,
+    ledger: Ledger | None,
+    label: str | None,
+) -> PanelModel:
+    """What the files are drawn from: measured now and kept, or kept by a run that was broken off."""
+    if ledger is not None:
+        model = ledger.release(plan, data, label=str(label))
+    elif (kept := folder / REHEARSED).exists():
+        model = plan.restore(kept.read_bytes())
+    else:
+        assert entropy is not None
+        model = plan.run(data, entropy)
+        put(kept, model.to_bytes())
+    assert isinstance(model, PanelModel)
+    return model
+
+
+def _each(
+    data: Confidential,
+    layout: Layout,
+    groups: list[str],
+    prepare: Callable[[Any], Any],
+    work: Work,
+    workers: int,
+) -> None:
+    """Call `work` with each group and its prepared rows: here one after another, on a cluster on its workers."""
     engine = engine_of(data)
     if layout.group is None:
-        for group in todo:
-            work(group, engine.collect(canonical(rows(data), layout)))
-    else:
-        column, digits = layout.group_column
-        levels = dict(layout.groups())
-        engine.map_groups(
-            rows(data),
-            column,
-            digits,
-            {group: levels[group] for group in todo},
-            lambda table: canonical(table, layout),
-            work,
-        )
-    _record(folder, plan, data, None, entropy)
-    return tuple(path for group in groups for path in work.paths(group))
+        for group in groups:
+            work(group, engine.collect(prepare(rows(data))))
+        return
+    column, digits = layout.group_column
+    levels = dict(layout.groups())
+    with _side_by_side(work, min(workers, len(groups)) if engine.name == "duckdb" else 1) as handed_on:
+        engine.map_groups(rows(data), column, digits, {group: levels[group] for group in groups}, prepare, handed_on)
+
+
+@contextmanager
+def _side_by_side(work: Work, workers: int) -> Iterator[Work]:
+    """The same work in other processes: so many groups at once, and no more rows in memory than theirs and the next."""
+    if workers <= 1:
+        yield work
+        return
+    # A fresh interpreter each: the engine has threads, which a fork would not survive.
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        under_way: set[Future[None]] = set()
+
+        def settle(most: int) -> None:
+            while len(under_way) > most:
+                done, rest = wait(under_way, return_when=FIRST_COMPLETED)
+                for one in done:
+                    one.result()
+                under_way.intersection_update(rest)
+
+        def handed_on(group: str, table: pa.Table) -> None:
+            settle(workers - 1)
+            under_way.add(pool.submit(work, group, table))
+
+        yield handed_on
+        settle(0)
 
 
 @dataclass(frozen=True, eq=False)
-class GroupWriter:
-    """What is done with the rows of one group, in this process or on a worker of a cluster."""
+class Partitions:
+    """Where the rows of each group and file lie."""
 
     layout: Layout
-    models: Models
-    seed: str | None
     sets: int
     folder: str
 
@@ -94,11 +199,6 @@ class GroupWriter:
     def waiting(self, group: str) -> list[int]:
         return [number for number in range(1, self.sets + 1) if not self.path(group, number).exists()]
 
-    def __call__(self, group: str, table: pa.Table) -> None:
-        panel = to_panel(table, self.layout)
-        for number, made in group_files(panel, self.models, group, str(self.seed), self.waiting(group)):
-            self.put(group, number, made)
-
     def put(self, group: str, number: int, made: pa.Table) -> None:
         """Write the rows of one group in one file: aside and renamed, so that a file that is there is whole."""
         if self.layout.group in made.column_names:
@@ -110,40 +210,30 @@ class GroupWriter:
         aside.replace(path)
 
 
-def _seed(plan: PanelSynthesis, data: Confidential, folder: Path, entropy: Entropy) -> str | None:
-    record = folder / RECORD
-    if not record.exists():
-        if any(folder.iterdir()):
-            raise RefusedError(f"{folder.name}: is not empty and holds no {RECORD}; give a new folder")
-        seed = recorded_seed(entropy)
-        _record(folder, plan, data, seed, entropy)
-        return seed
-    try:
-        found: dict[str, Any] = json.loads(record.read_text(encoding="utf-8"))
-    except ValueError:
-        found = {}
-    if found.get("form") != _FORM:
-        raise VerificationError(f"{folder.name}: its {RECORD} is not one that Tacita wrote; give a new folder")
-    if found["plan"] != json.loads(json.dumps(plan.describe())) or found["schema"] != data.schema.hash:
-        raise RefusedError(f"{folder.name}: holds the files of another plan or schema; give a new folder")
-    return found["seed"]  # type: ignore[no-any-return]
+@dataclass(frozen=True, eq=False)
+class GroupWriter:
+    """What is done with the rows of one group, in this process or on a worker of a cluster."""
+
+    place: Partitions
+    models: Models
+    seed: str
+
+    def __call__(self, group: str, table: pa.Table) -> None:
+        panel = to_panel(table, self.place.layout)
+        for number, made in group_files(panel, self.models, group, self.seed, self.place.waiting(group)):
+            self.place.put(group, number, made)
 
 
-def _record(folder: Path, plan: PanelSynthesis, data: Confidential, seed: str | None, entropy: Entropy) -> None:
-    content = {
-        "form": _FORM,
-        "plan": plan.describe(),
-        "schema": data.schema.hash,
-        "seed": seed,
-        "rehearsal": entropy.rehearsal,
-        "guarantee": str(plan.guarantee),
-    }
-    aside = folder / f"{os.getpid()}.part"
-    with aside.open("w", encoding="utf-8") as file:
-        json.dump(content, file, sort_keys=True)
-        file.flush()
-        os.fsync(file.fileno())  # before anything is drawn from it
-    aside.replace(folder / RECORD)
+@dataclass(frozen=True, eq=False)
+class ModelWriter:
+    """The same from what was measured."""
+
+    place: Partitions
+    model: PanelModel
+
+    def __call__(self, group: str, _: pa.Table) -> None:
+        for number in self.place.waiting(group):
+            self.place.put(group, number, self.model.group_file(group, number, self.place.sets))
 
 
 __all__ = ["ALL", "RECORD", "GroupWriter", "write_panel"]

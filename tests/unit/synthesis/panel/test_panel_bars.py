@@ -62,6 +62,18 @@ def test_the_average_file_is_within_the_bars(establishments: int, slack: float) 
         assert not any(broken_rules(table, given.layout(about)).values())
 
 
+def test_lives_in_a_small_group_are_as_long_as_in_the_data() -> None:
+    """A thousand units over 26 years: no first year has enough of them for a share of its own."""
+    industry = Industry("581", "44", 1_000)
+    panel = industry.simulate(seed=3)
+    files = plan(5).rehearse(panel, schema((industry,)), seed=3).tables
+
+    def years_seen(table: pa.Table) -> float:
+        return sum(table.num_rows - table[f"emp{year}"].null_count for year in YEARS) / table.num_rows
+
+    assert np.mean([years_seen(table) for table in files]) == pytest.approx(years_seen(panel), rel=0.04)
+
+
 def test_broken_rules_are_found() -> None:
     """The counter of impossible records counts them: one of each kind is put in."""
     industry = Industry("581", "44", 300)

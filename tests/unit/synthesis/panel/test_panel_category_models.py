@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from tacita.errors import UsageError
-from tacita.synthesis.panel import CategoryTree, CollapsingMultinomial, DirichletMultinomial, LogitRegression
+from tacita.synthesis.panel import (
+    CategoryTree,
+    CollapsingMultinomial,
+    DirichletMultinomial,
+    LifeTable,
+    LogitRegression,
+)
 from tacita.synthesis.panel.categories import Limits
 from tacita.synthesis.panel.predictors import Column, Predictors
 
@@ -112,6 +118,56 @@ def test_values_nobody_has_are_drawn_evenly_where_nothing_else_is_allowed() -> N
     drawn = fitted.draw(given, random(1), Limits(np.full(3000, 2), np.full(3000, 3)))
     assert set(drawn) == {2, 3}
     assert (drawn == 2).mean() == pytest.approx(0.5, abs=0.05)
+
+
+def test_small_cells_of_an_ordered_predictor_join_their_neighbours() -> None:
+    """Twenty records a year: no year will do alone, and the share rises with the years all the same."""
+    year = np.repeat(np.arange(20), 20)
+    response = (random(1).random(400) < year / 20).astype(np.int64)
+    given = Predictors(400, {"year": Column(year, 20, ordered=True)})
+    fitted = CollapsingMultinomial(("year",), least=50).fit(response, 2, given, random())
+    shares = np.mean([fitted.draw(given, random(seed), free(400, 2)) for seed in range(200)], axis=0)
+    near = [response[np.abs(year - one) <= 1].mean() for one in range(1, 19)]
+    assert [shares[year == one].mean() for one in range(1, 19)] == pytest.approx(near, abs=0.05)
+
+
+def lives(rows: int, years: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """First and last year as codes: 30% leave after each of their first three years, 5% later; most are born late."""
+    source = random(seed)
+    first = source.integers(0, years, rows)
+    last = first.copy()
+    for age in range(years):
+        stays = (source.random(rows) >= (0.3 if age < 3 else 0.05)) & (last == first + age) & (last < years - 1)
+        last[stays] += 1
+    return first, last
+
+
+def test_short_lives_stay_short_in_a_small_group() -> None:
+    """Twenty units a year, so no first year has shares of its own; those of all units would double lives."""
+    first, last = lives(500, 25, 1)
+    given = Predictors(500, {"first": Column(first, 25, ordered=True)})
+    limits = Limits(first, np.full(500, 24))
+    seen = np.bincount(last - first, minlength=25) / 500
+    found = {}
+    for model in (LifeTable(("first",)), CollapsingMultinomial(("first",), most=0.5, least=400)):
+        fitted = model.fit(last, 25, given, random())
+        drawn = np.array([fitted.draw(given, random(seed), limits) for seed in range(60)])
+        assert (drawn >= first).all()
+        found[type(model)] = np.bincount((drawn - first).ravel(), minlength=25) / drawn.size
+    assert found[LifeTable][:3] == pytest.approx(seen[:3], abs=0.03)
+    mean = (found[LifeTable] * np.arange(25)).sum()
+    assert mean == pytest.approx((last - first).mean(), rel=0.08)
+    assert found[CollapsingMultinomial][0] < seen[0] - 0.05
+
+
+def test_a_large_group_has_the_shares_of_each_first_year() -> None:
+    first, last = lives(40_000, 10, 2)
+    given = Predictors(40_000, {"first": Column(first, 10, ordered=True)})
+    fitted = LifeTable(("first",)).fit(last, 10, given, random())
+    drawn = fitted.draw(given, random(3), Limits(first, np.full(40_000, 9)))
+    for year in range(10):
+        shares = [np.bincount(one[first == year], minlength=10) / (first == year).sum() for one in (drawn, last)]
+        assert shares[0] == pytest.approx(shares[1], abs=0.03)
 
 
 def test_logit_is_the_maximum_of_its_likelihood() -> None:

@@ -194,3 +194,15 @@ def test_trees_yield_values_of_donors_only() -> None:
     now, given = growing(2000)
     drawn = NumberTree(("jobs before",)).fit(now, given, WHOLE, random()).draw(given, random(1))
     assert set(drawn) <= set(now)
+
+
+def test_growth_does_not_fall_short_where_few_units_are_drawn_at_once() -> None:
+    """A year of a small group: totals of many small draws are those of the units, tails included."""
+    response, given = growing(8_000)
+    fitted = CHAIN.fit(response, given, WHOLE, random())
+    source, total, logs = random(2), 0.0, 0.0
+    for start in range(0, 8_000, 400):
+        made = WHOLE.published(fitted.draw(given.at(np.arange(start, start + 400)), source))
+        total, logs = total + made.sum(), logs + np.log(np.maximum(made, 1)).sum()
+    assert total == pytest.approx(response.sum(), rel=0.004)
+    assert logs / 8_000 == pytest.approx(np.log(response).mean(), abs=0.004)

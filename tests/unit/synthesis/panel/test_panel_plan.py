@@ -23,6 +23,7 @@ from tacita.synthesis.panel import (
     CategoryTree,
     CollapsingMultinomial,
     DirichletMultinomial,
+    LifeTable,
     LogitRegression,
     NormalRegression,
     NumberTree,
@@ -112,7 +113,7 @@ def test_a_plan_is_what_it_describes(name: str) -> None:
 def test_the_models_of_the_paper_stand_where_nothing_is_said() -> None:
     models = plan().sequence(plan().layout(wide_schema()))
     assert models["born"] == DirichletMultinomial(("county", "industry"), ("state", "industry"))
-    assert models["gone"] == CollapsingMultinomial(("born", "industry"))
+    assert models["gone"] == LifeTable(("born", "industry"))
     assert models["kind"] == CollapsingMultinomial(("life", "born", "industry", "state"))
     jobs, pay = models["jobs"], models["pay"]
     assert isinstance(jobs, NormalRegression)
@@ -223,6 +224,8 @@ def test_a_file_does_not_depend_on_how_many_others_are_drawn() -> None:
         ({"change": {"switched": ("kind", ("moved",))}}, '"moved" is not a level of kind'),
         ({"models": {"size": NumberTree(("age",))}}, "models: size is not drawn"),
         ({"models": {"jobs": CategoryTree(("age",))}}, "CategoryTree is no model of a number"),
+        ({"models": {"gone": LifeTable(("industry", "born"))}}, "LifeTable is for gone, with born first"),
+        ({"models": {"kind": LifeTable(("born",))}}, "models.kind: LifeTable is for gone"),
         ({"models": {"jobs": NumberTree(("pay",))}}, "is given pay, which is not known then"),
         ({"models": {"born": DirichletMultinomial(("gone",))}}, "is given gone, which is not known then"),
         ({"period": "born"}, "yearly.jobs: a long file"),

@@ -9,19 +9,29 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from panel_sample import long_plan, long_schema, plan, to_long, wide, wide_schema
 
 from tacita.confidential import Confidential
-from tacita.errors import RefusedError, VerificationError
+from tacita.errors import RefusedError, UsageError, VerificationError
+from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy
+from tacita.noise.replay import Recording, Replaying, compare
+from tacita.privacy import Loss, ReplaceOne
 from tacita.synthesis.panel import write_panel, writing
+from tacita.synthesis.panel.formal import promise
 from tacita.synthesis.panel.writing import RECORD
+
+FIRM = ReplaceOne("firm")
+BOTH = pytest.mark.parametrize("epsilon", [None, "4"])  # without and with a guarantee
 
 
 class Exhausted(SeededEntropy):
@@ -42,52 +52,74 @@ def opened(rows: int = 400) -> Confidential:
     return Confidential.from_frame(wide(rows), wide_schema())
 
 
-def test_partitions_hold_the_files_of_a_run_in_memory(tmp_path: Path) -> None:
-    given = plan(group="industry")
+@BOTH
+def test_partitions_hold_the_files_of_a_run_in_memory(tmp_path: Path, epsilon: str | None) -> None:
+    given = plan(group="industry", epsilon=epsilon)
     paths = write_panel(given, opened(), tmp_path, SeededEntropy(5))
     assert [str(path.relative_to(tmp_path)) for path in paths[:2]] == [
         "industry=111/implicate=1/part.parquet",
         "industry=111/implicate=2/part.parquet",
     ]
     assert len(paths) == 8
-    in_memory = given.run(opened(), SeededEntropy(5)).tables
+    in_memory = given.run(opened(), SeededEntropy(5)).implicates.tables
     for number in (1, 2):
         parts = [pq.ParquetFile(path).read() for path in paths if f"implicate={number}" in str(path)]
         assert pa.concat_tables(parts).equals(in_memory[number - 1].drop_columns(["industry"]))
     record = json.loads((tmp_path / RECORD).read_text())
-    assert record["seed"] is None  # finished: nothing can be drawn from it again
-    assert record["guarantee"] == "no guarantee"
+    # Finished: nothing can be drawn from it again, and nothing in it depends on the rows.
+    assert (record["seed"], record["key"], record["rows"]) == (None, None, None)
+    assert record["guarantee"] == ("no guarantee" if epsilon is None else "ε = 4 under one firm's record replaced")
     assert record["rehearsal"]
+    assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {RECORD}
 
 
-def test_one_group_and_long_files(tmp_path: Path) -> None:
+@BOTH
+def test_several_workers_write_the_same_files(tmp_path: Path, epsilon: str | None) -> None:
+    given = plan(group="industry", epsilon=epsilon)
+    for workers in (1, 2):
+        write_panel(given, opened(), tmp_path / str(workers), SeededEntropy(5), workers=workers)
+    assert hashes(tmp_path / "1") == hashes(tmp_path / "2")
+    with pytest.raises(UsageError, match="workers: give how many"):
+        write_panel(given, opened(), tmp_path / "none", SeededEntropy(5), workers=0)
+
+
+@BOTH
+def test_one_group_and_long_files(tmp_path: Path, epsilon: str | None) -> None:
     data = Confidential.from_frame(to_long(wide(200)), long_schema())
-    paths = write_panel(long_plan(), data, tmp_path, SeededEntropy(5))
+    paths = write_panel(long_plan(epsilon=epsilon), data, tmp_path, SeededEntropy(5))
     assert [path.parent.name for path in paths] == ["implicate=1", "implicate=2"]
     made = pq.ParquetFile(paths[0]).read().to_pandas()
     assert {"firm", "year", "jobs", "pay", "county"} <= set(made.columns)
 
 
-@pytest.mark.parametrize("finished", [0, 1, 3, 6])
-def test_a_run_that_stops_goes_on_without_drawing_again(
-    tmp_path: Path, finished: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given = plan(group="industry")
-    write_panel(given, opened(), tmp_path / "whole", SeededEntropy(5))
+@contextmanager
+def stopped_after(finished: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A run that ends in the middle of writing another file."""
     written = []
+    write = pq.write_table
 
     def killed(table: pa.Table, path: Path, **rest: Any) -> None:
         if len(written) == finished:
             path.write_bytes(b"half a file")
             raise KeyboardInterrupt
         written.append(path)
-        pq_write(table, path, **rest)
+        write(table, path, **rest)
 
-    pq_write = pq.write_table
     with monkeypatch.context() as patch:
         patch.setattr(writing.pq, "write_table", killed)
         with pytest.raises(KeyboardInterrupt):
-            write_panel(given, opened(), tmp_path / "killed", SeededEntropy(5))
+            yield
+
+
+@BOTH
+@pytest.mark.parametrize("finished", [0, 1, 3, 6])
+def test_a_run_that_stops_goes_on_without_drawing_again(
+    tmp_path: Path, finished: int, epsilon: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = plan(group="industry", epsilon=epsilon)
+    write_panel(given, opened(), tmp_path / "whole", SeededEntropy(5))
+    with stopped_after(finished, monkeypatch):
+        write_panel(given, opened(), tmp_path / "killed", SeededEntropy(5))
     before = hashes(tmp_path / "killed")
     assert len(before) == finished
     write_panel(given, opened(), tmp_path / "killed", Exhausted(99))
@@ -100,6 +132,86 @@ def test_a_run_that_stops_goes_on_without_drawing_again(
     assert hashes(tmp_path / "killed") == after
 
 
+@BOTH
+def test_a_run_goes_on_with_its_own_rows_only(
+    tmp_path: Path, epsilon: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, folder = plan(group="industry", epsilon=epsilon), tmp_path / "panel"
+    with stopped_after(2, monkeypatch):
+        write_panel(given, opened(), folder, SeededEntropy(5))
+    kept, frame = hashes(folder), wide(400)
+    data = opened()
+    record = (folder / RECORD).read_text()
+    assert data.fingerprint() not in record  # the digest says nothing without its key
+    frame.loc[7, "jobs2003"] = 77
+    with pytest.raises(RefusedError, match="begun from other rows"):
+        write_panel(given, Confidential.from_frame(frame, wide_schema()), folder, SeededEntropy(5))
+    assert hashes(folder) == kept
+    again = Confidential.from_frame(wide(400).sample(frac=1, random_state=1), wide_schema())
+    assert len(write_panel(given, again, folder, Exhausted(1))) == 8
+
+
+def test_a_release_is_measured_and_charged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger.open(tmp_path / "firms.ledger", cap=Loss("10"), neighbours=FIRM)
+    given, folder = plan(group="industry", epsilon="4"), tmp_path / "panel"
+    with stopped_after(3, monkeypatch):
+        write_panel(given, opened(), folder, ledger=ledger, label="panel")
+    assert ledger.spent(FIRM, "firms") == Loss("4")
+
+    def measured_again(*_: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(promise, "measure", measured_again)
+    changed = wide(400)
+    changed.loc[7, "jobs2003"] = 77
+    with pytest.raises(RefusedError, match="begun from other rows"):
+        write_panel(given, Confidential.from_frame(changed, wide_schema()), folder, ledger=ledger, label="other rows")
+    with pytest.raises(RefusedError, match="do not share a folder"):
+        write_panel(given, opened(), folder, SeededEntropy(5))
+    paths = write_panel(given, opened(), folder, ledger=ledger, label="panel")
+    assert ledger.spent(FIRM, "firms") == Loss("4")
+    record = json.loads((folder / RECORD).read_text())
+    assert not record["rehearsal"]
+    assert record["rows"] is None
+    # The files are those of the stored result.
+    model = ledger.release(given, opened(), label="panel")
+    for path in paths:
+        group, number = (part.split("=")[1] for part in path.parts[-3:-1])
+        wanted = model.group_file(group, int(number), 2).drop_columns(["industry"])
+        assert pq.ParquetFile(path).read().equals(wanted)
+
+
+def test_nothing_is_kept_of_a_run_that_stops_while_it_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger.open(tmp_path / "firms.ledger", cap=Loss("10"), neighbours=FIRM)
+    given, folder, measure, done = plan(group="industry", epsilon="4"), tmp_path / "panel", promise.measure, []
+
+    def stops(*asked: Any) -> Any:
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(measure(*asked))
+        return done[-1]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(promise, "measure", stops)
+        with pytest.raises(KeyboardInterrupt):
+            write_panel(given, opened(), folder, ledger=ledger, label="panel")
+    assert [path.name for path in folder.iterdir()] == [RECORD]
+    # The ledger's rule: a run that has seen the rows is spent. What it drew is gone, so it is measured and paid anew.
+    assert len(write_panel(given, opened(), folder, ledger=ledger, label="panel")) == 8
+    assert ledger.spent(FIRM, "firms") == Loss("8")
+
+
+def test_a_ledger_or_a_rehearsal(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "firms.ledger", cap=Loss("10"), neighbours=FIRM)
+    with pytest.raises(UsageError, match="no guarantee"):
+        write_panel(plan(), opened(60), tmp_path / "out", ledger=ledger, label="panel")
+    with pytest.raises(UsageError, match="goes with a label"):
+        write_panel(plan(epsilon="4"), opened(60), tmp_path / "out", ledger=ledger)
+    with pytest.raises(UsageError, match="without entropy"):
+        write_panel(plan(epsilon="4"), opened(60), tmp_path / "out", SeededEntropy(1), ledger=ledger, label="panel")
+    assert not (tmp_path / "out").exists()
+
+
 _PROGRAM = """
 import sys
 from pathlib import Path
@@ -107,14 +219,16 @@ from panel_sample import plan, wide, wide_schema
 from tacita.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.panel import write_panel
-write_panel(plan(group="industry", sets=30), Confidential.from_frame(wide(800), wide_schema()), Path(sys.argv[1]),
-            SeededEntropy(5))
+data = Confidential.from_frame(wide(800), wide_schema())
+write_panel(plan(group="industry", sets=30, epsilon=EPSILON), data, Path(sys.argv[1]), SeededEntropy(5))
 """
 
 
-def test_a_process_that_is_killed_leaves_whole_files(tmp_path: Path) -> None:
+@BOTH
+def test_a_process_that_is_killed_leaves_whole_files(tmp_path: Path, epsilon: str | None) -> None:
     folder = tmp_path / "killed"
-    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r})\n{_PROGRAM}"]
+    start = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r})\nEPSILON = {epsilon!r}\n"
+    command = [sys.executable, "-c", start + _PROGRAM]
     process = subprocess.Popen([*command, str(folder)])
     deadline = time.monotonic() + 120
     while not hashes(folder) and process.poll() is None and time.monotonic() < deadline:
@@ -123,7 +237,7 @@ def test_a_process_that_is_killed_leaves_whole_files(tmp_path: Path) -> None:
     process.wait()
     some = hashes(folder)
     assert some
-    given = plan(group="industry", sets=30)
+    given = plan(group="industry", sets=30, epsilon=epsilon)
     write_panel(given, opened(800), folder, Exhausted(1))
     write_panel(given, opened(800), tmp_path / "whole", SeededEntropy(5))
     assert hashes(folder) == hashes(tmp_path / "whole")
@@ -147,13 +261,14 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@BOTH
 @pytest.mark.parametrize("form", ["wide", "long"])
-def test_spark_writes_the_same_files(form: str, tmp_path: Path) -> None:
+def test_spark_writes_the_same_files(form: str, epsilon: str | None, tmp_path: Path) -> None:
     if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
         pytest.skip("needs pyspark (pip install tacita[spark]) and a Java runtime")
-    frame, schema, given = wide(300), wide_schema(), plan(group="sector")
+    frame, schema, given = wide(300), wide_schema(), plan(group="sector", epsilon=epsilon)
     if form == "long":
-        frame, schema, given = to_long(frame), long_schema(), long_plan(group="sector")
+        frame, schema, given = to_long(frame), long_schema(), long_plan(group="sector", epsilon=epsilon)
     pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), tmp_path / "panel.parquet")
     for engine in ("duckdb", "spark"):
         data = Confidential.open(tmp_path / "panel.parquet", schema, engine=engine)
@@ -161,3 +276,19 @@ def test_spark_writes_the_same_files(form: str, tmp_path: Path) -> None:
     found = hashes(tmp_path / "duckdb")
     assert len(found) == 4
     assert found == hashes(tmp_path / "spark")
+
+
+@pytest.mark.spark
+def test_spark_measures_the_same_before_noise(tmp_path: Path) -> None:
+    if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
+        pytest.skip("needs pyspark (pip install tacita[spark]) and a Java runtime")
+    pq.write_table(pa.Table.from_pandas(wide(300), preserve_index=False), tmp_path / "panel.parquet")
+    here, there = (
+        Confidential.open(tmp_path / "panel.parquet", wide_schema(), engine=one) for one in ("duckdb", "spark")
+    )
+    given, recording = plan(group="sector", epsilon="4"), Recording(SeededEntropy(11))
+    first = given.run(here, recording)
+    replaying = Replaying(recording)
+    assert given.run(there, replaying).to_bytes() == first.to_bytes()
+    for difference in compare(recording, replaying):
+        assert np.array_equal(difference.true_d, difference.true_d2)

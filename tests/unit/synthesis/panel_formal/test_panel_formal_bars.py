@@ -32,9 +32,14 @@ Floats = NDArray[np.float64]
 
 
 @pytest.fixture(scope="module")
-def files() -> tuple[pa.Table, pa.Table]:
-    truth = ONE.simulate(seed=1)
-    return truth, PLAN.rehearse(truth, schema(), seed=2).implicates.tables[0]
+def truth() -> pa.Table:
+    return ONE.simulate(seed=1)
+
+
+@pytest.fixture(scope="module", params=[2, 3, 4])
+def files(truth: pa.Table, request: pytest.FixtureRequest) -> tuple[pa.Table, pa.Table]:
+    """The industry, and a file for each of several draws of the noise."""
+    return truth, PLAN.rehearse(truth, schema(), seed=request.param).implicates.tables[0]
 
 
 def _jobs(table: pa.Table) -> Floats:

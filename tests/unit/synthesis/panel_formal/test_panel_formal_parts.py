@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,9 +15,11 @@ from tacita.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.panel.formal.lattice import Bins, Steps, coarse_steps
 from tacita.synthesis.panel.formal.ratios import MOVES, Range
+from tacita.synthesis.panel.formal.released import Measurement, Noisy
 from tacita.synthesis.panel.formal.smoothing import (
     balanced_cap,
     counts_of,
+    joint,
     law_of,
     pick_from,
     smoothed,
@@ -23,6 +27,8 @@ from tacita.synthesis.panel.formal.smoothing import (
     varied,
     with_tail,
 )
+from tacita.synthesis.panel.formal.steps import Odds
+from tacita.synthesis.panel.formal.targets import Targets, not_negative
 
 
 @given(st.integers(1, 10**7), st.lists(st.floats(0, 1), min_size=1, max_size=30), st.integers(0, 2**32))
@@ -100,6 +106,73 @@ def test_drawn_series_spread_as_what_smoothing_leaves_open() -> None:
     assert drawn.std(axis=0) == pytest.approx(open_, rel=0.2)
     # Years next to each other move together: they are not drawn one by one.
     assert np.diff(drawn, axis=1).std() < 0.7 * open_.mean() * 2**0.5
+
+
+def test_a_series_that_grows_is_smoothed_around_its_line() -> None:
+    """Growth is not taken for wandering: the ends of a series that rises evenly are found as well as its middle."""
+    random = np.random.default_rng(6)
+    truth = 100 + 4.0 * np.arange(26)
+    found = [smoothed(truth + random.normal(0, 15, 26), np.full(26, 15.0))[0] - truth for _ in range(60)]
+    assert np.abs(np.mean(found, axis=0)).max() < 4
+    assert np.sqrt(np.mean(np.square(found))) < 7
+
+
+def test_two_estimates_count_by_what_is_known_of_each() -> None:
+    assert joint(10.0, 1.0, 20.0, 1.0) == pytest.approx((15.0, 0.5**0.5))
+    assert joint(10.0, 0.0, 20.0, 3.0) == pytest.approx((10.0, 0.0))
+    assert joint(10.0, 1e6, 20.0, 1.0) == pytest.approx((20.0, 1.0))
+
+
+def _released(far: int, far_flows: tuple[int, int], scale: Fraction = Fraction(1, 10**6)) -> Measurement:
+    """Ten years with 1000 jobs below a clamp, 100 above it, and steps of 60 up and 50 down."""
+    tables = {
+        "levels": np.full(10, 1000),
+        "tops": np.full(10, 100),
+        "tops of all years": np.array([far]),
+        "entrants": np.full(11, 10),
+        "flows": np.tile([60, 50], (9, 1)),
+        "flows of all years": np.array(far_flows),
+    }
+    caps = {"levels": 20, "tops": 50, "tops of all years": 400, "flows": 5, "flows of all years": 30}
+    return Measurement({name: Noisy(values.astype(np.int64), scale) for name, values in tables.items()}, caps)
+
+
+def test_sums_of_all_years_are_shared_out_among_years() -> None:
+    targets = Targets.of(_released(500, (90, 45)), 10, lambda low, high: (0.0, 1e9), None)
+    assert [(layer.low, layer.high) for layer in targets.layers] == [(0, 20), (20, 50), (50, 400)]
+    assert targets.layers[2].sums == pytest.approx(np.full(10, 50.0), rel=1e-3)
+    assert targets.far_flows == pytest.approx(np.tile([10.0, 5.0], (9, 1)), rel=1e-3)
+    assert sum(float(layer.part(np.array([70])).sum()) for layer in targets.layers) == 70
+
+
+def test_first_sizes_tell_the_first_year_and_less_so_those_after_it() -> None:
+    known = {20: (1200.0, 1e-9), 50: (100.0, 1e-9), 400: (100.0, 1e-9)}
+    found = Targets.of(_released(500, (90, 45), Fraction(50)), 10, lambda low, high: known[high], None)
+    assert found.layers[0].sums[0] == pytest.approx(1200, rel=0.02)
+    far = found.layers[2].sums
+    assert far[0] == pytest.approx(100, rel=0.02)
+    assert (np.diff(far) < 0).all()
+
+
+def test_drawn_sums_are_not_negative_and_keep_their_mean() -> None:
+    random, noisy = np.random.default_rng(3), Noisy(np.array([100, -5]), Fraction(40))
+    found = np.array([not_negative(noisy, random) for _ in range(4000)])
+    assert (found >= 0).all()
+    assert found[:, 0].mean() == pytest.approx(100, rel=0.05)
+    assert not_negative(noisy, None).tolist() == [100.0, 1.0]
+
+
+def test_odds_meet_the_sums_of_steps_below_and_beyond_their_clamp() -> None:
+    random = np.random.default_rng(8)
+    lost, gained = (random.geometric(0.1, 5000).astype(np.float64) for _ in range(2))
+    odds = Odds(np.full(5000, 0.3), np.full(5000, 0.3), np.minimum(lost, 5), np.minimum(gained, 5))
+    targets = Targets.of(_released(500, (90, 45)), 10, lambda low, high: (0.0, 1e9), None)
+    wanted = np.array([6600.0, 5600.0]), np.array([9000.0, 7300.0])
+    targets.flows[0], targets.far_flows[0] = wanted
+    found = odds.with_far(lost, gained, targets, 1)
+    beyond = [np.clip(one - 5, 0, 25) for one in (gained, lost)]
+    assert [found.grow @ beyond[0], found.shrink @ beyond[1]] == pytest.approx(wanted[1].tolist(), rel=0.01)
+    assert [found.grow @ found.gained, found.shrink @ found.lost] == pytest.approx(wanted[0].tolist(), rel=0.05)
 
 
 def test_ends_of_laws_are_not_made_of_noise() -> None:

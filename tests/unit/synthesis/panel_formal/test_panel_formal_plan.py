@@ -177,5 +177,5 @@ def test_what_cannot_be_is_refused(changes: dict[str, Any], message: str) -> Non
 def test_a_panel_with_a_guarantee_is_not_written_past_the_ledger(tmp_path: Path) -> None:
     data = Confidential.from_frame(wide(100), wide_schema())
     with pytest.raises(UsageError, match="through a ledger"):
-        write_panel(plan(epsilon="1"), data, tmp_path / "out", SeededEntropy(1))
+        write_panel(plan(epsilon="1"), data, tmp_path / "out")
     assert not (tmp_path / "out").exists()

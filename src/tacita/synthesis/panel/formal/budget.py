@@ -13,9 +13,9 @@ _FULL = 3  # transitions of one unit that count in full; those of longer lives c
 _MOST_STATUSES = 8
 
 # Parts of the whole, in percent; what a panel does not have is shared out among the others.
-_LIVES, _STATIC, _PUBLIC, _CHANGE = 9, 2, 2, 1
-_SIZES, _STATUS, _ENTRANTS, _LEVELS, _TOPS = 8, 2, 5, 13, 14
-_PRESENT, _LEAVING, _STEPS, _KINDS, _FLOWS = 3, 4, 19, 3, 17
+_LIVES, _STATIC, _PUBLIC, _CHANGE = 12, 2, 2, 1
+_SIZES, _STATUS, _ENTRANTS, _LEVELS, _TOPS, _FAR = 10, 2, 5, 15, 10, 7
+_PRESENT, _LEAVING, _STEPS, _KINDS, _FLOWS, _FAR_FLOWS = 3, 4, 9, 2, 19, 4
 _RANGE, _CENTRES, _RATIOS, _MOVES = 1, 4, 4, 3
 
 
@@ -35,9 +35,11 @@ class Budget:
             "entrants": _ENTRANTS,
             "levels": _LEVELS,
             "tops": _TOPS,
+            "tops of all years": _FAR,
         }
         if years > 1:
-            wanted |= {"steps": _STEPS, "kinds": _KINDS, "flows": _FLOWS, "present": _PRESENT, "leaving": _LEAVING}
+            wanted |= {"steps": _STEPS, "kinds": _KINDS, "flows": _FLOWS, "flows of all years": _FAR_FLOWS}
+            wanted |= {"present": _PRESENT, "leaving": _LEAVING}
         if statuses(layout) > 1:
             wanted["sizes by status"] = _STATUS
         for name in layout.static:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +11,14 @@ from tacita.synthesis.panel.formal.budget import statuses
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers
 from tacita.synthesis.panel.formal.lives import Leaving
 from tacita.synthesis.panel.formal.released import COARSE, ROWS, Measurement, size_counts, step_rows
-from tacita.synthesis.panel.formal.smoothing import counts_of, law_of, pick_from, towards, varied
+from tacita.synthesis.panel.formal.smoothing import counts_of, joint, law_of, pick_from, towards, varied
 from tacita.synthesis.panel.formal.steps import StepLaws
-from tacita.synthesis.panel.formal.targets import Targets
+from tacita.synthesis.panel.formal.targets import Layer, Targets
 from tacita.synthesis.panel.formal.units import most_of, stock
 from tacita.synthesis.panel.panel import MISSING, Panel
 
 _FURTHEST = 2.0  # tilts beyond this would follow noise
+_DOUBT = 0.1  # of the sum of those that enter in the first year
 
 
 def draw_sizes(
@@ -24,25 +26,35 @@ def draw_sizes(
 ) -> Integers:
     """Whole numbers of the size's step in every year of a life, MISSING elsewhere; and last years, on the way."""
     years, doubt = len(made.layout.years), None if middle else random
-    targets, first = Targets.of(found, years, doubt), FirstSizes.of(made, found, doubt)
-    laws = StepLaws.of(made, found, doubt)
+    first, laws = FirstSizes.of(made, found, doubt), StepLaws.of(made, found, doubt)
     leaving = Leaving(made, counts, step_rows(found.tables, made.layout, ROWS), found, random)
     sizes = np.full((years, made.rows), MISSING)
-    kind, begin = stock(made), made.begins - made.layout.years[0]
+    kinds, begin = stock(made), made.begins - made.layout.years[0]
+    there = np.flatnonzero((begin == 0) & (made.last == MISSING))
+    targets = Targets.of(found, years, lambda low, high: first.between(there, low, high), doubt)
     for place in range(years):
         entering = np.flatnonzero((begin == place) & (made.last == MISSING))
-        for who, cohort in ((entering[kind[entering] == 1], 0), (entering[kind[entering] == 0], place + 1)):
+        # In the first year those there before come last: they make up for what is missing to its sums.
+        for kind in (0, 1):
+            who, cohort = entering[kinds[entering] == kind], 0 if kind else place + 1
             if len(who):
-                sizes[place, who] = first.drawn(who, targets.entrants[cohort], random)
+                layers = _missing(targets.layers, sizes[0]) if kind and not place else ()
+                sizes[place, who] = first.drawn(who, targets.entrants[cohort], layers, random)
         if place:
             who = np.flatnonzero((begin < place) & (made.last == MISSING))
             new = sizes[place, entering]
-            entered = np.minimum(new, targets.cap).sum(), np.clip(new - targets.cap, 0, targets.top - targets.cap).sum()
+            entered = [float(layer.part(new).sum()) for layer in targets.layers]
             sizes[place, who] = laws.drawn(made, place, who, sizes[place - 1, who], targets, entered, random)
         if place < years - 1:
             leaving.after(place, sizes)
     leaving.rest()
     return sizes
+
+
+def _missing(layers: tuple[Layer, ...], sizes: Integers) -> list[tuple[Layer, float]]:
+    """What the first year's sums ask of those whose size is not drawn yet."""
+    drawn = sizes[sizes != MISSING]
+    return [(layer, float(layer.sums[0] - layer.part(drawn).sum())) for layer in layers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +66,8 @@ class FirstSizes:
     row: Integers
     capped: Floats
     spread: float
+    noise: float
+    before: Floats  # released sizes of those whose beginning is not seen
 
     @classmethod
     def of(cls, made: Panel, found: Measurement, doubt: np.random.Generator | None) -> FirstSizes:
@@ -71,21 +85,48 @@ class FirstSizes:
             laws = law_of(laws[:, None, :] * ratio[..., coarse.of(bins.lower)])
             row = row * status + made.static[made.layout.static[0]]
         laws = laws.reshape(-1, bins.count)
-        return cls(bins, laws, row, bins.capped_means(found.caps["entrants"]), found["entrants"].spread)
+        capped, sizes = bins.capped_means(found.caps["entrants"]), found["sizes"]
+        before = sizes.values[1].astype(np.float64)
+        return cls(bins, laws, row, capped, found["entrants"].spread, sizes.spread, before)
 
-    def drawn(self, who: Integers, target: float, random: np.random.Generator) -> Integers:
-        """Sizes whose clamped sum is as released, where its noise is small beside it."""
+    def between(self, who: Integers, low: int, high: int) -> tuple[float, float]:
+        """What the released first sizes tell of the first year's sum between two ends, and how far that may be off.
+
+        Of those there before, the counts as released: their law has an end that is carried on, which may mislead.
+        """
+        part = self.bins.capped_means(high) - self.bins.capped_means(low)
+        rows, counts = np.unique(self.row[who], return_counts=True)
+        new = rows < len(self.laws) // 2
+        entering = float(counts[new] @ (self.laws[rows[new]] @ part))
+        doubt = np.hypot(self.noise * np.linalg.norm(part), _DOUBT * entering)
+        return float(self.before @ part) + entering, float(doubt)
+
+    def drawn(
+        self, who: Integers, target: float, layers: Sequence[tuple[Layer, float]], random: np.random.Generator
+    ) -> Integers:
+        """Sizes whose clamped sums are as released, as far as noise does not hide what they are."""
         rows, counts = np.unique(self.row[who], return_counts=True)
         base = self.laws[rows]
         expected = float(counts @ (base @ self.capped))
         # A year differs from others by some 10%: that much is followed against its noise.
-        trust = (0.1 * expected) ** 2 / ((0.1 * expected) ** 2 + self.spread**2)
-        wanted = expected + trust * (target - expected)
-        logs = np.log1p(self.capped)
-        low, high = -_FURTHEST, _FURTHEST
-        for _ in range(40):
-            tilt = (low + high) / 2
-            laws = law_of(base * np.exp(tilt * (logs - logs.max())))
-            low, high = (tilt, high) if counts @ (laws @ self.capped) < wanted else (low, tilt)
-        place = np.searchsorted(rows, self.row[who])
-        return self.bins.drawn(pick_from(laws, place, random), random)
+        wanted = [joint(expected, 0.1 * expected, target, self.spread)[0]]
+        parts = [self.capped]
+        for layer, sum_ in layers:
+            wanted.append(sum_)
+            parts.append(self.bins.capped_means(layer.high) - self.bins.capped_means(layer.low))
+        laws = base
+        for _ in range(4 if layers else 1):
+            for part, aim in zip(parts, wanted, strict=True):
+                laws = _leaning(laws, counts, part, aim)
+        return self.bins.drawn(pick_from(laws, np.searchsorted(rows, self.row[who]), random), random)
+
+
+def _leaning(laws: Floats, counts: Integers, part: Floats, wanted: float) -> Floats:
+    """Laws tilted by the logarithm of something, so that its expected sum is as wanted."""
+    logs = np.log1p(part)
+    low, high = -_FURTHEST, _FURTHEST
+    for _ in range(40):
+        tilt = (low + high) / 2
+        found = law_of(laws * np.exp(tilt * (logs - logs.max())))
+        low, high = (tilt, high) if counts @ (found @ part) < wanted else (low, tilt)
+    return found

@@ -14,6 +14,7 @@ from tacita.synthesis.panel.predictors import Flags
 from tacita.tables.hierarchy import shared_out
 
 _LEAST = 1e-3  # keeps a ratio of two small shares from being noise
+_BENDS = 0.1  # how far chances to leave are from a smooth curve of the size, as a logarithm
 
 
 def draw_first(made: Panel, found: Measurement, random: np.random.Generator, middle: bool) -> Integers:
@@ -115,6 +116,27 @@ def _static_laws(noisy: Noisy, doubt: np.random.Generator | None) -> Floats:
     return law_of(towards(counts, counts.sum(axis=(0, 1)), noisy.spread))
 
 
+def _chances_to_leave(left: Noisy, there: Noisy, rows: Bins) -> Floats:
+    """By size and condition. Few units are large, but with them many jobs leave: where noise is large beside a count,
+    chances are those that a curve through the sizes and the conditions of all sizes tell."""
+    leavers, units = np.maximum(left.values, 0.0), np.maximum(there.values, 1.0)
+    usual = max(float(leavers.sum()), 1.0) / float(units.sum())
+    sums = np.maximum(left.values.sum(axis=1), 1.0), np.maximum(there.values.sum(axis=1), 1.0)
+    own = np.log(sums[0] / sums[1])
+    doubt = np.hypot(*(noisy.spread * 2 / one for noisy, one in zip((left, there), sums, strict=True)))
+    sizes = np.log1p(np.append(np.sqrt(rows.lower[:-1] * rows.upper[:-1]), 1.5 * rows.lower[-1]))
+    clear = doubt < 0.5
+    if clear.sum() > 3:
+        curve = np.polyval(np.polyfit(sizes[clear], own[clear], 2, w=1 / (doubt[clear] + _BENDS)), sizes)
+        by_size = np.exp(curve + _BENDS**2 / (_BENDS**2 + doubt**2) * (own - curve))
+    else:
+        by_size = np.full(rows.count, usual)
+    ratio = leavers.sum(axis=0) / np.maximum(by_size @ units, 1e-300)
+    parent = np.clip(by_size[:, None] * ratio, usual / 20, 1.0)
+    weight = np.maximum(2 * left.spread / parent, 4 * there.spread)  # a cell is believed where it stands out
+    return np.asarray(np.maximum((leavers + weight * parent) / (units + weight), usual / 20))
+
+
 class Leaving:
     """Who leaves after each year: as many of each first year as released, more often those of a size and condition
     that leave more often."""
@@ -123,11 +145,7 @@ class Leaving:
         self._made, self._left, self._rows, self._random = made, counts.copy(), rows, random
         self._chance = np.ones((1, 1))
         if "leaving" in found.tables:
-            left, there = found["leaving"], found["present"]
-            leavers, units = np.maximum(left.values, 0.0), np.maximum(there.values, 0.0)
-            usual = max(float(leavers.sum()), 1.0) / max(float(units.sum()), 1.0)
-            weight = 2 * left.spread / usual  # a cell is believed where it stands out from its noise
-            self._chance = np.maximum((leavers + weight * usual) / (units + weight), usual / 20)
+            self._chance = _chances_to_leave(found["leaving"], found["present"], rows)
         barred = changed_levels(made, made.layout.static[0]) if made.layout.static else None
         self._settled = np.zeros(made.rows, bool) if barred is None else barred[made.static[made.layout.static[0]]]
         self._unseen()

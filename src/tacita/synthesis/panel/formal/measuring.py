@@ -23,6 +23,8 @@ from tacita.synthesis.panel.formal.ratios import DEVIATIONS, MOVES, STEPS, Range
 from tacita.synthesis.panel.formal.released import (
     BROAD,
     COARSE,
+    DOUBT_FAR,
+    DOUBT_TOPS,
     PAY,
     ROWS,
     Measurement,
@@ -31,7 +33,9 @@ from tacita.synthesis.panel.formal.released import (
     size_counts,
     step_cap,
     step_rows,
+    usual_sizes,
 )
+from tacita.synthesis.panel.formal.sensitivities import WholeHistory
 from tacita.synthesis.panel.formal.units import (
     alive,
     condition,
@@ -46,24 +50,27 @@ from tacita.synthesis.panel.formal.units import (
 from tacita.synthesis.panel.panel import MISSING, Panel
 
 POSITIONS = 10  # of a change within a life
+ANY_HISTORY = WholeHistory()
 
 
 class Asking:
-    """One question after another; a question's noise follows from the most that one replaced unit can change."""
+    """One question after another; a question's noise follows from the most that a neighbouring file can `change`."""
 
-    def __init__(self, budget: Budget, entropy: Entropy, group: str) -> None:
-        self.budget, self.found, self.caps = budget, dict[str, Noisy](), dict[str, int]()
+    def __init__(self, budget: Budget, entropy: Entropy, group: str, change: WholeHistory) -> None:
+        self.budget, self.found, self.caps, self.change = budget, dict[str, Noisy](), dict[str, int](), change
         self._entropy, self._group = entropy, group
 
-    def ask(self, name: str, table: Integers, sensitivity: int) -> Noisy:
+    def ask(self, name: str, table: Integers, sensitivity: int | Fraction) -> Noisy:
         scale = Fraction(sensitivity) / self.budget[name]
         values = add_discrete_laplace(table.astype(np.int64), scale, self._entropy, f"{self._group}: {name}")
         self.found[name] = Noisy(values, scale)
         return self.found[name]
 
 
-def measure(panel: Panel, budget: Budget, entropy: Entropy, group: str) -> Measurement:
-    asking = Asking(budget, entropy, group)
+def measure(
+    panel: Panel, budget: Budget, entropy: Entropy, group: str, change: WholeHistory = ANY_HISTORY
+) -> Measurement:
+    asking = Asking(budget, entropy, group, change)
     _lives(panel, asking)
     sizes = whole_steps(panel, panel.layout.yearly[0].name)
     _sizes(panel, sizes, asking)
@@ -90,53 +97,62 @@ def _table(shape: tuple[int, ...], *codes: Integers, weights: Integers | None = 
 def _lives(panel: Panel, asking: Asking) -> None:
     layout, known = panel.layout, np.flatnonzero(panel.known)
     first, last = panel.first[known] - layout.first.lower, panel.last[known] - layout.last.lower
-    asking.ask("lives", _table((layout.first.levels, layout.last.levels), first, last), 2)
+    asking.ask("lives", _table((layout.first.levels, layout.last.levels), first, last), asking.change.lives())
     kind, life = stock(panel), lives_of(panel)
     for at, name in enumerate(layout.static):
         codes, levels = panel.static[name], len(layout.schema.levels(name))
         who = np.flatnonzero(panel.known & (codes != MISSING))
         # The first is drawn before lives are, together with the size.
         shape = (2, LIFE_CLASSES if at else 1, levels)
-        asking.ask(f"static {name}", _table(shape, kind[who], life[who] * (at > 0), codes[who]), 2)
+        table = _table(shape, kind[who], life[who] * (at > 0), codes[who])
+        asking.ask(f"static {name}", table, asking.change.lives())
     for name in pooled_columns(layout):
         column, of = panel.public[name], periods(layout)
         cells = (column.levels, int(of.max()) + 1)
-        asking.ask(f"public {name}", _table(cells, column.values[known], of[first]), 2)
+        asking.ask(f"public {name}", _table(cells, column.values[known], of[first]), asking.change.lives())
     for change in layout.changes:
         room, year = transitions(panel), panel.changed[change.name]
         has = panel.known & np.isin(panel.static[change.static], change.levels) & (year != MISSING)
         who = np.flatnonzero(has & (year > panel.begins) & (year <= panel.begins + room))
         position = (year[who] - panel.begins[who] - 1) * POSITIONS // room[who]
-        asking.ask(f"change {change.name}", _table((POSITIONS,), position), 2)
+        asking.ask(f"change {change.name}", _table((POSITIONS,), position), asking.change.lives())
 
 
 # ---------------------------------------------------------------- sizes: first records, then transitions
 
 
 def _sizes(panel: Panel, sizes: Integers, asking: Asking) -> None:
-    layout, years = panel.layout, len(panel.layout.years)
+    layout, years, change = panel.layout, len(panel.layout.years), asking.change
     bins, status = Bins.sizes(most_of(layout, 0)), statuses(layout)
     who, place = _firsts(panel, sizes)
     size, kind = sizes[place, who], stock(panel)[who]
-    noisy = asking.ask("sizes", _table((2, bins.count), kind, bins.of(size)), 2)
+    noisy = asking.ask("sizes", _table((2, bins.count), kind, bins.of(size)), change.counts())
     laws = size_counts(noisy, bins)
     if status > 1:
         level = panel.static[layout.static[0]][who]
         told = level != MISSING
         coarse = bins.coarser(laws.sum(axis=0), COARSE)
         shape = (2, status, len(COARSE) + 1)
-        asking.ask("sizes by status", _table(shape, kind[told], level[told], coarse.of(size[told])), 2)
-    held = alive(layout, asking.found["lives"].values).mean() / max(float(laws.sum()), 1.0)
-    usual = laws.sum(axis=0) * max(held, 0.0)
-    asking.caps["entrants"] = size_cap(laws[0] / years, bins, 2 / asking.budget["entrants"], 0)
-    cap = asking.caps["levels"] = size_cap(usual, bins, years / asking.budget["levels"], 0)
-    top = asking.caps["tops"] = size_cap(usual, bins, years / asking.budget["tops"], cap)
+        table = _table(shape, kind[told], level[told], coarse.of(size[told]))
+        asking.ask("sizes by status", table, change.counts())
+    usual = usual_sizes(asking.found, layout)
+    rungs = [asking.budget[name] for name in ("levels", "tops", "tops of all years")]
+    rate = change.rate(asking.budget["entrants"], asking.budget["entrants"])
+    asking.caps["entrants"] = size_cap(laws[0] / years, bins, 2 * rate)
+    # Less noise, as with α, is no reason for wider rungs: sums do not say where between their ends the sizes lie.
+    cap = asking.caps["levels"] = size_cap(usual, bins, years / rungs[0])
+    top = asking.caps["tops"] = size_cap(usual, bins, years / rungs[1], cap, DOUBT_TOPS)
+    # A sum of all years at once has the noise of one year.
+    rate = change.rate(rungs[2], sum(rungs, Fraction(0)))
+    far = asking.caps["tops of all years"] = size_cap(usual, bins, rate, top, DOUBT_FAR)
     held = np.minimum(size, asking.caps["entrants"])
     cohort = np.where(kind == 1, 0, place + 1)
-    asking.ask("entrants", _table((years + 1,), cohort, weights=held), 2 * asking.caps["entrants"])
+    asking.ask("entrants", _table((years + 1,), cohort, weights=held), change.in_one_cell(asking.caps["entrants"]))
     there = np.where(sizes == MISSING, 0, sizes)
-    asking.ask("levels", np.minimum(there, cap).sum(axis=1), years * cap)
-    asking.ask("tops", np.clip(there - cap, 0, top - cap).sum(axis=1), years * (top - cap))
+    most = change.ladder([0, cap, top, far], rungs, years)
+    asking.ask("levels", np.minimum(there, cap).sum(axis=1), most[0])
+    asking.ask("tops", np.clip(there - cap, 0, top - cap).sum(axis=1), most[1])
+    asking.ask("tops of all years", np.array([np.clip(there - top, 0, far - top).sum()]), most[2])
 
 
 def _firsts(panel: Panel, sizes: Integers) -> tuple[Integers, Integers]:
@@ -162,18 +178,21 @@ def _growth(panel: Panel, sizes: Integers, asking: Asking) -> None:
         steps += _table(steps.shape, rows.of(before), bins, weights=weight[who])
         table += _table(shape, broad.of(before), young(panel, place, who), kinds[bins], weights=weight[who])
     _leaving(panel, sizes, rows, asking)
-    most = 2 * asking.budget.most_weight
+    most = asking.change.counts(asking.budget.most_weight)
     noisy = asking.ask("steps", steps, most)
     asking.ask("kinds", table, most)
     units = float(alive(layout, asking.found["lives"].values).mean())
     cap = step_cap(noisy, rows, units, 2 * (years - 1) / asking.budget["flows"])
-    asking.caps["flows"] = cap
-    flows = np.zeros((years - 1, 2), dtype=np.int64)
+    far = step_cap(noisy, rows, units, 2 / asking.budget["flows of all years"], cap)
+    asking.caps["flows"], asking.caps["flows of all years"] = cap, far
+    flows, beyond = np.zeros((years - 1, 2), dtype=np.int64), np.zeros(2, dtype=np.int64)
     for place in range(1, years):
         who = _moving(sizes, place)
-        moved = np.clip(sizes[place, who] - sizes[place - 1, who], -cap, cap)
-        flows[place - 1] = moved[moved > 0].sum(), -moved[moved < 0].sum()
-    asking.ask("flows", flows, 2 * cap * (years - 1))
+        moved = sizes[place, who] - sizes[place - 1, who]
+        flows[place - 1] = np.clip(moved, 0, cap).sum(), np.clip(-moved, 0, cap).sum()
+        beyond += np.clip(moved - cap, 0, far - cap).sum(), np.clip(-moved - cap, 0, far - cap).sum()
+    asking.ask("flows", flows, asking.change.flows(cap, most_of(layout, 0), years - 1))
+    asking.ask("flows of all years", beyond, asking.change.flows(far - cap, most_of(layout, 0), years - 1))
 
 
 def _leaving(panel: Panel, sizes: Integers, rows: Bins, asking: Asking) -> None:
@@ -187,8 +206,8 @@ def _leaving(panel: Panel, sizes: Integers, rows: Bins, asking: Asking) -> None:
         present += _table(shape, *codes)
         left = panel.last[who] == years[place]
         leaving += _table(shape, codes[0][left], codes[1][left])
-    asking.ask("present", present, 2 * (len(years) - 1))
-    asking.ask("leaving", leaving, 2)
+    asking.ask("present", present, asking.change.counts(len(years) - 1))
+    asking.ask("leaving", leaving, asking.change.counts())
 
 
 def _moving(sizes: Integers, place: int) -> Integers:
@@ -207,16 +226,16 @@ def _ratios(panel: Panel, name: str, asking: Asking) -> None:
     public = Range.public(most_of(layout, 0), most_of(layout, at))
     logs = np.where(seen, np.log1p(np.maximum(value, 0)) - np.log1p(np.maximum(size, 0)), 0.0)
     who, place = _firsts(panel, size)
-    noisy = asking.ask(f"range {name}", _table((public.bins,), public.of(logs[place, who])), 2)
+    noisy = asking.ask(f"range {name}", _table((public.bins,), public.of(logs[place, who])), asking.change.counts())
     found = public.narrowed(noisy.values, noisy.spread)
     held = np.where(seen, found.steps(logs), 0).sum(axis=1)
-    noisy = asking.ask(f"centres {name}", held, years * STEPS)
+    noisy = asking.ask(f"centres {name}", held, asking.change.logs(STEPS, found.width, years))
     counts = np.maximum(alive(layout, asking.found["lives"].values), 1)
     centres = found.centres(noisy.values, counts, noisy.spread)
     apart: Floats = logs - centres[:, None]
     classes = step_rows(asking.found, layout, PAY)
     codes = classes.of(size[place, who]), found.deviation(apart[place, who])
-    noisy = asking.ask(f"ratios {name}", _table((len(PAY) + 1, DEVIATIONS), *codes), 2)
+    noisy = asking.ask(f"ratios {name}", _table((len(PAY) + 1, DEVIATIONS), *codes), asking.change.counts())
     if years == 1:
         return
     apart -= found.effects(noisy.values, noisy.spread)[classes.of(np.maximum(size, 0))]
@@ -226,4 +245,4 @@ def _ratios(panel: Panel, name: str, asking: Asking) -> None:
         who = np.flatnonzero(seen[year] & seen[year - 1])
         before, after = apart[year - 1, who], apart[year, who]
         table += _table(table.shape, found.row(before), found.move(after - before), weights=weight[who])
-    asking.ask(f"moves {name}", table, 2 * asking.budget.most_weight)
+    asking.ask(f"moves {name}", table, asking.change.counts(asking.budget.most_weight))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -59,6 +59,10 @@ class PanelModel:
             for number in range(1, count + 1)
         )
         return Implicates(files, self.schema, synthesized(self.layout), "one-measurement")
+
+    def only(self, groups: Iterable[str]) -> PanelModel:
+        """What was released about some groups: all that their files need."""
+        return replace(self, groups={group: self.groups[group] for group in groups})
 
     def group_file(self, group: str, number: int, m: int) -> pa.Table:
         """The rows of one group in one of m files: large panels are written one by one. A file has its own stream."""

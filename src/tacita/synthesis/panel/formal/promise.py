@@ -3,50 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from tacita.confidential import Confidential
 from tacita.noise.entropy import Entropy
 from tacita.plan import Forecast
-from tacita.privacy import Guarantee, Loss, ReplaceOne, text
+from tacita.privacy import Guarantee, Loss, NumbersWithin, ReplaceOne, text
 from tacita.schema import Schema
 from tacita.synthesis.panel.formal.budget import Budget
 from tacita.synthesis.panel.formal.frame import Frame
 from tacita.synthesis.panel.formal.measuring import measure
 from tacita.synthesis.panel.formal.model import PanelModel, unpacked
+from tacita.synthesis.panel.formal.released import Measurement
+from tacita.synthesis.panel.formal.sensitivities import WholeHistory, WithinAlpha
 from tacita.synthesis.panel.layout import Layout
-from tacita.synthesis.panel.reading import all_groups
+from tacita.synthesis.panel.reading import groups_of, read_group
 from tacita.synthesis.panel.streams import recorded_seed
 
-PROOF = "synthesis/panel/formal/formal.md"
+# Questions whose answers follow from lives, static variables and public columns alone.
+LIVES = ("lives", "static ", "public ", "change ")
 
 
-def guarantee(unit: str, keep: tuple[str, ...], epsilon: Fraction) -> Guarantee:
-    """ε for a unit's whole history: groups are split by a public column, so that each unit is in one of them."""
-    assumes = (
-        f"every row belongs to the {unit} that its id names: all years of a {unit} are replaced together",
-        f"{', '.join(keep)} of every {unit} are public: a replaced {unit} keeps them",
-    )
-    return Guarantee(ReplaceOne(unit), Loss(epsilon), assumes=assumes)
+@dataclass(frozen=True)
+class Promise:
+    """ε for all that one unit's rows say; with α, for its numbers to within a factor 1 + α."""
+
+    epsilon: Fraction
+    alpha: Fraction | None = None
+
+    @property
+    def proof(self) -> str:
+        return f"synthesis/panel/formal/{'formal' if self.alpha is None else 'alpha'}.md"
+
+    @property
+    def change(self) -> WholeHistory:
+        return WholeHistory() if self.alpha is None else WithinAlpha(self.alpha)
+
+    def budget(self, layout: Layout) -> Budget:
+        """ε of each question. With α, questions about lives take nothing from ε, since no neighbour changes their
+        answers; they keep the noise that they have without α, and the others share out all of ε."""
+        found = Budget.of(layout, self.epsilon)
+        if self.alpha is None:
+            return found
+        rest = sum(part for name, part in found.parts if not name.startswith(LIVES))
+        more = self.epsilon / rest
+        parts = ((name, part if name.startswith(LIVES) else part * more) for name, part in found.parts)
+        return replace(found, parts=tuple(parts))
+
+    def guarantee(self, unit: str, keep: tuple[str, ...]) -> Guarantee:
+        """Groups are split by a public column, so that each unit is in one of them and ε is that of one group."""
+        public = f"{', '.join(keep)} of every {unit} are public: a replaced {unit} keeps them"
+        if self.alpha is None:
+            rows = f"every row belongs to the {unit} that its id names: all years of a {unit} are replaced together"
+            return Guarantee(ReplaceOne(unit), Loss(self.epsilon), assumes=(rows, public))
+        assumes = (
+            f"every row belongs to the {unit} that its id names: the numbers of all years of a {unit} change together",
+            f"{', '.join(keep)} of every {unit} are public",
+            f"when a {unit} was there, its categories and which of its numbers are missing or break an edit may be "
+            "known: the promise does not cover them",
+        )
+        return Guarantee(NumbersWithin(unit, self.alpha), Loss(self.epsilon), assumes=assumes)
 
 
-def forecast(layout: Layout, sets: int, epsilon: Fraction, groups: int) -> Forecast:
-    budget = Budget.of(layout, epsilon)
+def forecast(layout: Layout, sets: int, promise: Promise, groups: int) -> Forecast:
+    budget, epsilon, alpha = promise.budget(layout), promise.epsilon, promise.alpha
     years = len(layout.years)
     size = layout.yearly[0].name
-    spent = dict(budget.parts)
+    spent = {name: part for name, part in budget.parts if alpha is None or not name.startswith(LIVES)}
 
     def percent(*starts: str) -> str:
         part = sum(one for name, one in spent.items() if name.startswith(starts))
         return f"{100 * float(part / epsilon):.0f}%"
 
     lives = 2 * 2**0.5 / float(budget["lives"])
+    about = f"{percent(*LIVES)} of ε" if alpha is None else "outside the promise, so at no cost; but with noise"
     sentences = [
         f"{sets} files from one measurement, with {', '.join(layout.keep)} as collected",
         f"ε = {text(epsilon)} covers all {years} years of a unit together: a further year needs a new plan and a new ε",
-        f"lives and static variables: {percent('lives', 'static', 'public', 'change')} of ε; the number of units with "
-        f"a given first and last year has noise of about {lives:.2g}, whatever it is",
+        f"lives and static variables: {about}; the number of units with a given first and last year has noise of about "
+        f"{lives:.2g}, whatever it is",
         f"{size} when first seen: {percent('sizes', 'entrants')} of ε, from one record of each unit",
         f"sums of {size}: {percent('levels', 'tops')} of ε, of which every year has a part in {years}; values above a "
         "clamp that follows from the released sizes count as the clamp",
@@ -63,21 +100,25 @@ def forecast(layout: Layout, sets: int, epsilon: Fraction, groups: int) -> Forec
             f"{one.name}: {percent(*names)} of ε, for its logarithm per unit of {size}: a centre of each year, and "
             "moves whose law is the same in all years"
         )
-    figures = {f"share of epsilon, {name}": float(one / epsilon) for name, one in budget.parts}
+    figures = {f"share of epsilon, {name}": float(one / epsilon) for name, one in spent.items()}
     figures |= {"noise of a count of lives": lives, "files": float(sets)}
     product = (
         f"Synthetic panel: {', '.join(one.name for one in layout.yearly)}, {layout.years[0]} to {layout.years[-1]}"
     )
-    return Forecast(product, len(spent) * groups, tuple(sentences), figures)
+    return Forecast(product, len(budget.parts) * groups, tuple(sentences), figures)
 
 
 def run(
-    data: Confidential, layout: Layout, sets: int, epsilon: Fraction, plan: Mapping[str, Any], entropy: Entropy
+    data: Confidential, layout: Layout, sets: int, promise: Promise, plan: Mapping[str, Any], entropy: Entropy
 ) -> PanelModel:
-    budget = Budget.of(layout, epsilon)
-    groups = {
-        group: (Frame.of(panel), measure(panel, budget, entropy, group)) for group, panel in all_groups(data, layout)
-    }
+    """Everything is measured, one group in memory at a time."""
+    budget, change = promise.budget(layout), promise.change
+
+    def measured(group: str) -> tuple[Frame, Measurement]:
+        panel = read_group(data, layout, group)
+        return Frame.of(panel), measure(panel, budget, entropy, group, change)
+
+    groups = {group: measured(group) for group in groups_of(data, layout)}
     return PanelModel(layout, groups, sets, recorded_seed(entropy), plan, entropy.rehearsal)
 
 

@@ -70,7 +70,8 @@ class Range:
 
     def centres(self, sums: Integers, counts: Floats, spread: float) -> Floats:
         means = self.middle + sums / STEPS * self.width / counts
-        return smoothed(means, spread / STEPS * self.width / counts)[0]
+        # Noise may lead a small group's centres anywhere; those of the file lie within the range.
+        return np.clip(smoothed(means, spread / STEPS * self.width / counts)[0], self.low, self.high)
 
     def deviation(self, apart: Floats) -> Integers:
         """Bins of the distance from the year's centre, over one range on either side of it."""

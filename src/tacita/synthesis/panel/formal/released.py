@@ -10,7 +10,7 @@ import numpy as np
 
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers, Steps
 from tacita.synthesis.panel.formal.smoothing import balanced_cap, towards, with_tail
-from tacita.synthesis.panel.formal.units import most_of
+from tacita.synthesis.panel.formal.units import alive, most_of
 from tacita.synthesis.panel.layout import Layout
 from tacita.tables.hierarchy import onto_simplices
 
@@ -20,9 +20,10 @@ COARSE = np.array([0.3, 0.5, 0.65, 0.8, 0.9, 0.97, 0.995])
 ROWS = np.array([0.02, 0.06, 0.12, 0.2, 0.3, 0.4, 0.5, 0.58, 0.66, 0.74, 0.8, 0.85, 0.9, 0.94, 0.97, 0.985, 0.995])
 BROAD = np.array([0.35, 0.65, 0.9])
 PAY = COARSE[:-1]
-_DOUBT = 0.25  # of what a clamp hides
-_DOUBT_ABOVE = 3.0  # the upper clamp's sum is averaged over years, and what it hides is least known
-_DOUBT_STEPS = 0.1
+DOUBT = 0.25  # of what a clamp hides
+DOUBT_TOPS, DOUBT_FAR = 1.0, 2.0  # higher up less is known, and yearly noise is averaged
+_DOUBT_STEPS = 0.06
+_DOUBT_FAR_STEPS = 0.05
 _NEAR = 1.0  # rows to either side that a row of few steps is compared with
 _FAR = 5  # bins from none: steps beyond them that do not stand out are taken from neighbouring rows
 _CLEAR = 4.0  # standard deviations
@@ -64,14 +65,21 @@ def step_rows(found: Mapping[str, Noisy], layout: Layout, shares: Floats) -> Bin
     return bins.coarser(size_counts(found["sizes"], bins).sum(axis=0), shares)
 
 
-def size_cap(counts: Floats, bins: Bins, rate: Fraction, above: int) -> int:
+def usual_sizes(found: Mapping[str, Noisy], layout: Layout) -> Floats:
+    """About how many units of each bin of sizes are there in a year, if sizes stayed as they were first."""
+    laws = size_counts(found["sizes"], Bins.sizes(most_of(layout, 0))).sum(axis=0)
+    held = alive(layout, found["lives"].values).mean() / max(float(laws.sum()), 1.0)
+    return np.asarray(laws * max(float(held), 0.0))
+
+
+def size_cap(counts: Floats, bins: Bins, rate: Fraction, above: int = 0, doubt: float = DOUBT) -> int:
     """A clamp for a sum over so many units of what lies above a lower one; noise has the scale (difference) · rate."""
     caps = np.append(np.maximum(bins.upper, 1), bins.most)
     caps = caps[caps > above]
     if not len(caps):
         return above + 1  # everything lies below
     covered = np.array([counts @ (bins.capped_means(int(cap)) - bins.capped_means(above)) for cap in caps])
-    return balanced_cap(caps, covered, (caps - above) * float(rate) * 2**0.5, _DOUBT if not above else _DOUBT_ABOVE)
+    return balanced_cap(caps, covered, (caps - above) * float(rate) * 2**0.5, doubt)
 
 
 def step_counts(noisy: Noisy, rows: Bins) -> Floats:
@@ -104,19 +112,24 @@ def step_counts(noisy: Noisy, rows: Bins) -> Floats:
     return found
 
 
-def step_cap(noisy: Noisy, rows: Bins, units: float, rate: Fraction) -> int:
-    """A clamp for the sum of a year's steps over so many units, whose noise has the scale clamp · rate."""
+def step_cap(noisy: Noisy, rows: Bins, units: float, rate: Fraction, above: int = 0) -> int:
+    """A clamp for a year's sum over so many units of what steps have above a lower one; noise as in `size_cap`."""
     random = np.random.default_rng(0)  # for an integral over released weights; nothing confidential is near
     counts = step_counts(noisy, rows)
     total, moving = float(counts.sum()), counts.copy()
     moving[:, Steps.same] = 0
     if not moving.sum():
-        return 1
+        return above + 1
     row, step = np.unravel_index(random.choice(counts.size, 20_000, p=(moving / moving.sum()).ravel()), counts.shape)
     before = rows.drawn(row, random)
     moved = np.abs(Steps.drawn(before, step, rows.most, random) - before)
     caps = np.unique(np.quantile(moved, np.linspace(0.5, 0.999, 200)).astype(np.int64).clip(1))
     caps = np.append(caps, max(int(moved.max()), 1))
+    caps = caps[caps > above]
+    if not len(caps):
+        return above + 1
     each = units * float(moving.sum()) / total / 2 / len(moved)
     covered = np.array([np.minimum(moved, cap).sum() * each for cap in caps])
-    return balanced_cap(caps, covered, caps * float(rate) * 2**0.5, _DOUBT_STEPS)
+    return balanced_cap(
+        caps, covered, (caps - above) * float(rate) * 2**0.5, _DOUBT_STEPS if not above else _DOUBT_FAR_STEPS
+    )

@@ -8,11 +8,14 @@ from scipy.special import ndtr, ndtri
 from tacita.synthesis.panel.formal.lattice import Floats, Integers
 from tacita.tables.hierarchy import onto_simplices
 
+_FEW = 6  # years through which no line is drawn
+
 
 def smoothed(
     values: Floats, spread: Floats, most: float | None = None, random: np.random.Generator | None = None
 ) -> tuple[Floats, Floats]:
-    """A series that moves as a random walk, given noisy values with known standard deviations; and what stays open.
+    """A series that moves as a random walk around a line, given noisy values with known standard deviations; and what
+    stays open.
 
     How far it moves from year to year is what the values make most likely, but at most a share `most` of its mean.
     With a generator the series is drawn from all that fit, instead of their middle.
@@ -22,17 +25,40 @@ def smoothed(
     (True, True)
     """
     noise = np.asarray(spread, dtype=np.float64) ** 2
-    top = max(float(np.var(np.diff(values))), 1e-12) if len(values) > 1 else 1e-12
+    line, slack = _line(values, noise)
+    apart = values - line
+    top = max(float(np.var(np.diff(apart))), 1e-12) if len(values) > 1 else 1e-12
     if most is not None:
         top = min(top, (most * float(np.abs(values).mean())) ** 2 / 2)
     walks = top * np.concatenate([[1e-6], np.geomspace(1e-3, 2.0, 25)])
-    best = max(walks, key=lambda walk: _filtered(values, noise, walk)[2])
-    mean, variance = _both_ways(values, noise, best)
+    best = max(walks, key=lambda walk: _filtered(apart, noise, walk)[2])
+    mean, variance = _both_ways(apart, noise, best)
+    mean = mean + line
     if random is not None:
         # What smoothing misses of a series made in the same way is what it leaves open of this one.
         other = np.cumsum(np.sqrt(best) * random.standard_normal(len(values)))
-        mean = mean + other - _both_ways(other + spread * random.standard_normal(len(values)), noise, best)[0]
-    return mean, np.sqrt(np.maximum(variance, 0))
+        again = other + spread * random.standard_normal(len(values))
+        line = _line(again, noise)[0]
+        mean = mean + other - line - _both_ways(again - line, noise, best)[0]
+    return mean, np.sqrt(np.maximum(variance, 0) + slack)
+
+
+def _line(values: Floats, noise: Floats) -> tuple[Floats, Floats]:
+    """The line through noisy values, and the variance that noise in its slope leaves; of few values their mean.
+
+    A sum that grows by a few percent every year would else be taken for one that wanders as far as it grows.
+    """
+    weight = 1 / np.maximum(noise, max(1e-6 * float(noise.max()), 1e-300))
+    weight /= weight.sum()
+    mean = float(weight @ values)
+    if len(values) < _FEW:
+        return np.full(len(values), mean), np.zeros(len(values))
+    place = np.arange(len(values), dtype=np.float64)
+    place -= float(weight @ place)
+    spread = float(weight @ place**2)
+    slack = float((weight**2 * place**2) @ noise) / spread**2
+    line = mean + place * (float(weight @ (place * values)) / spread)
+    return np.asarray(line, dtype=np.float64), np.asarray(place**2 * slack, dtype=np.float64)
 
 
 def _both_ways(values: Floats, noise: Floats, walk: float) -> tuple[Floats, Floats]:
@@ -57,6 +83,12 @@ def _filtered(values: Floats, noise: Floats, walk: float) -> tuple[Floats, Float
         now, doubt = now + gain * off, doubt * (1 - gain)
         mean[at], variance[at] = now, doubt
     return mean, variance, likelihood
+
+
+def joint(one: float, doubt: float, other: float, open_: float) -> tuple[float, float]:
+    """Two estimates of a number, each with the weight that its standard deviation leaves it; and what stays open."""
+    both = max(doubt**2 + open_**2, 1e-300)
+    return one + doubt**2 / both * (other - one), doubt * open_ / both**0.5
 
 
 def counts_of(noisy: Integers, spread: float, random: np.random.Generator | None, total: float | None = None) -> Floats:

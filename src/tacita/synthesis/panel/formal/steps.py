@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from tacita.synthesis.panel.formal.lattice import AGES, Bins, Floats, Integers, Steps, coarse_steps
 from tacita.synthesis.panel.formal.released import BROAD, ROWS, Measurement, step_counts, step_rows
-from tacita.synthesis.panel.formal.smoothing import counts_of, law_of, pick_from, towards, varied
+from tacita.synthesis.panel.formal.smoothing import counts_of, joint, law_of, pick_from, towards, varied
 from tacita.synthesis.panel.formal.targets import Targets
 from tacita.synthesis.panel.formal.units import young
 from tacita.synthesis.panel.panel import Panel
 
 _FURTHEST = 2.0  # tilts beyond exp(±this) would follow noise
+_ASTRAY = 0.2  # of the steps beyond a clamp: what their law may miss
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ class StepLaws:
         who: Integers,
         before: Integers,
         targets: Targets,
-        entered: tuple[float, float],
+        entered: list[float],
         random: np.random.Generator,
     ) -> Integers:
         row = self.rows.of(before) * self.laws.shape[1] + young(made, place, who)
@@ -57,27 +58,31 @@ class StepLaws:
         # Where each unit would go if it shrank and if it grew; which of the two, or neither, is then decided.
         lower = Steps.drawn(before, pick_from(_filled(down), row, random), most, random)
         higher = Steps.drawn(before, Steps.same + 1 + pick_from(_filled(up), row, random), most, random)
+        lost, gained = (before - lower).astype(np.float64), (higher - before).astype(np.float64)
         odds = Odds(
             np.where(lower < before, down.sum(axis=1)[row], 0.0),
             np.where(higher > before, up.sum(axis=1)[row], 0.0),
-            np.minimum(before - lower, targets.flow_cap).astype(np.float64),
-            np.minimum(higher - before, targets.flow_cap).astype(np.float64),
+            np.minimum(lost, targets.flow_cap),
+            np.minimum(gained, targets.flow_cap),
         )
+        odds = odds.with_far(lost, gained, targets, place)
         shrink, grow = odds.shrink.copy(), odds.grow.copy()
-        large = before > targets.cap
-        over = [np.clip(one - targets.cap, 0, targets.top - targets.cap) for one in (before, lower, higher)]
-        reached = entered[1] + _expected(over, shrink, grow)
-        missing = targets.top_gain[place] * (targets.tops[place] - reached)
-        shrink[large], grow[large] = odds.at(large).leaning([one[large] for one in over], missing)
+        # From the largest units down: those above the lower end of a layer lean so that its sum is approached.
+        above = np.full(len(who), False)
+        for layer, new in list(zip(targets.layers, entered, strict=True))[:0:-1]:
+            mine = (before > layer.low) & ~above
+            above |= mine
+            held = [layer.part(one) for one in (before, lower, higher)]
+            missing = layer.gain[place] * (layer.sums[place] - new - _expected(held, shrink, grow))
+            shrink[mine], grow[mine] = odds.at(mine).leaning([one[mine] for one in held], missing)
         # The others are held to the year's sums of steps, less what the large ones already make up.
-        small, few = odds.at(~large), odds.at(large)
-        wanted = targets.flows[place - 1] - [float(grow[large] @ few.gained), float(shrink[large] @ few.lost)]
-        shrink[~large], grow[~large] = small.held(wanted[0], wanted[1])
-        held = [np.minimum(one, targets.cap) for one in (before, lower, higher)]
-        reached = entered[0] + _expected(held, shrink, grow)
+        small, few, lowest = odds.at(~above), odds.at(above), targets.layers[0]
+        wanted = targets.flows[place - 1] - [float(grow[above] @ few.gained), float(shrink[above] @ few.lost)]
+        shrink[~above], grow[~above] = small.held(wanted[0], wanted[1])
+        held = [lowest.part(one) for one in (before, lower, higher)]
         # What is missing to the year's released total is made up for in part, half by each direction.
-        missing = targets.gain[place] * (targets.levels[place] - reached) / 2
-        shrink[~large], grow[~large] = small.held(wanted[0] + missing, wanted[1] - missing)
+        missing = lowest.gain[place] * (lowest.sums[place] - entered[0] - _expected(held, shrink, grow)) / 2
+        shrink[~above], grow[~above] = small.held(wanted[0] + missing, wanted[1] - missing)
         at = random.random(len(who))
         return np.where(at < shrink, lower, np.where(at < shrink + grow, higher, before))
 
@@ -115,7 +120,7 @@ def _carried_on(steps: Floats, rows: Bins, finer: Bins) -> Floats:
     return np.concatenate(found)
 
 
-def _expected(held: list[Integers], shrink: Floats, grow: Floats) -> float:
+def _expected(held: list[Floats], shrink: Floats, grow: Floats) -> float:
     """The expected sum of something, given each unit's value of it if it stayed, shrank or grew."""
     stays, down, up = held
     return float(stays.sum() + shrink @ (down - stays) + grow @ (up - stays))
@@ -147,10 +152,27 @@ class Odds:
                 break
         return self._tilted(tilt)
 
+    def with_far(self, lost: Floats, gained: Floats, targets: Targets, place: int) -> Odds:
+        """Odds with which the year's steps, and what they have above their clamp, are as released."""
+        odds, ends = self, (targets.flow_cap, targets.far_cap)
+        far = [np.clip(one - ends[0], 0, ends[1] - ends[0]) for one in (lost, gained)]
+        wanted: list[float] = []
+        for _ in range(2):
+            shrink, grow = odds.held(*targets.flows[place - 1])
+            # What the law of steps tells of those beyond the clamp counts as well as their released sum.
+            own = float(grow @ far[1]), float(shrink @ far[0])
+            wanted = wanted or [
+                joint(one, _ASTRAY * one, float(released), targets.far_open)[0]
+                for one, released in zip(own, targets.far_flows[place - 1], strict=True)
+            ]
+            shrink, grow = Odds(shrink, grow, far[0], far[1]).held(*wanted)
+            odds = Odds(shrink, grow, odds.lost, odds.gained)
+        return odds
+
     def at(self, who: NDArray[np.bool_]) -> Odds:
         return Odds(self.shrink[who], self.grow[who], self.lost[who], self.gained[who])
 
-    def leaning(self, held: list[Integers], missing: float) -> tuple[Floats, Floats]:
+    def leaning(self, held: list[Floats], missing: float) -> tuple[Floats, Floats]:
         """Chances with odds that lean one way, so that an expected sum moves by what is missing."""
         wanted = _expected(held, self.shrink, self.grow) + missing
         low, high = -_FURTHEST / 2, _FURTHEST / 2
@@ -161,6 +183,7 @@ class Odds:
         return shrink, grow
 
     def _tilted(self, tilt: Floats) -> tuple[Floats, Floats]:
-        grow, shrink = self.grow * np.exp(tilt[0]), self.shrink * np.exp(tilt[1])
+        grow = np.where(self.gained > 0, np.exp(tilt[0]), 1.0) * self.grow
+        shrink = np.where(self.lost > 0, np.exp(tilt[1]), 1.0) * self.shrink
         total = np.maximum(1 - self.grow - self.shrink, 0) + grow + shrink
         return shrink / np.maximum(total, 1e-300), grow / np.maximum(total, 1e-300)

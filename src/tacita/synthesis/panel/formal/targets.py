@@ -2,53 +2,115 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacita.synthesis.panel.formal.lattice import Floats
-from tacita.synthesis.panel.formal.released import Measurement
-from tacita.synthesis.panel.formal.smoothing import smoothed
+from tacita.synthesis.panel.formal.released import Measurement, Noisy
+from tacita.synthesis.panel.formal.smoothing import joint, smoothed
 
 _ASTRAY = 0.01  # of a year's total: what a year's steps may miss beside their noise
 _ASTRAY_TOP = 0.05
 _STEADY = 0.03  # how far the share of large units in the total moves in a year
+_PROFILE = 0.15  # how far a year's far sum is from what the sum of all years tells
+_FOLLOWS = 0.5  # how that sum's years differ: as this power of the layer below
+_FADES = 0.8  # what is left after a year of how the first year differs from that
+_FAR_GAIN = 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """Sums over all units of what their sizes have between two ends, year by year."""
+
+    low: int
+    high: int
+    sums: Floats
+    gain: Floats  # how much of a gap is closed each year
+
+    def part(self, sizes: NDArray[np.int64] | Floats) -> Floats:
+        return np.asarray(np.clip(sizes - self.low, 0, self.high - self.low), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """What each year is held to: clamped sums of first sizes, of steps up and down, and of all sizes."""
+    """What each year is held to: clamped sums of first sizes, of steps up and down, and of all sizes, in layers."""
 
     entrants: Floats
+    layers: tuple[Layer, ...]  # from the lowest up
     flows: Floats
-    levels: Floats
-    cap: int
+    far_flows: Floats
     flow_cap: int
-    gain: Floats
-    tops: Floats
-    top: int
-    top_gain: Floats
+    far_cap: int
+    far_open: float
 
     @classmethod
-    def of(cls, found: Measurement, years: int, doubt: np.random.Generator | None) -> Targets:
-        noisy, high = found["levels"], found["tops"]
-        levels = smoothed(noisy.values.astype(np.float64), np.full(years, noisy.spread), random=doubt)[0]
+    def of(
+        cls,
+        found: Measurement,
+        years: int,
+        opening: Callable[[int, int], tuple[float, float]],
+        doubt: np.random.Generator | None,
+    ) -> Targets:
+        """`opening` tells from first sizes what those of the first year have between two ends."""
+        noisy, high, caps = found["levels"], found["tops"], found.caps
+        values, spread = _opened(noisy, opening(0, caps["levels"]))
+        levels, _ = smoothed(values, spread, random=doubt)
         levels = np.maximum(levels, 1.0)
         entrants = found["entrants"].values.astype(np.float64)
-        ratio, open_ = smoothed(high.values / levels, high.spread / levels, _STEADY, doubt)
+        values, spread = _opened(high, opening(caps["levels"], caps["tops"]))
+        ratio, open_ = smoothed(values / levels, spread / levels, _STEADY, doubt)
         tops = np.maximum(ratio, 0.0) * levels
         top_gain = _gain((_ASTRAY_TOP * tops) ** 2, (open_ * levels) ** 2)
-        ends = found.caps["levels"], found.caps["tops"]
-        if years == 1:
-            return cls(entrants, np.zeros((0, 2)), levels, ends[0], 1, np.ones(1), tops, ends[1], top_gain)
-        steps = found["flows"]
-        # Rates move slowly; sums follow the total.
-        flows = np.zeros((years - 1, 2))
-        for at in range(2):
-            rates, spread = steps.values[:, at] / levels[:-1], steps.spread / levels[:-1]
-            flows[:, at] = np.maximum(smoothed(rates, spread, random=doubt)[0], 0.0) * levels[:-1]
-        gain = _gain(2 * steps.spread**2 + (_ASTRAY * levels) ** 2, np.full(years, noisy.spread**2))
-        return cls(entrants, flows, levels, ends[0], found.caps["flows"], gain, tops, ends[1], top_gain)
+        upper = Layer(caps["levels"], caps["tops"], tops, top_gain)
+        # One sum of all years; it goes with the layer below, but less than in proportion.
+        profile = levels * np.maximum(ratio, 0.1 * float(np.abs(ratio).mean())) ** _FOLLOWS
+        beyond = not_negative(found["tops of all years"], doubt)[0] * profile / max(float(profile.sum()), 1e-300)
+        beyond = np.maximum(beyond, 1.0)
+        # The first year's is also known from first sizes; years near it go with it.
+        left = float(np.hypot(found["tops of all years"].spread / years, _PROFILE * beyond[0]))
+        start, _ = joint(*opening(caps["tops"], caps["tops of all years"]), float(beyond[0]), left)
+        beyond *= (max(start, 1.0) / beyond[0]) ** (_FADES ** np.arange(years))
+        far = Layer(caps["tops"], caps["tops of all years"], beyond, np.full(years, _FAR_GAIN))
+        own, open_far, flows, beyond = 0.0, 1.0, np.zeros((0, 2)), np.zeros((0, 2))
+        if years > 1:
+            steps = found["flows"]
+            # Rates move slowly; sums follow the total.
+            flows = np.zeros((years - 1, 2))
+            for at in range(2):
+                rates, spread = steps.values[:, at] / levels[:-1], steps.spread / levels[:-1]
+                flows[:, at] = np.maximum(smoothed(rates, spread, random=doubt)[0], 0.0) * levels[:-1]
+            beyond = flows * not_negative(found["flows of all years"], doubt) / np.maximum(flows.sum(axis=0), 1.0)
+            own, open_far = 2 * steps.spread**2, found["flows of all years"].spread / (years - 1)
+        gain = _gain(own + (_ASTRAY * levels) ** 2, np.full(years, noisy.spread**2))
+        lower = Layer(0, caps["levels"], levels, gain)
+        return cls(
+            entrants,
+            (lower, upper, far),
+            flows,
+            beyond,
+            caps.get("flows", 1),
+            caps.get("flows of all years", 2),
+            open_far,
+        )
+
+
+def _opened(noisy: Noisy, opening: tuple[float, float]) -> tuple[Floats, Floats]:
+    """Released sums of all years, that of the first joined with what first sizes tell; and what noise leaves open."""
+    values, spread = noisy.values.astype(np.float64), np.full(len(noisy.values), noisy.spread)
+    values[0], spread[0] = joint(*opening, float(values[0]), noisy.spread)
+    return values, spread
+
+
+def not_negative(noisy: Noisy, random: np.random.Generator | None) -> Floats:
+    """Sums that are not negative; with a generator drawn around the released ones, which stay their means."""
+    middle = np.maximum(noisy.values, 1.0)
+    if random is None:
+        return middle
+    shape = (middle / noisy.spread) ** 2
+    return np.asarray(random.gamma(shape) / shape * middle)
 
 
 def _gain(own: Floats, noise: Floats) -> Floats:

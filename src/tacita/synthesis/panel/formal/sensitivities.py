@@ -1,0 +1,107 @@
+"""The most that a neighbouring file changes an answer, for both promises. Proofs: formal.md, alpha.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil, floor, log, prod
+
+import numpy as np
+
+from tacita.synthesis.panel.formal.lattice import Integers
+
+
+@dataclass(frozen=True)
+class WholeHistory:
+    """Neighbours differ in all that one unit's rows say: another life, another status, other numbers."""
+
+    def rate(self, own: Fraction, joint: Fraction) -> Fraction:
+        """About how the scale of the noise grows with a clamp, where a question has an ε of its own and one together
+        with the other rungs of its ladder: clamps are chosen by it, noise is not."""
+        return 1 / own
+
+    def lives(self) -> int:
+        """1 to at most one cell, which follows from the life, static variables and public columns alone."""
+        return 2
+
+    def counts(self, times: int = 1) -> int:
+        """1 to at most one cell, so many times; which cell may follow from numbers."""
+        return 2 * times
+
+    def in_one_cell(self, most: int) -> int:
+        """A number from 0 to `most` to at most one cell, which follows from the life alone."""
+        return 2 * most
+
+    def ladder(self, ends: Sequence[int], shares: Sequence[Fraction], times: int) -> list[Fraction]:
+        """So many times a number, cut up at ascending ends: what of it lies between two of them, a question each.
+        `shares` are the questions' ε; each is 0 where a unit is not there."""
+        return [Fraction((high - low) * times) for low, high in pairwise(ends)]
+
+    def flows(self, clamp: int, largest: int, times: int) -> int:
+        """So many times a step between two numbers up to `largest`, held within ± `clamp`, to "up" or "down"."""
+        return 2 * clamp * times
+
+    def logs(self, steps: int, width: float, times: int) -> int:
+        """So many times log((1 + number)/(1 + size)), held within a range of this width, in so many whole steps."""
+        return steps * times
+
+
+@dataclass(frozen=True)
+class WithinAlpha(WholeHistory):
+    """Neighbours differ in the numbers of one unit, each year's by at most max(1, α times the smaller), in whole steps
+    of the number. Lives, static variables, public columns and which numbers are missing do not differ.
+
+    >>> change = WithinAlpha(Fraction(1, 10))
+    >>> change.in_one_cell(110), change.in_one_cell(109), change.in_one_cell(5)
+    (10, 9, 1)
+    >>> one = Fraction(1)
+    >>> [str(most) for most in change.ladder([0, 110, 1000], [one, one], 1)]  # half of 10, and half of 90
+    ['5', '45']
+    """
+
+    alpha: Fraction
+
+    def rate(self, own: Fraction, joint: Fraction) -> Fraction:
+        return self.alpha / (1 + self.alpha) / joint
+
+    def in_one_cell(self, most: int) -> int:
+        return self._held(0, most)
+
+    def ladder(self, ends: Sequence[int], shares: Sequence[Fraction], times: int) -> list[Fraction]:
+        # A number moves little, so within one rung, or from the end of one to the beginning of the next: the rungs
+        # need not each be protected as if all of them moved at once.
+        each = [max(self._held(low, high), 1) for low, high in pairwise(ends)]
+        smaller = np.arange(ends[0], ends[-1])
+        larger = np.minimum(smaller + self._most(smaller), ends[-1])
+        unit = prod(each)
+        moved = np.zeros(len(smaller), dtype=object)
+        for (low, high), most in zip(pairwise(ends), each, strict=True):
+            rung = np.clip(larger, low, high) - np.clip(smaller, low, high)
+            moved += rung.astype(object) * (unit // most)
+        together = Fraction(int(moved.max(initial=unit)), unit)
+        return [together * most * times * own / sum(shares) for most, own in zip(each, shares, strict=True)]
+
+    def flows(self, clamp: int, largest: int, times: int) -> int:
+        return 2 * min(clamp, self._held(0, largest)) * times
+
+    def logs(self, steps: int, width: float, times: int) -> int:
+        # 1 + number at most doubles (from 0 to 1), or grows by α; the same for the size, the other way. One more step
+        # for rounding to whole steps, and the logarithm of a float is off by far less than one.
+        factor = max(2.0, float(1 + self.alpha))
+        return min(steps, ceil(2 * log(factor) / width * steps) + 1) * times
+
+    def _most(self, smaller: Integers) -> Integers:
+        """How much more than each number its neighbour may be."""
+        whole = smaller * self.alpha.numerator // self.alpha.denominator
+        return np.maximum(whole, 1)
+
+    def _held(self, low: int, high: int) -> int:
+        """The largest k such that some s ≥ low and s + k ≤ high differ by at most max(1, α·s)."""
+        if high <= low:
+            return 0
+        most = max(1, floor(high * self.alpha / (1 + self.alpha)))  # s = k/α and s + k = high, before rounding s up
+        while most > 1 and ceil(most / self.alpha) + most > high:
+            most -= 1
+        return min(high - low, most)
