@@ -123,6 +123,22 @@ def test_a_sum_of_all_years_is_worth_what_it_costs(
     assert lost == [budget[question]]
 
 
+def test_a_total_of_pay_is_worth_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same for payroll: nothing in every year, or more than the clamp in every year."""
+    jobs = dict.fromkeys(YEARS, 50.0)
+    first = Tape()
+    second = Tape(first)
+    for tape, pay in ((first, 0.0), (second, 900_000.0)):
+        _run(_with(1999, 2006, jobs, dict.fromkeys(YEARS, pay)), tape, monkeypatch)
+    lost = [
+        int(np.abs(now - before).sum()) / asked[1]
+        for (asked, before, _), (_, now, _) in zip(first.steps, second.steps, strict=True)
+        if asked[0].endswith(": total pay")
+    ]
+    budget = Budget.of(plan(epsilon=str(EPSILON)).layout(wide_schema()), Fraction(EPSILON))
+    assert lost == [budget["total pay"]]
+
+
 def test_a_firm_touches_its_own_group_only(monkeypatch: pytest.MonkeyPatch) -> None:
     first = Tape()
     _run(FILE, first, monkeypatch, group="sector")

@@ -21,7 +21,7 @@ from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import Guarantee, Loss, NumbersWithin, ReplaceOne, in_parallel
 from tacita.release.words import kind_of_privacy, not_protected
 from tacita.synthesis.panel.formal.promise import LIVES
-from tacita.synthesis.panel.formal.ratios import STEPS, Range
+from tacita.synthesis.panel.formal.ratios import STEPS, Range, in_heads
 from tacita.synthesis.panel.formal.sensitivities import WithinAlpha
 from tacita.synthesis.panel.rules import broken_rules
 
@@ -81,6 +81,16 @@ def test_steps_and_logarithms_change_by_no_more_than_is_said(alpha: Fraction, cl
     within = Range(-width / 2, width / 2)
     logs = within.steps(np.log1p(one) - np.log1p(two))
     assert np.abs(logs[:, 0] - logs[:, 1]).max() <= change.logs(STEPS, within.width, 1)
+
+
+@given(alphas, st.integers(1, 80), st.floats(-1, 3))
+@settings(max_examples=80, deadline=None)
+def test_a_number_over_its_centre_changes_by_no_more_than_is_said(alpha: Fraction, clamp: int, centre: float) -> None:
+    change, pairs = WithinAlpha(alpha), np.array(neighbours(alpha, 150))
+    heads = in_heads(pairs.T, np.array([centre, centre]), clamp)
+    moved, said = int(np.abs(heads[0] - heads[1]).max()), change.in_heads(clamp, centre, 1)
+    assert moved <= said <= clamp
+    assert change.in_heads(clamp, centre, 5) == 5 * said
 
 
 def test_it_promises_numbers_within_a_factor_and_says_what_it_leaves_open() -> None:

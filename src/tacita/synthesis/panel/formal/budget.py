@@ -16,7 +16,7 @@ _MOST_STATUSES = 8
 _LIVES, _STATIC, _PUBLIC, _CHANGE = 12, 2, 2, 1
 _SIZES, _STATUS, _ENTRANTS, _LEVELS, _TOPS, _FAR = 10, 2, 5, 15, 10, 7
 _PRESENT, _LEAVING, _STEPS, _KINDS, _FLOWS, _FAR_FLOWS = 3, 4, 9, 2, 19, 4
-_RANGE, _CENTRES, _RATIOS, _MOVES = 1, 4, 4, 3
+_RANGE, _CENTRES, _RATIOS, _MOVES, _TOTAL = 1, 4, 4, 3, 4
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ class Budget:
             wanted[f"change {change.name}"] = _CHANGE
         for one in layout.yearly[1:]:
             wanted |= {f"range {one.name}": _RANGE, f"centres {one.name}": _CENTRES, f"ratios {one.name}": _RATIOS}
+            wanted[f"total {one.name}"] = _TOTAL
             if years > 1:
                 wanted[f"moves {one.name}"] = _MOVES
         total = sum(wanted.values())

@@ -7,9 +7,10 @@ import numpy as np
 from tacita.synthesis.panel.formal.growth import draw_sizes
 from tacita.synthesis.panel.formal.lattice import Floats, Integers
 from tacita.synthesis.panel.formal.lives import draw_first, draw_static, draw_status
-from tacita.synthesis.panel.formal.ratios import Range
+from tacita.synthesis.panel.formal.ratios import Range, held_to_total
 from tacita.synthesis.panel.formal.released import PAY, Measurement, step_rows
 from tacita.synthesis.panel.formal.smoothing import law_of, pick_from, varied
+from tacita.synthesis.panel.formal.targets import not_negative
 from tacita.synthesis.panel.formal.units import alive, most_of
 from tacita.synthesis.panel.layout import Yearly
 from tacita.synthesis.panel.panel import MISSING, Panel
@@ -60,7 +61,10 @@ def _beside(
         noisy = found[f"moves {one.name}"]
         moves = law_of(varied(within.paths(noisy.values, noisy.spread), noisy.spread, doubt))
     apart = np.zeros(made.rows)
-    values = np.full(sizes.shape, MISSING)
+    logs, weights = np.zeros(sizes.shape), np.zeros(sizes.shape)
+    # The fewer units of a class of sizes there are, the less is known of it.
+    share = np.maximum(found[f"ratios {one.name}"].values.sum(axis=1), 1.0) ** -0.5
+    share /= share.max()
     for place in range(len(layout.years)):
         here = sizes[place] != MISSING
         there = here & (sizes[place - 1] != MISSING) if place else np.zeros(made.rows, dtype=bool)
@@ -70,6 +74,11 @@ def _beside(
         if len(old):
             apart[old] += within.moves(pick_from(moves, within.row(apart[old]), random), random)
         who = np.flatnonzero(here)
-        logs = np.log1p(sizes[place, who]) + centres[place] + effects[of[who]] + apart[who]
-        values[place, who] = np.rint(np.expm1(np.clip(logs, 0, np.log1p(most_of(layout, at)))))
-    return values
+        logs[place, who] = np.log1p(sizes[place, who]) + centres[place] + effects[of[who]] + apart[who]
+        weights[place, who] = share[of[who]]
+    most, there = np.log1p(most_of(layout, at)), sizes != MISSING
+    total = found[f"total {one.name}"]
+    released = float(not_negative(total, doubt)[0])
+    cap = found.caps[f"total {one.name}"]
+    logs = held_to_total(np.clip(logs, 0, most), there, weights, centres, cap, released, total.spread)
+    return np.where(there, np.rint(np.expm1(np.clip(logs, 0, most))), MISSING).astype(np.int64)

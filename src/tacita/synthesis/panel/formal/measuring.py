@@ -19,7 +19,7 @@ from tacita.synthesis.panel.formal.lattice import (
     Steps,
     coarse_steps,
 )
-from tacita.synthesis.panel.formal.ratios import DEVIATIONS, MOVES, STEPS, Range
+from tacita.synthesis.panel.formal.ratios import DEVIATIONS, MOVES, STEPS, Range, in_heads
 from tacita.synthesis.panel.formal.released import (
     BROAD,
     COARSE,
@@ -236,6 +236,12 @@ def _ratios(panel: Panel, name: str, asking: Asking) -> None:
     classes = step_rows(asking.found, layout, PAY)
     codes = classes.of(size[place, who]), found.deviation(apart[place, who])
     noisy = asking.ask(f"ratios {name}", _table((len(PAY) + 1, DEVIATIONS), *codes), asking.change.counts())
+    share, bins = asking.budget[f"total {name}"], Bins.sizes(most_of(layout, 0))
+    cap = asking.caps[f"total {name}"] = size_cap(
+        usual_sizes(asking.found, layout), bins, asking.change.rate(share, share), doubt=DOUBT_TOPS
+    )
+    heads = np.where(seen, in_heads(value, centres, cap), 0).sum()
+    asking.ask(f"total {name}", np.array([heads]), asking.change.in_heads(cap, float(centres.min()), years))
     if years == 1:
         return
     apart -= found.effects(noisy.values, noisy.spread)[classes.of(np.maximum(size, 0))]

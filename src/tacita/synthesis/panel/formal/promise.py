@@ -85,20 +85,20 @@ def forecast(layout: Layout, sets: int, promise: Promise, groups: int) -> Foreca
         f"lives and static variables: {about}; the number of units with a given first and last year has noise of about "
         f"{lives:.2g}, whatever it is",
         f"{size} when first seen: {percent('sizes', 'entrants')} of ε, from one record of each unit",
-        f"sums of {size}: {percent('levels', 'tops')} of ε, of which every year has a part in {years}; values above a "
-        "clamp that follows from the released sizes count as the clamp",
+        f"sums of {size}: {percent('levels', 'tops')} of ε, of each year, which has a part in {years}, and of all "
+        "years together; values above a clamp that follows from the released sizes count as the clamp",
     ]
     if years > 1:
         sentences.append(
             f"steps of {size} from year to year: {percent('steps', 'kinds')} of ε for their law, which is the same in "
-            f"all years, {percent('flows')} for what is gained and lost in each, of which every year has a part in "
-            f"{years - 1}, {percent('present', 'leaving')} for which sizes leave"
+            f"all years, {percent('flows')} for what is gained and lost in each, which has a part in {years - 1}, "
+            f"and in all together, {percent('present', 'leaving')} for which sizes leave"
         )
     for one in layout.yearly[1:]:
-        names = tuple(f"{part} {one.name}" for part in ("range", "centres", "ratios", "moves"))
+        names = tuple(f"{part} {one.name}" for part in ("range", "centres", "ratios", "total", "moves"))
         sentences.append(
-            f"{one.name}: {percent(*names)} of ε, for its logarithm per unit of {size}: a centre of each year, and "
-            "moves whose law is the same in all years"
+            f"{one.name}: {percent(*names)} of ε, for its logarithm per unit of {size}: a centre of each year, "
+            "moves whose law is the same in all years, and a clamped sum of all years together"
         )
     figures = {f"share of epsilon, {name}": float(one / epsilon) for name, one in spent.items()}
     figures |= {"noise of a count of lives": lives, "files": float(sets)}

@@ -8,7 +8,8 @@ from math import log1p
 import numpy as np
 
 from tacita.synthesis.panel.formal.lattice import Floats, Integers
-from tacita.synthesis.panel.formal.smoothing import law_of, outwards, smoothed
+from tacita.synthesis.panel.formal.smoothing import joint, law_of, outwards, smoothed
+from tacita.synthesis.panel.predictors import Flags
 
 STEPS = 256  # of a range: sums of logarithms are whole numbers
 DEVIATIONS = 40
@@ -18,8 +19,36 @@ _SELDOM = 0.02  # of the fullest bin
 _PLENTY = 10.0  # standard deviations by which a row's moves speak for themselves
 _EDGES = np.array([0.01, 0.02, 0.035, 0.05, 0.07, 0.1, 0.14, 0.2, 0.3, 0.5])  # of the range
 _FURTHEST = 0.7
+_ASTRAY = 0.1  # of a total: what the other questions leave open of it
+_MOST_SHIFT = 0.5
 MOVES = 2 * len(_EDGES) + 2
 _ROWS = np.array([-0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3])
+
+
+def in_heads(values: Integers | Floats, centres: Floats, cap: int) -> Integers:
+    """Values of every year over what one head has in the middle of that year, clamped, as whole numbers."""
+    return np.asarray(np.rint(np.clip(values / np.exp(centres)[:, None], 0, cap)), dtype=np.int64)
+
+
+def held_to_total(
+    logs: Floats, there: Flags, weights: Floats, centres: Floats, cap: int, released: float, spread: float
+) -> Floats:
+    """Logarithms of values moved so that the clamped sum of all years is as released, against its noise.
+
+    What each moves by goes with its weight: where the logarithm was known least, it moves most.
+    """
+
+    def total(shift: float) -> float:
+        return float(np.minimum(np.where(there, np.expm1(logs + shift * weights), 0) / scale, cap).sum())
+
+    scale = np.exp(centres)[:, None]
+    own = total(0.0)
+    wanted = joint(own, _ASTRAY * own, released, spread)[0]
+    low, high = -_MOST_SHIFT, _MOST_SHIFT
+    for _ in range(12):
+        shift = (low + high) / 2
+        low, high = (shift, high) if total(shift) < wanted else (low, shift)
+    return np.asarray(logs + shift * weights)
 
 
 @dataclass(frozen=True)

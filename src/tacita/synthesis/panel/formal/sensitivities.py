@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from math import ceil, floor, log, prod
+from math import ceil, exp, floor, log, prod
 
 import numpy as np
 
@@ -46,6 +46,10 @@ class WholeHistory:
     def logs(self, steps: int, width: float, times: int) -> int:
         """So many times log((1 + number)/(1 + size)), held within a range of this width, in so many whole steps."""
         return steps * times
+
+    def in_heads(self, most: int, centre: float, times: int) -> int:
+        """So many times a number over exp(a centre that is at least this), held within 0 and `most` and rounded."""
+        return most * times
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,11 @@ class WithinAlpha(WholeHistory):
         # for rounding to whole steps, and the logarithm of a float is off by far less than one.
         factor = max(2.0, float(1 + self.alpha))
         return min(steps, ceil(2 * log(factor) / width * steps) + 1) * times
+
+    def in_heads(self, most: int, centre: float, times: int) -> int:
+        # By a share of α, or by one step of the number; and one more for rounding.
+        moved = max(exp(-centre), float(most * self.alpha / (1 + self.alpha)))
+        return min(most, ceil(moved) + 1) * times
 
     def _most(self, smaller: Integers) -> Integers:
         """How much more than each number its neighbour may be."""
