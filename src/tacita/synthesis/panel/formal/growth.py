@@ -31,7 +31,8 @@ def draw_sizes(
     sizes = np.full((years, made.rows), MISSING)
     kinds, begin = stock(made), made.begins - made.layout.years[0]
     there = np.flatnonzero((begin == 0) & (made.last == MISSING))
-    targets = Targets.of(found, years, lambda low, high: first.between(there, low, high), doubt)
+    most = most_of(made.layout, 0)
+    targets = Targets.of(found, years, most, lambda low, high: first.between(there, low, high), doubt)
     for place in range(years):
         entering = np.flatnonzero((begin == place) & (made.last == MISSING))
         # In the first year those there before come last: they make up for what is missing to its sums.

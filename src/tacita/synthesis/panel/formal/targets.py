@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from tacita.synthesis.panel.formal.lattice import Floats
 from tacita.synthesis.panel.formal.released import Measurement, Noisy
@@ -16,7 +17,7 @@ _ASTRAY = 0.01  # of a year's total: what a year's steps may miss beside their n
 _ASTRAY_TOP = 0.05
 _STEADY = 0.03  # how far the share of large units in the total moves in a year
 _PROFILE = 0.15  # how far a year's far sum is from what the sum of all years tells
-_FOLLOWS = 0.5  # how that sum's years differ: as this power of the layer below
+_FOLLOWS = 1.5  # how that sum's years differ: as this power of the layer below, the farther out the more
 _FADES = 0.8  # what is left after a year of how the first year differs from that
 _FAR_GAIN = 0.7
 
@@ -51,10 +52,11 @@ class Targets:
         cls,
         found: Measurement,
         years: int,
+        most: int,
         opening: Callable[[int, int], tuple[float, float]],
         doubt: np.random.Generator | None,
     ) -> Targets:
-        """`opening` tells from first sizes what those of the first year have between two ends."""
+        """`opening` tells from first sizes what those of the first year have between two ends; `most` is the bound."""
         noisy, high, caps = found["levels"], found["tops"], found.caps
         values, spread = _opened(noisy, opening(0, caps["levels"]))
         levels, _ = smoothed(values, spread, random=doubt)
@@ -65,7 +67,7 @@ class Targets:
         tops = np.maximum(ratio, 0.0) * levels
         top_gain = _gain((_ASTRAY_TOP * tops) ** 2, (open_ * levels) ** 2)
         upper = Layer(caps["levels"], caps["tops"], tops, top_gain)
-        # One sum of all years; it goes with the layer below, but less than in proportion.
+        # One sum of all years; its years go with the layer below, and differ more than it does.
         profile = levels * np.maximum(ratio, 0.1 * float(np.abs(ratio).mean())) ** _FOLLOWS
         beyond = not_negative(found["tops of all years"], doubt)[0] * profile / max(float(profile.sum()), 1e-300)
         beyond = np.maximum(beyond, 1.0)
@@ -74,6 +76,9 @@ class Targets:
         start, _ = joint(*opening(caps["tops"], caps["tops of all years"]), float(beyond[0]), left)
         beyond *= (max(start, 1.0) / beyond[0]) ** (_FADES ** np.arange(years))
         far = Layer(caps["tops"], caps["tops of all years"], beyond, np.full(years, _FAR_GAIN))
+        ends = caps["levels"], caps["tops"], caps["tops of all years"]
+        share = _above_all((float(levels.sum()), float(tops.sum()), float(beyond.sum())), ends, most)
+        rest = Layer(ends[2], max(most, ends[2]), beyond * share, far.gain)
         own, open_far, flows, beyond = 0.0, 1.0, np.zeros((0, 2)), np.zeros((0, 2))
         if years > 1:
             steps = found["flows"]
@@ -88,13 +93,37 @@ class Targets:
         lower = Layer(0, caps["levels"], levels, gain)
         return cls(
             entrants,
-            (lower, upper, far),
+            (lower, upper, far, rest),
             flows,
             beyond,
             caps.get("flows", 1),
             caps.get("flows of all years", 2),
             open_far,
         )
+
+
+def _above_all(sums: tuple[float, float, float], ends: tuple[int, int, int], most: int) -> float:
+    """What sizes have above the last end, over what they have between the last two, if their logarithms are normal.
+
+    Nothing is measured there, and units that nothing holds drift away over many years. The normal law is the one whose
+    layers stand to each other as the released ones do.
+
+    >>> round(_above_all((694.0, 78.0, 190.0), (107, 161, 818), 20_000), 2)
+    0.25
+    """
+    middle, width = np.meshgrid(np.linspace(-2, 9, 221), np.linspace(0.3, 3.5, 129), indexing="ij")
+    first, second, third, all_ = (_capped_mean(middle, width, end) for end in (*ends, max(most, ends[2])))
+    wanted = np.log(np.maximum(sums, 1.0))
+    off = [np.log(np.maximum(one, 1e-300)) for one in (first, second - first, third - second)]
+    miss = (off[1] - off[0] - wanted[1] + wanted[0]) ** 2 + (off[2] - off[1] - wanted[2] + wanted[1]) ** 2
+    at = np.unravel_index(int(miss.argmin()), miss.shape)
+    return float((all_[at] - third[at]) / max(float(third[at] - second[at]), 1e-300))
+
+
+def _capped_mean(middle: Floats, width: Floats, end: int) -> Floats:
+    """The mean of min(x, end) where log x is normal."""
+    place = (np.log(max(end, 1)) - middle) / width
+    return np.asarray(np.exp(middle + width**2 / 2) * ndtr(place - width) + end * ndtr(-place))
 
 
 def _opened(noisy: Noisy, opening: tuple[float, float]) -> tuple[Floats, Floats]:
