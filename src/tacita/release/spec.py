@@ -23,7 +23,17 @@ from pydantic import (
 )
 
 from tacita.errors import SpecError, UsageError
-from tacita.privacy import AddRemoveOne, Loss, Neighbours, ReplaceOne, StrongAlpha, WeakAlpha, exact, text
+from tacita.privacy import (
+    AddRemoveOne,
+    Loss,
+    Neighbours,
+    NumbersWithin,
+    ReplaceOne,
+    StrongAlpha,
+    WeakAlpha,
+    exact,
+    text,
+)
 from tacita.release.spec_errors import explain
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
@@ -64,7 +74,7 @@ class _Part(BaseModel):
 class CapSpec(_Part):
     """The most that may ever be lost about the units of this file, over all releases together."""
 
-    neighbours: Literal["strong", "weak", "add-remove", "replace"]
+    neighbours: Literal["strong", "weak", "add-remove", "replace", "numbers-within"]
     alpha: Exact | None = None
     unit: str | None = None
     epsilon: Exact
@@ -72,11 +82,13 @@ class CapSpec(_Part):
 
     @model_validator(mode="after")
     def _relation_is_complete(self) -> CapSpec:
-        needs, other = ("alpha", "unit") if self.neighbours in ("strong", "weak") else ("unit", "alpha")
-        if getattr(self, needs) is None:
-            raise ValueError(f'neighbours = "{self.neighbours}" needs the key {needs}; add it to [cap]')
-        if getattr(self, other) is not None:
-            raise ValueError(f'neighbours = "{self.neighbours}" has no {other}; remove that key from [cap]')
+        needs = {"strong": {"alpha"}, "weak": {"alpha"}, "numbers-within": {"alpha", "unit"}}
+        for key in ("alpha", "unit"):
+            needed = key in needs.get(self.neighbours, {"unit"})
+            if needed and getattr(self, key) is None:
+                raise ValueError(f'neighbours = "{self.neighbours}" needs the key {key}; add it to [cap]')
+            if not needed and getattr(self, key) is not None:
+                raise ValueError(f'neighbours = "{self.neighbours}" has no {key}; remove that key from [cap]')
         return self
 
     @property
@@ -86,6 +98,8 @@ class CapSpec(_Part):
             return StrongAlpha(self.alpha or "")
         if self.neighbours == "weak":
             return WeakAlpha(self.alpha or "")
+        if self.neighbours == "numbers-within":
+            return NumbersWithin(self.unit or "", self.alpha or "")
         one = AddRemoveOne if self.neighbours == "add-remove" else ReplaceOne
         return one(self.unit or "")
 

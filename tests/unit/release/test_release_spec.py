@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tacita.errors import SpecError
-from tacita.privacy import AddRemoveOne, Loss, ReplaceOne, StrongAlpha, WeakAlpha
+from tacita.privacy import AddRemoveOne, Loss, NumbersWithin, ReplaceOne, StrongAlpha, WeakAlpha
 from tacita.release.spec import Spec
 
 BASE: dict[str, Any] = {
@@ -37,6 +37,7 @@ def test_defaults_are_spelled_out() -> None:
 @pytest.mark.parametrize(
     ("cap", "relation"),
     [
+        ({"neighbours": "numbers-within", "unit": "firm", "alpha": "0.1"}, NumbersWithin("firm", "0.1")),
         ({"neighbours": "strong", "alpha": "0.1", "epsilon": "2"}, StrongAlpha("0.1")),
         ({"neighbours": "weak", "alpha": "1/3", "epsilon": "2"}, WeakAlpha("1/3")),
         ({"neighbours": "add-remove", "unit": "worker", "epsilon": "2"}, AddRemoveOne("worker")),
@@ -77,6 +78,8 @@ WRONG: list[tuple[Callable[[dict[str, Any]], Any], list[str]]] = [
     (lambda spec: spec["cap"].update(alpah="1"), ["unknown key alpah of [cap]", "did you mean alpha?"]),
     (lambda spec: spec["cap"].update(unit="worker"), ["has no unit", "remove"]),
     (lambda spec: spec["cap"].pop("alpha"), ["needs the key alpha"]),
+    (lambda spec: spec["cap"].update(neighbours="numbers-within"), ["needs the key unit"]),
+    (lambda spec: spec["cap"].update(neighbours="replace", unit="firm"), ["has no alpha"]),
     (lambda spec: spec.update(table=[]), ["one [[table]] for each"]),
     (lambda spec: spec.update(table="employment"), ["table", "[[table]]"]),
     (lambda spec: spec["table"].append(spec["table"][0]), ["employment is used twice"]),
