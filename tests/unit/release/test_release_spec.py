@@ -37,7 +37,10 @@ def test_defaults_are_spelled_out() -> None:
 @pytest.mark.parametrize(
     ("cap", "relation"),
     [
-        ({"neighbours": "numbers-within", "unit": "firm", "alpha": "0.1"}, NumbersWithin("firm", "0.1")),
+        (
+            {"neighbours": "numbers-within", "unit": "firm", "alpha": "0.1", "epsilon": "2"},
+            NumbersWithin("firm", "0.1"),
+        ),
         ({"neighbours": "strong", "alpha": "0.1", "epsilon": "2"}, StrongAlpha("0.1")),
         ({"neighbours": "weak", "alpha": "1/3", "epsilon": "2"}, WeakAlpha("1/3")),
         ({"neighbours": "add-remove", "unit": "worker", "epsilon": "2"}, AddRemoveOne("worker")),
