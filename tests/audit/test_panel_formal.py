@@ -99,21 +99,29 @@ def test_the_worst_history_takes_nearly_all_of_epsilon(monkeypatch: pytest.Monke
     assert 0.8 * EPSILON < second.lost <= EPSILON * (1 + 1e-9)
 
 
+NOTHING = [0.0] * len(YEARS)
+
+
 @pytest.mark.parametrize(
     ("question", "one", "two"),
     [
-        ("tops of all years", [5000.0] * len(YEARS), [0.0] * len(YEARS)),
-        ("flows of all years", RISING, RISING[::-1]),
+        ("tops of all years", ([5000.0] * len(YEARS), NOTHING), (NOTHING, NOTHING)),
+        ("flows of all years", (RISING, NOTHING), (RISING[::-1], NOTHING)),
+        ("total pay", ([50.0] * len(YEARS), NOTHING), ([50.0] * len(YEARS), [900_000.0] * len(YEARS))),
     ],
 )
 def test_a_sum_of_all_years_is_worth_what_it_costs(
-    question: str, one: list[float], two: list[float], monkeypatch: pytest.MonkeyPatch
+    question: str,
+    one: tuple[list[float], list[float]],
+    two: tuple[list[float], list[float]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Some pair of histories reaches its whole share of ε, so that its noise could not be smaller."""
+    """Some pair of histories, jobs and pay, reaches its whole share of ε, so that its noise could not be smaller."""
     first = Tape()
     second = Tape(first)
-    for tape, jobs in ((first, one), (second, two)):
-        _run(_with(1999, 2006, dict(zip(YEARS, jobs, strict=True)), dict.fromkeys(YEARS, 0.0)), tape, monkeypatch)
+    for tape, history in ((first, one), (second, two)):
+        jobs, pay = (dict(zip(YEARS, numbers, strict=True)) for numbers in history)
+        _run(_with(1999, 2006, jobs, pay), tape, monkeypatch)
     budget = Budget.of(plan(epsilon=str(EPSILON)).layout(wide_schema()), Fraction(EPSILON))
     lost = [
         int(np.abs(now - before).sum()) / asked[1]
@@ -121,22 +129,6 @@ def test_a_sum_of_all_years_is_worth_what_it_costs(
         if asked[0].endswith(f": {question}")
     ]
     assert lost == [budget[question]]
-
-
-def test_a_total_of_pay_is_worth_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same for payroll: nothing in every year, or more than the clamp in every year."""
-    jobs = dict.fromkeys(YEARS, 50.0)
-    first = Tape()
-    second = Tape(first)
-    for tape, pay in ((first, 0.0), (second, 900_000.0)):
-        _run(_with(1999, 2006, jobs, dict.fromkeys(YEARS, pay)), tape, monkeypatch)
-    lost = [
-        int(np.abs(now - before).sum()) / asked[1]
-        for (asked, before, _), (_, now, _) in zip(first.steps, second.steps, strict=True)
-        if asked[0].endswith(": total pay")
-    ]
-    budget = Budget.of(plan(epsilon=str(EPSILON)).layout(wide_schema()), Fraction(EPSILON))
-    assert lost == [budget["total pay"]]
 
 
 def test_a_firm_touches_its_own_group_only(monkeypatch: pytest.MonkeyPatch) -> None:

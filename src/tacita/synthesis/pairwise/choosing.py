@@ -20,6 +20,7 @@ from tacita.noise.entropy import Entropy, Request, reserve
 from tacita.synthesis.pairwise.measuring import counts
 from tacita.synthesis.pairwise.model import Answer
 from tacita.synthesis.pairwise.queries import Query, pair_errors
+from tacita.synthesis.pairwise.targets import shares_of
 
 Integers = NDArray[np.int64]
 Pair = tuple[int, int]
@@ -81,13 +82,8 @@ def distance(codes: Integers, levels: tuple[int, ...], pair: Pair, ones: Sequenc
     changes the table, exactly.
     """
     table = counts(codes, levels, Query(pair, False, Fraction(1), Fraction(0)))
-    first, second = (_shares(ones[one].values) for one in pair)
+    first, second = (shares_of(ones[one].values) for one in pair)
     return int(np.abs(table - np.rint(records * np.outer(first, second)).astype(np.int64)).sum())
-
-
-def _shares(values: Integers) -> NDArray[np.float64]:
-    held = np.maximum(values, 0).astype(np.float64)
-    return np.asarray(held / held.sum() if held.sum() > 0 else np.full(held.size, 1 / held.size))
 
 
 def _open(pairs: list[Pair], attributes: int, found: list[Pair], wanted: int) -> Iterator[NDArray[np.bool_]]:

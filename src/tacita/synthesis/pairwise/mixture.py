@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.synthesis.pairwise.targets import Targets
+from tacita.synthesis.pairwise.targets import Targets, shares_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -65,11 +65,12 @@ class Mixture:
 def fit_mixture(targets: Targets, rows: int, random: np.random.Generator) -> Mixture:
     """As many classes as the measured numbers bear out against their noise: Akaike's criterion, variances known."""
     best = _fitted(targets, rows, _CLASSES[0], random)
+    least = _criterion(targets, best, rows)
     for classes in _CLASSES[1:]:
         more = _fitted(targets, rows, classes, random)
-        if _criterion(targets, more, rows) >= _criterion(targets, best, rows):
+        if (here := _criterion(targets, more, rows)) >= least:
             break
-        best = more
+        best, least = more, here
     return best
 
 
@@ -154,8 +155,7 @@ def _shares(targets: Targets, rows: int) -> tuple[Floats, Floats, Floats]:
     width = int(targets.starts[-1])
     wanted, weight, margins = np.zeros((width, width)), np.zeros((width, width)), np.zeros(width)
     for a in range(targets.levels.size):
-        held = np.maximum(targets.ones[targets.span(a)], 0)
-        margins[targets.span(a)] = held / held.sum() if held.sum() > 0 else 1 / held.size
+        margins[targets.span(a)] = shares_of(targets.ones[targets.span(a)])
     for (a, b), values in targets.tables.items():
         free, cells = np.outer(margins[targets.span(a)], margins[targets.span(b)]), targets.cells(a, b)
         table = free + targets.spread(a, b, values / rows - targets.numbers(a, b, free)) / cells

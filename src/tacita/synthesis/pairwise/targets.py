@@ -92,3 +92,9 @@ class Targets:
     def cells(self, a: int, b: int) -> int:
         """How many cells a number is made of."""
         return int((1 + self.signed[a, b]) * (1 + self.signed[b, a]))
+
+
+def shares_of(counts: NDArray[np.int64] | Floats) -> Floats:
+    """Noisy counts as shares, none negative; even ones where nothing is left."""
+    held = np.maximum(counts, 0).astype(np.float64)
+    return np.asarray(held / held.sum() if held.sum() > 0 else np.full(held.size, 1 / held.size))
