@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from pathlib import Path
@@ -41,12 +40,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("study") / "haney"
     haney2017.run(out, jobs=JOBS, trials=2, seed=5, keep_data=True, grid=QUICK)
     return out
-
-
-@pytest.fixture(scope="module")
-def document(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    return found
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -250,18 +249,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.fixture(scope="module")
-def document(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    return found
-
-
+@pytest.mark.usefixtures("rows_of_the_agreed_form")
 def test_results_have_the_agreed_form(document: dict[str, Any]) -> None:
     assert document["study"] == "hu2024"
-    keys = {"table", "method", "metric", "paper", "ours", "se", "reference", "replicates", "guarantee"}
-    for row in document["rows"]:
-        assert keys <= set(row)
-        assert len(row["guarantee"]) > 10
     assert {row["table"] for row in document["rows"]} >= {"Table 4", "Table 5", SUMMARY, "Section 4.1", "Time"}
     assert {row["case"] for row in document["rows"] if row["table"] == SUMMARY} == set(CASES)
 
