@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,10 +20,10 @@ ARCHIVES = sorted((Path(__file__).parent.parent / "archive").glob("*/*.tar.xz"))
 
 
 @pytest.fixture(params=ARCHIVES, ids=lambda path: f"{path.parent.name}-{path.name.partition('.')[0]}")
-def release(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+def release(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     with tarfile.open(request.param) as archive:
         archive.extractall(tmp_path, filter="data")
-    yield tmp_path
+    return tmp_path
 
 
 def test_there_is_an_archive_of_every_product() -> None:
