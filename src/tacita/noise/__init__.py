@@ -7,6 +7,7 @@ Which file answers which question:
 - `laws`: the continuous laws of unit scale, with certified distribution functions. `Laplace`, `Student`,
   `QuarticCauchy`.
 - `rounding`: continuous noise rounded to a grid without floating-point leaks. `noisy_on_grid`, `noisy_log`.
+- `forcing`: what do two neighbouring files give away once the second is handed what the first released? `Tape`.
 - `replay`: do two neighbouring files ask for noise in the same way? `Recording`, `Replaying`, `compare`.
 
 The proofs are `discrete.md` and `rounding.md`, in this folder.
@@ -14,6 +15,7 @@ The proofs are `discrete.md` and `rounding.md`, in this folder.
 
 from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace, discrete_laplace
 from tacita.noise.entropy import Entropy, Request, SeededEntropy, SystemEntropy
+from tacita.noise.forcing import Draw, Tape, settles
 from tacita.noise.laws import Laplace, Law, QuarticCauchy, Student
 from tacita.noise.replay import Difference, Recording, Replaying, ReplayMismatch, compare
 from tacita.noise.rounding import noisy_log, noisy_on_grid
@@ -21,6 +23,7 @@ from tacita.noise.rounding import noisy_log, noisy_on_grid
 __all__ = [
     "Difference",
     "DiscreteLaplace",
+    "Draw",
     "Entropy",
     "Laplace",
     "Law",
@@ -32,9 +35,11 @@ __all__ = [
     "SeededEntropy",
     "Student",
     "SystemEntropy",
+    "Tape",
     "add_discrete_laplace",
     "compare",
     "discrete_laplace",
     "noisy_log",
     "noisy_on_grid",
+    "settles",
 ]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tacita.errors import UsageError
 from tacita.noise.entropy import Spare
+from tacita.noise.forcing import settles
 from tacita.noise.uniform import Uniform
 
 Integers = NDArray[np.int64]
@@ -25,6 +26,7 @@ _WEIGHT_ERROR = 2.0**-41
 _FORGOTTEN = 745.0  # exp(−745) is the last double above zero; what is below is bounded by it
 
 
+@settles("scores")
 def choose(widths: Integers, scores: Integers, rate: Fraction, spare: Spare, *, shift: Integers | None = None) -> int:
     """The index i with probability exactly proportional to widths[i]·2^shift[i]·exp(−rate·scores[i]).
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tacita.errors import UsageError
 from tacita.noise.entropy import Entropy, Request
+from tacita.noise.forcing import settles
 from tacita.privacy import text
 
 LARGEST_SCALE = 1 << 40
@@ -138,6 +139,7 @@ def discrete_laplace(count: int, scale: Fraction, entropy: Entropy) -> NDArray[n
     return out
 
 
+@settles("values")
 def add_discrete_laplace(values: NDArray[np.int64], scale: Fraction, entropy: Entropy, label: str) -> NDArray[np.int64]:
     """The values with independent discrete Laplace noise of one public scale.
 

@@ -140,6 +140,11 @@ class Spare:
     def __init__(self, words: Words, entropy: Entropy) -> None:
         self._words, self._entropy, self._used = words, entropy, 0
 
+    @property
+    def source(self) -> Entropy:
+        """Where its words come from."""
+        return self._entropy
+
     def take(self) -> int:
         if self._used == self._words.size:
             self._words, self._used = self._entropy.words(_RESERVE), 0

@@ -19,6 +19,7 @@ from tacita.errors import UsageError
 from tacita.noise.choice import exp_ball
 from tacita.noise.discrete import LARGEST_VALUE, _share, discrete_laplace
 from tacita.noise.entropy import Entropy, Request, drawn
+from tacita.noise.forcing import settles
 from tacita.noise.uniform import Uniform
 from tacita.privacy import text
 
@@ -62,6 +63,7 @@ def _chance(proposed: Integers, centre: Fraction, variance: Fraction) -> NDArray
     return np.asarray(np.exp(-(gap**2) / (2 * float(variance))))
 
 
+@settles("values")
 def add_discrete_gaussian(values: Integers, variance: Fraction, entropy: Entropy, label: str) -> Integers:
     """The values with independent discrete Gaussian noise of one public variance.
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tacita.errors import UsageError
 from tacita.noise.entropy import Entropy, Request, Spare, drawn
+from tacita.noise.forcing import settles
 
 WEIGHT_BITS = 62
 RATIO_BITS = 32
@@ -176,6 +177,7 @@ class PlateauLaw:
             period[going] += 1
         return Draws(column.astype(np.int64), period, along, spare)
 
+    @settles("centre", "scale_num")
     def on_grid(
         self,
         centre: NDArray[np.int64],

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tacita.errors import UsageError
 from tacita.noise.entropy import Entropy, Request, Spare, drawn
+from tacita.noise.forcing import settles
 
 # Relative error granted to the platform's exp and log, and to the few operations after them: a stated assumption.
 _FLOAT_ERROR = 2.0**-40
@@ -63,6 +64,7 @@ class PowerLaw:
     def describe(self) -> dict[str, str]:
         return {"law": "power of the L1 norm", "a": str(self.a), "b": str(self.b)}
 
+    @settles("centre", "scale_num")
     def on_grid(
         self,
         centre: NDArray[np.int64],

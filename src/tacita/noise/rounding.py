@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tacita.errors import UsageError
 from tacita.noise.entropy import Entropy, Request, Spare, Words, drawn
+from tacita.noise.forcing import settles
 from tacita.noise.laws import FLOAT_ERROR, Floats, Laplace, Law, ball
 from tacita.noise.uniform import Uniform
 from tacita.privacy import text
@@ -78,6 +79,7 @@ def _law_text(parameters: dict[str, str], grid: Fraction) -> str:
     return " ".join(f"{key}={value}" for key, value in {**parameters, "grid": text(grid)}.items())
 
 
+@settles("centre", "scale_num")
 def noisy_on_grid(
     centre: Integers,
     scale_num: Integers,
@@ -136,6 +138,7 @@ def noisy_on_grid(
     return _settle(low, high, words, spare, edge_cdf).reshape(centre.shape)
 
 
+@settles("count")
 def noisy_log(
     count: Integers,
     gamma: Fraction,

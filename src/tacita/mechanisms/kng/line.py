@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tacita.errors import UsageError
 from tacita.noise.choice import choose, uniform_below
 from tacita.noise.entropy import Entropy, Request, Spare, reserve
+from tacita.noise.forcing import settles
 from tacita.privacy import text
 
 Floats = NDArray[np.float64]
@@ -115,6 +116,7 @@ class TailLattice:
         return np.asarray(self.start + (away if self.end > self.start else -away))
 
 
+@settles("places")
 def draw_threshold(places: Integers, end: int, share: Fraction, epsilon: Fraction, spare: Spare) -> int:
     """A threshold t in 0 … end with P(t) ∝ exp(−ε·|#{places < t} − share·n| / (2·max(share, 1 − share))).
 

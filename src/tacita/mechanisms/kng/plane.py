@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from tacita.errors import TacitaError, UsageError
 from tacita.noise.choice import accepts, choose, uniform_bits
 from tacita.noise.entropy import Entropy, Request, reserve
+from tacita.noise.forcing import settles
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -242,6 +243,7 @@ def _score(phi, v, cell, members, below, records, theta):  # type: ignore[no-unt
     return np.abs(2 * counts - records).sum()
 
 
+@settles("phi", "v", "cell")
 def draw_plane(
     phi: Floats, v: Floats, cell: Integers, cells: int, axes: list[Axis], rate: Fraction, entropy: Entropy, label: str
 ) -> Floats:

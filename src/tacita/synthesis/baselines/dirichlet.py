@@ -20,6 +20,7 @@ from tacita.errors import UsageError, VerificationError
 from tacita.implicates import Implicates
 from tacita.noise.choice import uniform_below
 from tacita.noise.entropy import Entropy, Request, reserve
+from tacita.noise.forcing import settles
 from tacita.plan import Forecast
 from tacita.privacy import Number
 from tacita.schema import Schema
@@ -119,6 +120,7 @@ def _check_size(domain: Domain, rows: int, prior: int) -> None:
         )
 
 
+@settles("occupied")
 def _urn(domain: Domain, occupied: Occupied, rows: int, prior: int, entropy: Entropy, label: str) -> Integers:
     """Cells of one file, by Pólya's urn with whole numbers of balls: exact, and no empty cell is ever visited."""
     _check_size(domain, rows, prior)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from tacita.errors import TacitaError
 from tacita.noise.choice import choose
 from tacita.noise.entropy import Entropy, Request, Spare, reserve
+from tacita.noise.forcing import settles
 from tacita.noise.uniform import Uniform
 
 Floats = NDArray[np.float64]
@@ -116,6 +117,7 @@ def _log_weights(counts, costs, rate, found):  # type: ignore[no-untyped-def]
         found[s] = total
 
 
+@settles("value", "given", "cell")
 def draw_points(
     lattice: Lattice,
     value: Floats,

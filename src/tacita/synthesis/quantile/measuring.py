@@ -98,7 +98,7 @@ def _group_counts(
         return exact
     if epsilon:
         noisy = add_discrete_laplace(exact, 1 / epsilon, entropy, "records per group")
-        return np.maximum(noisy, 0)
+        return np.asarray(np.maximum(noisy, 0))
     assert records is not None
     return np.array([records], dtype=np.int64)
 

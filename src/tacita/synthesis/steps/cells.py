@@ -15,6 +15,7 @@ import numpy as np
 from tacita.noise.binomial import reaching
 from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
 from tacita.noise.entropy import Entropy, Request, reserve
+from tacita.noise.forcing import settles
 from tacita.synthesis.domain import Codes, Domain, Integers
 from tacita.synthesis.steps.electing import geometric
 from tacita.synthesis.steps.tree import Cells
@@ -52,6 +53,7 @@ def threshold_for(cells: int, scale: Fraction, records: int) -> int:
     return max(1, ceil(float(scale) * log(cells / (listed * (1 + q))))) if cells > max(DENSE, listed) else 1
 
 
+@settles("leaves")
 def measure_cells(domain: Domain, leaves: Leaves, scale: Fraction, entropy: Entropy, *, dense: int = DENSE) -> Cells:
     """The listed cells of these leaves. Which way is taken depends on the number of cells alone, which is public."""
     possible = domain.possible(leaves.fixed)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tacita.noise.discrete import discrete_laplace
 from tacita.noise.entropy import Entropy, Request
+from tacita.noise.forcing import settles
 from tacita.privacy import text
 from tacita.synthesis.domain import FREE, Codes, Domain, Flags, Integers
 from tacita.synthesis.steps.score import LARGEST_CAP, UNITS, one_way, widest, x_log_x
@@ -148,6 +149,7 @@ def _best(scores: Integers, ballot: Ballot) -> Integers:
     return np.where(none, LEAF, found)
 
 
+@settles("scores")
 def _noisy_best(
     domain: Domain,
     scores: Integers,
