@@ -51,7 +51,7 @@ class Confidential:
     tacita.errors.RefusedError: confidential rows cannot be counted; ask for a count with a plan and pay for it
     """
 
-    __slots__ = ("_checked", "_engine", "_files", "_fingerprint", "_ids_checked", "_tables", "schema")
+    __slots__ = ("_checked", "_engine", "_files", "_fingerprint", "_ids_checked", "_tables", "_units_checked", "schema")
 
     def __init__(
         self, tables: Mapping[str, Any], schema: Schema, engine: Engine, files: Mapping[str, Path] | None = None
@@ -61,6 +61,7 @@ class Confidential:
         self._tables = {name: _declared(table, name, schema, len(tables) > 1) for name, table in tables.items()}
         self._checked: set[str] = set()
         self._ids_checked = False
+        self._units_checked: set[str] = set()
         self._fingerprint: str | None = None
         self._files = dict(files or {})
 
@@ -157,6 +158,17 @@ class Confidential:
             raise SchemaError("\n".join(problems))
         self._checked.update(todo)
         self._ids_checked = True
+        self._units_checked.update(filter(None, (self.schema.id_of("worker"),)))  # one job each
+
+    def check_unit(self, column: str, unit: str) -> None:
+        """Refuse a file in which a unit has several rows, for promises that hold for a unit with one."""
+        if column in self._units_checked:
+            return
+        if (
+            problem := FileChecks(self._tables, self.schema, self._engine, self.form).repeated(column, unit)
+        ) is not None:
+            raise SchemaError(problem)
+        self._units_checked.add(column)
 
     def _todo(self, columns: Iterable[str]) -> list[str]:
         """Columns not looked at yet; a design is looked at as a whole, with the first of its columns."""

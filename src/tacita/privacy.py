@@ -26,6 +26,7 @@ from tacita.errors import RefusedError, UsageError
 Number = str | int | Fraction
 Holds = Literal["always", "asymptotically", "never"]
 _FIRMNESS: tuple[Holds, ...] = ("always", "asymptotically", "never")
+UNCHECKED = "not checked: "  # begins every assumption about who a unit is that no id in the file could show
 
 
 def exact(value: Number, name: str = "value") -> Fraction:
@@ -330,7 +331,9 @@ class Guarantee:
             wider = isinstance(mine, NumbersWithin) and mine.unit == neighbours.unit and neighbours.alpha <= mine.alpha
             if wider or mine == ReplaceOne(neighbours.unit):
                 return Guarantee(neighbours, self.loss, self.holds, self.assumes)
-        raise RefusedError(f"a guarantee for {mine} says nothing proved about {neighbours}")
+        raise RefusedError(
+            f"a guarantee for {mine} says nothing proved about {neighbours}{_other_unit(mine, neighbours)}"
+        )
 
     @property
     def odds_factor(self) -> str:
@@ -351,6 +354,18 @@ class Guarantee:
         return f"{self.loss} under {self.neighbours}{firmly}"
 
 
+def _other_unit(mine: Neighbours, wanted: Neighbours) -> str:
+    """The way out where two relations differ in their unit: a default of a plan is about a record."""
+    if isinstance(mine, StrongAlpha | WeakAlpha) or isinstance(wanted, StrongAlpha | WeakAlpha):
+        return ""
+    if mine.unit == wanted.unit:
+        return ""
+    return (
+        f"; one protects a {mine.unit} and the other a {wanted.unit}: give the plan neighbours = {type(mine).__name__}"
+        f'("{wanted.unit}") if every {mine.unit} of the file is one {wanted.unit}'
+    )
+
+
 def _are_neighbours_of(mine: StrongAlpha | WeakAlpha, others: Neighbours) -> bool:
     """Whether two files that are neighbours in the other sense are always neighbours in the α sense."""
     if others == AddRemoveOne("worker"):
@@ -358,6 +373,16 @@ def _are_neighbours_of(mine: StrongAlpha | WeakAlpha, others: Neighbours) -> boo
     if isinstance(others, StrongAlpha | WeakAlpha) and others.alpha <= mine.alpha:
         return isinstance(mine, StrongAlpha) or isinstance(others, WeakAlpha)
     return False
+
+
+def unchecked_units(guarantee: Guarantee) -> tuple[str, ...]:
+    """What a promise takes on trust about who a unit is: first thing to be read, before any number.
+
+    >>> trusted = "each row of the file is one whole person; the file has no id of a person, so nothing could check it"
+    >>> unchecked_units(Guarantee(ReplaceOne("person"), Loss("1"), assumes=(UNCHECKED + trusted, "bounds are public")))
+    ('each row of the file is one whole person; the file has no id of a person, so nothing could check it',)
+    """
+    return tuple(one.removeprefix(UNCHECKED) for one in guarantee.assumes if one.startswith(UNCHECKED))
 
 
 def in_sequence(guarantees: Iterable[Guarantee]) -> Guarantee:

@@ -21,6 +21,9 @@ class FakeSchema:
     def to_dict(self) -> dict[str, Any]:
         return {"dataset": {}, "variables": self.variables}
 
+    def id_for(self, unit: str) -> str:
+        return f"{unit}_id"
+
 
 @dataclass(frozen=True)
 class FakeData:
@@ -35,6 +38,9 @@ class FakeData:
     def check(self, columns: tuple[str, ...]) -> None:
         if "missing" in columns:
             raise SchemaError("missing: the file lacks this declared column")
+
+    def check_unit(self, column: str, unit: str) -> None:
+        """Every unit has one row."""
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,19 @@ class FileChecks:
             ]
         return []
 
+    def repeated(self, column: str, unit: str) -> str | None:
+        """What is wrong where a unit has more than one row in the table that plans read."""
+        job = self.tables["job"]
+        if column not in job.columns:
+            return f"{column}: the id of a {unit} must stand in the job table, whose rows are counted; add it there"
+        if not self._repeats(job, column):
+            return None
+        return (
+            f"job.{column}: a {unit} has more than one row, and the promise holds for a {unit} with one; keep one row "
+            f"for each {unit}, promise something else, or state at_most = <rows> (Bounded in Python): then at most so "
+            f"many rows of each {unit} are used, and the loss is that of all of them"
+        )
+
     def _repeats(self, table: Any, key: str) -> bool:
         counted = table.aggregate(rows=table.count(), different=table[key].nunique())
         (found,) = self.engine.collect(counted).to_pylist()

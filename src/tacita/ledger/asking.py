@@ -21,9 +21,10 @@ class Asked:
     """One request, checked before the ledger is touched: a bad plan, file or column leaves no trace."""
 
     def __init__(self, plan: Plan, data: Confidential) -> None:
-        data.check(plan.columns(data.schema))
-        plan.suits(data)
-        self.guarantee = plan.guarantee
+        from tacita.plan import check, claimed  # here, so that `tacita ledger show` need not load an engine
+
+        check(plan, data)
+        self.guarantee = claimed(plan, data.schema)
         if self.guarantee.holds == "never":
             raise RefusedError(
                 "this plan has no guarantee, so the ledger cannot account for it; use a plan with one, or rehearse "

@@ -17,7 +17,7 @@ from tacita import synthesis
 from tacita.errors import RefusedError, SpecError, TacitaError
 from tacita.ledger.codec import canonical, neighbours_from_json
 from tacita.mechanisms import eree
-from tacita.plan import Forecast, Plan
+from tacita.plan import Forecast, Plan, claimed
 from tacita.privacy import Guarantee, Neighbours, in_sequence
 from tacita.release.spec import MicrodataSpec, Spec, TableSpec
 from tacita.release.survey_tables import check_survey_tables
@@ -72,7 +72,7 @@ class PlannedRelease:
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         """What the plans themselves promise, one for each draw of noise, before it is restated for [cap]."""
-        return tuple(product.plan.guarantee for product in self._drawn())
+        return tuple(claimed(product.plan, self.schema) for product in self._drawn())
 
     def _drawn(self) -> tuple[PlannedTable | PlannedMicrodata, ...]:
         return tuple({canonical(product.plan.describe()): product for product in self.products}.values())
@@ -96,8 +96,8 @@ def prepare(spec: Spec, *, rehearsal: bool = False) -> PlannedRelease:
     Only a rehearsal may use a mechanism without a guarantee.
     """
     schema = Schema.load(spec.resolve(spec.schema_path))
-    tables = tuple(Planned(table, *_planned(spec, table, rehearsal)) for table in spec.table)
-    microdata = tuple(Planned(files, *_planned(spec, files, rehearsal)) for files in spec.microdata)
+    tables = tuple(Planned(table, *_planned(spec, table, schema, rehearsal)) for table in spec.table)
+    microdata = tuple(Planned(files, *_planned(spec, files, schema, rehearsal)) for files in spec.microdata)
     planned = PlannedRelease(spec, schema, tables, microdata)
     for product in planned.products:
         _named(product.spec, product.plan.columns, schema)
@@ -106,7 +106,7 @@ def prepare(spec: Spec, *, rehearsal: bool = False) -> PlannedRelease:
     return planned
 
 
-def _planned(spec: Spec, product: Named, rehearsal: bool) -> tuple[Plan, Guarantee]:
+def _planned(spec: Spec, product: Named, schema: Schema, rehearsal: bool) -> tuple[Plan, Guarantee]:
     mechanism = _mechanism(product)
     plan: Plan = _named(product, mechanism, **_arguments(spec, product, mechanism))
     if plan.guarantee.holds == "never" and not rehearsal:
@@ -115,7 +115,7 @@ def _planned(spec: Spec, product: Named, rehearsal: bool) -> tuple[Plan, Guarant
             'Set calibration = "proved", or use it in `tacita rehearse` and `tacita study` only'
         )
     try:
-        guarantee = plan.guarantee.under(spec.cap.relation)
+        guarantee = claimed(plan, schema).under(spec.cap.relation)
     except RefusedError as error:
         raise RefusedError(
             f"{product.spoken}: {error}. Choose a mechanism that protects what [cap] promises, "

@@ -17,6 +17,8 @@ from tacita.schema import reading
 from tacita.schema.design import SurveyDesign
 from tacita.schema.kinds import Categorical, Identifier, Integer, Role, TableName, Variable
 
+# What people call the entity "workplace" when they speak of the unit that is protected.
+_WORDS_FOR = {"establishment": "workplace"}
 _DATASET_KEYS = ("identity", "unit", "lineage", "source")
 
 
@@ -209,6 +211,22 @@ class Schema:
                 return variable.name
         return None
 
+    def id_for(self, unit: str) -> str | None:
+        """Name of the id column of a unit that a promise speaks of: an establishment is a workplace.
+
+        >>> variables = {"plant": {"role": "id", "entity": "workplace"}}
+        >>> schema = Schema.from_dict({"dataset": {"identity": "plants", "unit": "plant"}, "variables": variables})
+        >>> schema.id_for("Establishment"), schema.id_for("firm")
+        ('plant', None)
+        """
+        wanted = _entity(unit)
+        return next((name for entity, name in self.entities.items() if _entity(entity) == wanted), None)
+
+    @property
+    def entities(self) -> dict[str, str]:
+        """What the file has ids of, each with its column."""
+        return {one.kind.entity: one.name for one in self.variables if isinstance(one.kind, Identifier)}
+
     def in_table(self, table: TableName) -> tuple[str, ...]:
         """Columns of one linked table: its own variables and the ids that link it."""
         keys = {self.id_of(table)} if table != "job" else {self.id_of("workplace"), self.id_of("worker")}
@@ -230,3 +248,8 @@ class Schema:
 
     def __repr__(self) -> str:
         return f"Schema({self.identity!r}, unit={self.unit!r}, columns={list(self.names)})"
+
+
+def _entity(word: str) -> str:
+    word = word.strip().casefold()
+    return _WORDS_FOR.get(word, word)

@@ -12,12 +12,12 @@ import numpy as np
 
 from tacita.errors import UsageError
 from tacita.ledger.codec import neighbours_from_json, neighbours_to_json
-from tacita.plan import Rehearsable
+from tacita.plan import ONE_ROW, Rehearsable
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, ReplaceOne, exact, text
 from tacita.schema import Schema
 from tacita.synthesis.domain import Domain, all_zeros, domain_of
 
-ASSUMES = ("each unit has one record in the file", "levels, cuts and impossible combinations are public")
+ASSUMES = (ONE_ROW, "levels, cuts and impossible combinations are public")
 
 
 @dataclass(frozen=True, init=False)

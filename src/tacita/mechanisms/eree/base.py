@@ -20,7 +20,7 @@ from tacita.errors import UsageError
 from tacita.measured import Measured
 from tacita.noise.entropy import Entropy
 from tacita.noise.error import ErrorLaw
-from tacita.plan import Forecast, Rehearsable
+from tacita.plan import ONE_JOB, Contribution, Forecast, Rehearsable
 from tacita.privacy import Guarantee, Loss, Neighbours, Number, StrongAlpha, WeakAlpha, exact, text
 from tacita.schema import Schema
 from tacita.workforce import Workforce, workforce
@@ -30,7 +30,6 @@ Calibration = Literal["proved", "paper"]
 Where = Mapping[str, Sequence[str]]
 
 PUBLIC_FRAME = "the list of establishments and their workplace attributes is public"
-ONE_JOB = "each worker holds one job in the file"
 # Scales are ratios of 64-bit integers, and α is a factor of them.
 _LONGEST_ALPHA = 10**6
 
@@ -97,6 +96,10 @@ class CountPlan(Rehearsable):
                 value = list(value)
             found[one.name] = value
         return found
+
+    def contribution(self, schema: Schema) -> Contribution:
+        """Jobs of one establishment are counted together; a worker counts through one job."""
+        return Contribution("worker", ONE_JOB)
 
     def cells(self, schema: Schema) -> int:
         return schema.domain_size(self.worker) if self.worker else 1

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.errors import UsageError
-from tacita.mechanisms.eree.base import ONE_JOB, PUBLIC_FRAME, CountPlan, Where, positive
+from tacita.mechanisms.eree.base import PUBLIC_FRAME, CountPlan, Where, positive
 from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
 from tacita.noise.entropy import Entropy
 from tacita.noise.error import FixedError
+from tacita.plan import ONE_JOB
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, text
 from tacita.workforce import Workforce
 

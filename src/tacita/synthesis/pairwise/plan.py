@@ -19,7 +19,7 @@ from tacita.ledger.codec import neighbours_to_json
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import Entropy, Request
 from tacita.noise.gaussian import LARGEST_VARIANCE
-from tacita.plan import Forecast, Rehearsable
+from tacita.plan import ONE_ROW, Forecast, Rehearsable
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, ReplaceOne, exact, text
 from tacita.schema import Schema
 from tacita.synthesis.attributes import Attribute, attribute_of
@@ -32,7 +32,6 @@ from tacita.synthesis.reading import read
 
 Select = Literal["auto", "all", "private"]
 
-ONE_RECORD = "each unit has one record in the file"
 # Shares of the budget where pairs are chosen privately; the pairs that were chosen get the rest.
 _ONE_WAY, _CHOOSING = Fraction(1, 2), Fraction(7, 100)
 _CLEAR = 0.15  # all pairs are carried if the noise alone moves less than this share of records, on average
@@ -115,7 +114,7 @@ class PairwiseSynthesis(Rehearsable):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(self.neighbours, Loss(self.epsilon, delta=self.delta), assumes=(ONE_RECORD,))
+        return Guarantee(self.neighbours, Loss(self.epsilon, delta=self.delta), assumes=(ONE_ROW,))
 
     @property
     def proof(self) -> str:

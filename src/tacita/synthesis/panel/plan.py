@@ -166,6 +166,9 @@ class PanelSynthesis(Rehearsable):
             return self.promise.guarantee(self.unit, self.keep)
         return Guarantee(AddRemoveOne("unit"), Loss.zero(), holds="never", assumes=(_NO_GUARANTEE,))
 
+    def contribution(self, schema: Schema) -> None:
+        """All rows of a unit are taken together: `suits` sees to it that they are one history."""
+
     @property
     def proof(self) -> str:
         return "synthesis/panel/panel.md" if self.promise is None else self.promise.proof

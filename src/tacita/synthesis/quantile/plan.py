@@ -14,7 +14,7 @@ from tacita.confidential import Confidential
 from tacita.errors import UsageError
 from tacita.ledger.codec import neighbours_to_json
 from tacita.noise.entropy import Entropy, Request
-from tacita.plan import Forecast, Rehearsable
+from tacita.plan import ONE_ROW, Forecast, Rehearsable
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, ReplaceOne, exact, text
 from tacita.schema import Categorical, Schema
 from tacita.synthesis.quantile.budget import COUNTS, conditional_levels, marginal_levels
@@ -24,7 +24,6 @@ from tacita.synthesis.quantile.model import Columns, QuantileModel, groups_from,
 from tacita.synthesis.quantile.variables import Column, Scale, Variable, column_of
 from tacita.synthesis.reading import read
 
-ONE_RECORD = "each unit has one record in the file"
 # Relative budgets: a conditional model has a plane to find as well, a table of shares has less to say.
 _NUMBER, _CONDITIONAL, _CATEGORY = 6, 7, 3
 _MOST_CELLS = 200_000
@@ -146,7 +145,7 @@ class QuantileSynthesis(Rehearsable):
 
     @property
     def guarantee(self) -> Guarantee:
-        assumes = (ONE_RECORD,) + (("the kept columns are public",) if self.keep else ())
+        assumes = (ONE_ROW,) + (("the kept columns are public",) if self.keep else ())
         return Guarantee(self.neighbours, Loss(self.epsilon), assumes=assumes)
 
     @property

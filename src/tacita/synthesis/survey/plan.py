@@ -14,7 +14,7 @@ from tacita.confidential import Confidential
 from tacita.errors import UsageError
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import Entropy, Request
-from tacita.plan import Forecast
+from tacita.plan import ONE_ROW, Forecast
 from tacita.privacy import Guarantee, Loss, Number, ReplaceOne, exact
 from tacita.schema import Schema
 from tacita.synthesis.survey.base import SurveyPlan
@@ -70,7 +70,7 @@ class SurveySynthesis(SurveyPlan):
     @property
     def guarantee(self) -> Guarantee:
         public = ", ".join((*self.by, *self.keep))
-        assumes = ["each unit has one record in the file"]
+        assumes = [ONE_ROW]
         if public:
             assumes.append(f"{public} of every record are public: a replaced record keeps them")
         return Guarantee(self.neighbours, Loss(self.epsilon, delta=self.delta), assumes=tuple(assumes))
