@@ -164,9 +164,8 @@ class Confidential:
         """Refuse a file in which a unit has several rows, for promises that hold for a unit with one."""
         if column in self._units_checked:
             return
-        if (
-            problem := FileChecks(self._tables, self.schema, self._engine, self.form).repeated(column, unit)
-        ) is not None:
+        problem = FileChecks(self._tables, self.schema, self._engine, self.form).repeated(column, unit)
+        if problem is not None:
             raise SchemaError(problem)
         self._units_checked.add(column)
 

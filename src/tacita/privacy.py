@@ -331,9 +331,8 @@ class Guarantee:
             wider = isinstance(mine, NumbersWithin) and mine.unit == neighbours.unit and neighbours.alpha <= mine.alpha
             if wider or mine == ReplaceOne(neighbours.unit):
                 return Guarantee(neighbours, self.loss, self.holds, self.assumes)
-        raise RefusedError(
-            f"a guarantee for {mine} says nothing proved about {neighbours}{_other_unit(mine, neighbours)}"
-        )
+        hint = _other_unit(mine, neighbours)
+        raise RefusedError(f"a guarantee for {mine} says nothing proved about {neighbours}{hint}")
 
     @property
     def odds_factor(self) -> str:
