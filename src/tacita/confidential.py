@@ -130,8 +130,8 @@ class Confidential:
         columns = sorted(table.columns)
         values = []
         for column in columns:
-            numeric = isinstance(self.schema[column].kind, Integer | Numeric)
-            value = canonical_number(table[column]) if numeric else text_of(table[column])
+            kind, stored = self.schema[column].kind, table[column]
+            value = canonical_number(stored, kind) if isinstance(kind, Integer | Numeric) else text_of(stored)
             values.append(ibis.coalesce(value, _NOTHING))
         digest = table.select(digest=ibis.literal(_BETWEEN).join(values).hexdigest("md5"))
         # 60 bits of each row's hash, in two halves whose sums cannot overflow.

@@ -52,7 +52,9 @@ class Engine:
         if name.endswith(STATISTICAL):
             return self.table(read_statistical(path, columns))
         if path.is_dir() or name.endswith((".parquet", ".pq")):
-            return self._reading(path, lambda: self._parquet(path))
+            table = self._reading(path, lambda: self._parquet(path))
+            self._refuse_wide_decimals(path, table, columns)
+            return table
         if name.endswith(_CSV):
             return self._reading(path, lambda: self._csv(path))
         raise UsageError(f"data {path.name}: unknown kind of file; use {_FORMS}")
@@ -112,6 +114,9 @@ class Engine:
     def _parquet(self, path: Path) -> Any:
         raise NotImplementedError
 
+    def _refuse_wide_decimals(self, path: Path, table: Any, columns: Sequence[str]) -> None:
+        """Nothing to do where the engine itself refuses what it cannot hold."""
+
     def _csv(self, path: Path) -> Any:
         raise NotImplementedError
 
@@ -147,6 +152,21 @@ class DuckEngine(Engine):
                 str(path / "**" / "*.parquet"), hive_partitioning=True, hive_types_autocast=False
             )
         return self.backend.read_parquet(str(path))
+
+    def _refuse_wide_decimals(self, path: Path, table: Any, columns: Sequence[str]) -> None:
+        """DuckDB reads decimals of more than 38 digits as floats, in which different ids become one."""
+        floats = [name for name in table.columns if name in columns and table[name].type().is_floating()]
+        if not floats:
+            return
+        found = self.backend.con.execute(
+            "SELECT DISTINCT name FROM parquet_schema(?) WHERE precision > 38 AND list_contains(?, name)",
+            [str(path / "**" / "*.parquet") if path.is_dir() else str(path), floats],
+        ).fetchall()
+        if found:
+            raise SchemaError(
+                f"data {path.name}: the column {found[0][0]} holds decimals of more than 38 digits, which cannot be "
+                "read exactly; store it as text"
+            )
 
     def _csv(self, path: Path) -> Any:
         return self.backend.read_csv(str(path), all_varchar=True, header=True)

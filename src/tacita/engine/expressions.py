@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import ibis
@@ -10,25 +11,41 @@ from tacita.schema import Categorical, Integer, Numeric
 
 # Numbers are compared to a millionth: finer digits do not survive every file format anyway.
 _PARTS = 1_000_000
-_EXACT = 9e15
+_MILLIONTHS = 9e9  # below, a number's millionths are a whole number that a float holds
+EXACT = 2**53  # whole floats below stand for one integer each; from here on a float may stand for several
 
 
 def text_of(column: Any) -> Any:
-    """A code or id as text: 7, 7.0 and "7" are the same code; empty text and NaN are missing."""
+    """A code or id as text: 7, 7.0, 7.00 and "7" are the same code; empty text and NaN are missing.
+
+    Two different stored values never become the same text. Integers and decimals of any size are therefore written
+    digit by digit, never through a float, and a float of 2^53 or more is written in a form that no integer has.
+    """
     kind = column.type()
     if kind.is_string():
         return column.nullif("")
     if kind.is_decimal():
-        column, kind = column.cast("float64"), ibis.dtype("float64")
+        return _decimal_text(column, kind)
     if not kind.is_floating():
         return column.cast("string")
     number = column.cast("float64")
-    whole = is_whole(number) & (number.abs() < _EXACT)
+    whole = is_whole(number) & (number.abs() < EXACT)
     return ibis.cases(
         (number.isnull() | number.isnan(), ibis.null("string")),
         (whole, number.cast("int64").cast("string")),
         else_=number.cast("string"),
     )
+
+
+def _decimal_text(column: Any, kind: Any) -> Any:
+    """Every digit of a decimal, without the zeros that only fill its places."""
+    text = column.cast("string")
+    if kind.scale == 0:
+        return text
+    if kind.precision == kind.scale:
+        # DuckDB writes 0.50 as .50 where the type has no digit before the point.
+        text = text.re_replace(r"^\.", "0.").re_replace(r"^-\.", "-0.")
+    return text.re_replace(r"\.?0+$", "")
 
 
 def is_whole(number: Any) -> Any:
@@ -90,13 +107,32 @@ def level_code(column: Any, kind: Categorical) -> Any:
     ).cast("int32")
 
 
-def canonical_number(column: Any) -> Any:
-    """A number as text that DuckDB and Spark write alike: whole millionths, by arithmetic that IEEE 754 fixes."""
+def canonical_number(column: Any, kind: Integer | Numeric) -> Any:
+    """A number as text that DuckDB and Spark write alike: whole millionths, by arithmetic that IEEE 754 fixes.
+
+    Numbers that the schema's rule tells apart always differ here: where the millionths alone (or, from 9e9 on, the
+    whole number) would be ruled otherwise than the number itself, the ruled value is added.
+    """
     number = number_of(column)
-    return ibis.cases(
-        (number.isnull(), ibis.null("string")),
-        (number.abs() < _EXACT / _PARTS, (number * _PARTS + 0.5).floor().cast("int64").cast("string")),
-        (number.abs() < _EXACT, ibis.literal("u") + number.floor().cast("int64").cast("string")),
+    size = number.abs()
+    millionths, whole = (number * _PARTS + 0.5).floor(), number.floor()
+    shown = ibis.cases(
+        (size < _MILLIONTHS, millionths.cast("int64").cast("string")),
+        (size < EXACT, ibis.literal("u") + whole.cast("int64").cast("string")),
         (number > 0, ibis.literal("+big")),
         else_=ibis.literal("-big"),
+    )
+    kept = ibis.cases(
+        (size < _MILLIONTHS, millionths.cast("float64") / _PARTS),
+        (size < EXACT, whole.cast("float64")),
+        (number > 0, ibis.literal(math.inf)),
+        else_=ibis.literal(-math.inf),
+    )
+    ruled = ruled_number(number, kind)
+    parts = 10.0**kind.scale if isinstance(kind, Numeric) else 1.0
+    added = ibis.literal("~") + (ruled * parts + 0.5).floor().cast("int64").cast("string")
+    return ibis.cases(
+        (number.isnull(), ibis.null("string")),
+        (ruled == ruled_number(kept, kind), shown),
+        else_=shown + added,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import math
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tacita.engine.expressions import EXACT
 from tacita.errors import SchemaError, UsageError
 
 STATISTICAL = (".sas7bdat", ".xpt", ".dta", ".sav", ".zsav")
@@ -40,7 +40,8 @@ def read_statistical(path: Path, columns: Sequence[str]) -> pa.Table:
 def to_arrow(frame: Any, columns: Sequence[str], what: str) -> pa.Table:
     """A pandas or Arrow table (or anything that offers itself as Arrow) reduced to the columns that are needed."""
     if isinstance(frame, pa.Table):
-        return frame.select(_wanted(frame.column_names, columns))
+        wanted = _wanted(frame.column_names, columns)
+        return pa.table({name: _for_engine(frame[name]) for name in wanted})
     if hasattr(frame, "iloc"):
         wanted = _wanted([name for name in frame.columns if isinstance(name, str)], columns)
         return pa.table({name: _pandas_column(frame[name], f"{what}.{name}") for name in wanted})
@@ -59,8 +60,9 @@ def _wanted(present: Sequence[str], columns: Sequence[str]) -> list[str]:
 def _pandas_column(column: Any, what: str) -> pa.Array:
     try:
         array = pa.Array.from_pandas(column)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        # Numbers and letters mixed, as tagged missing values of SAS and Stata give them: each as its text.
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        # Numbers and letters mixed, as tagged missing values of SAS and Stata give them, or whole numbers that
+        # no one type of Arrow holds exactly: each as its text.
         array = pa.array([code_text(value) for value in column], type=pa.string())
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
@@ -68,6 +70,16 @@ def _pandas_column(column: Any, what: str) -> pa.Array:
         array = array.dictionary_decode()
     if not _is_plain(array.type):
         raise SchemaError(f"{what}: holds {array.type}; a column must hold text, numbers, dates or true/false")
+    return _for_engine(array)
+
+
+def _for_engine(array: Any) -> Any:
+    """The same values in a type that the engines know: wide decimals have none, and as floats would lose digits."""
+    kind = array.type
+    if pa.types.is_float16(kind):
+        return array.cast(pa.float32())
+    if pa.types.is_decimal256(kind) or (pa.types.is_decimal(kind) and kind.scale < 0):
+        return pa.array([code_text(value) for value in array.to_pylist()], type=pa.string())
     return array
 
 
@@ -82,7 +94,8 @@ def code_text(value: Any) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Decimal):
-        value = float(value)
-    if isinstance(value, float) and math.isfinite(value) and value == int(value):
+        digits = format(value, "f")
+        return (digits.rstrip("0").rstrip(".") or "0") if "." in digits else digits
+    if isinstance(value, float) and abs(value) < EXACT and value.is_integer():
         return str(int(value))
     return str(value)

@@ -1,0 +1,242 @@
+"""Ids, codes and numbers are read digit by digit: no two stored ids become one, whatever type holds them."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacita.confidential import Confidential
+from tacita.engine import code_text, connect, text_of, to_arrow
+from tacita.errors import SchemaError
+from tacita.schema import Schema
+from tacita.workforce import workforce
+
+ENGINE = connect("duckdb")
+AROUND = [0, 7, 2**24, 2**31, 2**53, 2**63, 2**64, 10**15, 10**16, 10**18, 9 * 10**18, 20260000000000000, 10**37]
+WHOLE = sorted({sign * (value + step) for value in AROUND for step in (-2, -1, 0, 1, 2) for sign in (1, -1)})
+
+INTEGERS = [getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)]
+DECIMALS = [
+    pa.decimal128(20, 0),
+    pa.decimal128(38, 0),
+    pa.decimal128(38, 2),
+    pa.decimal128(22, 6),
+    pa.decimal256(45, 0),
+    pa.decimal256(60, 4),
+]
+FLOATS = [pa.float32(), pa.float64()]
+
+
+def held(values: list[Any], kind: Any) -> pa.Array:
+    """Those of the whole numbers that the type holds exactly."""
+    kept = []
+    for value in values:
+        try:
+            one = pa.array([Decimal(value) if pa.types.is_decimal(kind) else value], type=kind)
+        except (pa.ArrowInvalid, OverflowError):
+            continue
+        if int(one[0].as_py()) == value:
+            kept.append(one[0])
+    return pa.array([one.as_py() for one in kept], type=kind)
+
+
+def texts(stored: Any) -> list[str | None]:
+    """`text_of` by the engine, after the same preparation as a table in memory gets."""
+    table = ENGINE.table(to_arrow(pa.table({"x": stored, "at": range(len(stored))}), ["x", "at"], "test"))
+    found = ENGINE.collect(table.select(at=table["at"], text=text_of(table["x"]))).to_pylist()
+    return [row["text"] for row in sorted(found, key=lambda row: row["at"])]
+
+
+@pytest.mark.parametrize("kind", [*INTEGERS, *DECIMALS], ids=str)
+def test_whole_ids_have_one_text_whatever_holds_them(kind: Any) -> None:
+    stored = held(WHOLE, kind)
+    assert len(stored) > 5
+    expected = [str(int(value)) for value in stored.to_pylist()]
+    assert texts(stored) == expected
+    assert [code_text(value) for value in stored.to_pylist()] == expected
+
+
+@pytest.mark.parametrize("kind", FLOATS, ids=str)
+def test_a_float_is_an_integer_only_where_it_stands_for_one(kind: Any) -> None:
+    stored = held(WHOLE, kind)
+    found = texts(stored)
+    assert found == [code_text(value) for value in stored.to_pylist()]
+    assert len(set(found)) == len(stored)
+    for text, value in zip(found, stored.to_pylist(), strict=True):
+        assert (text == str(int(value))) == (abs(value) < 2**53)
+
+
+def test_fractions_empty_values_and_other_types() -> None:
+    fractions = ["-0.0001", "0.5", "12.34", "100", "-7", "0", "10.1"]
+    columns = {
+        "decimal(12,4)": pa.array([Decimal(one) for one in fractions], pa.decimal128(12, 4)),
+        "decimal256": pa.array([Decimal(one) for one in fractions], pa.decimal256(50, 4)),
+        "float": pa.array([float(one) for one in fractions]),
+        "text": pa.array(fractions),
+    }
+    for name, stored in columns.items():
+        assert texts(stored) == fractions, name
+        assert [code_text(value) for value in stored.to_pylist()] == fractions, name
+    small = pa.array([Decimal("0.50"), Decimal("-0.05"), Decimal("0"), None], pa.decimal128(2, 2))
+    odd = [
+        (small, ["0.5", "-0.05", "0", None]),
+        (pa.array([0.1, 1e-5, 1.5e-7, 1e300, np.inf, -np.inf, np.nan, -0.0]), None),
+        (pa.array([0.5, 1.0], pa.float16()), ["0.5", "1"]),
+        (pa.array([Decimal(1200)], pa.decimal128(10, -2)), ["1200"]),
+        (pa.array(["007", "7", " 7", "", None]), ["007", "7", " 7", None, None]),
+        (pa.array(["007", "7", None]).dictionary_encode(), ["007", "7", None]),
+        (pa.array([2**53 + 1, 2**53]).dictionary_encode(), [str(2**53 + 1), str(2**53)]),
+        (pa.array(["007"], pa.large_string()), ["007"]),
+        (pa.array([True, False, None]), ["true", "false", None]),
+        (pa.array([datetime.date(2026, 1, 2)]), ["2026-01-02"]),
+    ]
+    for stored, expected in odd:
+        found = texts(stored)
+        assert found == [code_text(value) for value in stored.to_pylist()], stored.type
+        assert expected is None or found == expected, stored.type
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(-(10**37), 10**37), min_size=2, max_size=8, unique=True), st.integers(0, 38))
+def test_any_decimals_stay_apart(values: list[int], scale: int) -> None:
+    stored = pa.array([Decimal(value).scaleb(-scale) for value in values], pa.decimal128(38, scale))
+    found = texts(stored)
+    assert found == [code_text(value) for value in stored.to_pylist()]
+    assert len(set(found)) == len(values)
+    assert [Decimal(str(text)) for text in found] == stored.to_pylist()
+
+
+def test_numbers_that_pandas_cannot_give_one_type_keep_their_digits() -> None:
+    mixed = [[2**53 + 1, 0.5], [2**70, 2**70 + 1], [2**63, -1], [Decimal("0.5"), 2**53 + 1]]
+    for values in mixed:
+        (column,) = to_arrow(pd.DataFrame({"x": pd.Series(values, dtype=object)}), ["x"], "test").columns
+        assert texts(column) == [code_text(value) for value in values]
+
+
+# ---------------------------------------------------------------- what hangs on it
+
+PLACES = [f"p{at}" for at in range(40)]
+SCHEMA = Schema.from_dict(
+    {
+        "dataset": {"identity": "j", "unit": "establishment"},
+        "variables": {
+            "workplace_id": {"role": "id", "entity": "workplace"},
+            "place": {"role": "workplace", "type": "categorical", "levels": PLACES, "table": "workplace"},
+            "sex": {"role": "worker", "type": "categorical", "levels": ["F", "M"]},
+        },
+    }
+)
+
+
+def linked(first: int, jobs_type: Any, places_type: Any) -> Confidential:
+    """Ten jobs at the first of forty establishments whose ids are neighbours."""
+
+    def ids(values: list[int], kind: Any) -> pa.Array:
+        made = {True: Decimal, False: str if pa.types.is_string(kind) else int}[pa.types.is_decimal(kind)]
+        return pa.array([made(value) for value in values], type=kind)
+
+    job = pa.table({"workplace_id": ids([first] * 10, jobs_type), "sex": ["F"] * 10})
+    place = pa.table({"workplace_id": ids([first + at for at in range(40)], places_type), "place": PLACES})
+    return Confidential.from_frame({"job": job, "workplace": place}, SCHEMA)
+
+
+EXACT_TYPES = [pa.int64(), pa.uint64(), pa.decimal128(20, 0), pa.decimal128(38, 4), pa.decimal256(50, 0), pa.string()]
+
+
+@pytest.mark.parametrize("first", [2**53 - 3, 20260000000000000, 9 * 10**18])
+@pytest.mark.parametrize("jobs_type", EXACT_TYPES, ids=str)
+def test_a_job_is_counted_once_whatever_types_hold_the_ids(first: int, jobs_type: Any) -> None:
+    for places_type in EXACT_TYPES:
+        data = linked(first, jobs_type, places_type)
+        data.check(["place", "sex"])
+        counts = workforce(data, ["place"]).counts.ravel()
+        assert counts.tolist() == [10] + [0] * 39, places_type
+
+
+def test_ids_of_128_bits(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    connection = duckdb.connect(str(path))
+    connection.execute(
+        "CREATE TABLE job AS SELECT (20260000000000000 + (i % 4))::HUGEINT workplace_id, 'F' sex FROM range(40) t(i)"
+    )
+    connection.execute(
+        "CREATE TABLE wp AS SELECT (20260000000000000 + i)::HUGEINT workplace_id, 'p' || i place FROM range(4) t(i)"
+    )
+    connection.close()
+    data = Confidential.open({"job": f"duckdb:{path}?table=job", "workplace": f"duckdb:{path}?table=wp"}, SCHEMA)
+    data.check(["place", "sex"])
+    assert workforce(data, ["place"]).counts.ravel().tolist() == [10] * 4
+    assert data.fingerprint() != linked(20260000000000000, pa.int64(), pa.int64()).fingerprint()
+
+
+def test_a_float_id_too_large_to_be_exact_links_to_nothing() -> None:
+    job = pa.table({"workplace_id": pa.array([float(2**60)]), "sex": ["F"]})
+    place = pa.table({"workplace_id": pa.array([2**60]), "place": ["p0"]})
+    with pytest.raises(SchemaError, match=r"job\.workplace_id: a job refers to a workplace"):
+        Confidential.from_frame({"job": job, "workplace": place}, SCHEMA).check(["sex"])
+
+
+def test_decimals_too_wide_for_the_engine_are_refused_in_a_file(tmp_path: Path) -> None:
+    wide = pa.array([Decimal(10**39 + at) for at in range(2)], pa.decimal256(40, 0))
+    schema = Schema.from_dict(
+        {
+            "dataset": {"identity": "j", "unit": "person"},
+            "variables": {
+                "id": {"role": "id", "entity": "person"},
+                "sex": {"role": "confidential", "type": "categorical", "levels": ["F", "M"]},
+            },
+        }
+    )
+    pq.write_table(pa.table({"id": wide, "sex": ["F", "M"], "other": wide}), tmp_path / "a.parquet")
+    with pytest.raises(SchemaError, match="the column id holds decimals of more than 38 digits"):
+        Confidential.open(tmp_path / "a.parquet", schema)
+
+
+# ---------------------------------------------------------------- recognising a file
+
+
+def fingerprint(stored: Any, **rules: Any) -> str:
+    rules = {"role": "confidential", "type": "numeric", "lower": 0, "upper": 100} | rules
+    schema = Schema.from_dict({"dataset": {"identity": "f", "unit": "person"}, "variables": {"x": rules}})
+    return Confidential.from_frame(pa.table({"x": stored}), schema).fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "rules"),
+    [
+        (1e10 + 0.25, 1e10 + 0.75, {"upper": 1e12, "scale": 2}),
+        (9e15 + 2, 9e15 + 4, {"type": "integer", "upper": 2**53}),
+        (0.1234567, 0.12345671, {"scale": 8}),
+        (0.0049999999, 0.005, {"scale": 2}),
+        (1e17, 1e18, {"missing": 5, "missing_codes": [1e18]}),
+        (-9.0, -9.00000001, {"missing": 5, "missing_codes": [-9]}),
+        (1e10 + 0.4, 1e10 + 0.6, {"type": "integer", "upper": 2**40}),
+    ],
+)
+def test_numbers_that_the_schema_tells_apart_give_another_fingerprint(one: float, other: float, rules: Any) -> None:
+    assert fingerprint([one], **rules) != fingerprint([other], **rules)
+    assert fingerprint([one], **rules) == fingerprint(pa.array([one]), **rules)
+
+
+def test_storage_does_not_change_the_fingerprint_of_numbers() -> None:
+    whole = {"type": "integer", "upper": 2**53}
+    values = [0, 17, 9_000_000_001, 2**53 - 1]
+    made = {
+        fingerprint(pa.array(values, pa.int64()), **whole),
+        fingerprint(pa.array(values, pa.uint64()), **whole),
+        fingerprint(pa.array([float(value) for value in values]), **whole),
+        fingerprint(pa.array([Decimal(value) for value in values], pa.decimal128(30, 3)), **whole),
+        fingerprint(pa.array([str(value) for value in values]), **whole),
+    }
+    assert len(made) == 1
