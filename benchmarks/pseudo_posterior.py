@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tacita import AddRemoveOne, Schema
+from tacita import Schema
 from tacita.synthesis.pseudo import PseudoPosterior, bounds_before_after
 from tacita.synthesis.pseudo.fbp import PopulationModel
 from tacita.synthesis.pseudo.fbs import SampleModel
@@ -71,9 +71,7 @@ def schema() -> Schema:
 
 
 def plan(model: Any) -> PseudoPosterior:
-    return PseudoPosterior(
-        ["salary"], "weight", ["field", "sex"], "10.8", model=model, neighbours=AddRemoveOne("person")
-    )
+    return PseudoPosterior(["salary"], "weight", ["field", "sex"], "21.6", model=model)
 
 
 def pipeline(model: Any, frame: pd.DataFrame) -> float:

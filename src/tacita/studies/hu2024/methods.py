@@ -13,7 +13,7 @@ import pandas as pd
 from tacita.inference.estimate import Estimate
 from tacita.mechanisms.survey import SurveyLaplace
 from tacita.mechanisms.survey.laplace import Calibration
-from tacita.privacy import AddRemoveOne, text
+from tacita.privacy import text
 from tacita.studies.hu2024.answers import Answer, Answers, from_files, from_sample
 from tacita.studies.hu2024.printed import ARMS, BOUNDS, SETS, STATISTICS, Arm
 from tacita.studies.hu2024.survey_file import SurveyFile
@@ -167,8 +167,8 @@ class NoisyTables:
 class Pseudo:
     """FBS or FBP by the pseudo posterior; five files, of which the first m are the release with m files.
 
-    The paper's neighbours are one person added or removed, for which ε = 2Δm. Weights are brought to the public number
-    of persons. FBP has two readings. `paper` is the one that comes near Table 4: counts from weights in which only
+    Entries are named by the paper's ε = 2Δm. The number of records in each cell is published, so what the draws promise
+    is about a replaced record, and costs 4Δm: `guarantee` says so. Weights are brought to the public number of persons. FBP has two readings. `paper` is the one that comes near Table 4: counts from weights in which only
     κ_y·y is left, with variances as if the sample had no strata; means from weights that are equal within a cell.
     Otherwise both tables come from the latter weights, and the design is as it was.
     """
@@ -190,13 +190,12 @@ class Pseudo:
             [about.outcome],
             about.weight,
             about.by,
-            2 * Fraction(self.bound) * sets,
+            4 * Fraction(self.bound) * sets,
             model=self.arm,
             sets=sets,
             weights=weights,
             unit_weight=about.usual_weight if self.arm == "FBP" else None,
             total=about.persons,
-            neighbours=AddRemoveOne("person"),
         )
 
     def entries(self, about: SurveyFile) -> tuple[Entry, ...]:

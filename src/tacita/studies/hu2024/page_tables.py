@@ -31,7 +31,10 @@ def beside_tables(measured: Measured) -> Iterator[str]:
     default = [one for one in measured.entries if one.method == DEFAULT and one.epsilon == "10.8"]
     yield paragraph(
         "Δ = 1.8 and three files, ε = 10.8, nominal 95% intervals. Each pair is the printed number and ours. The "
-        "default synthesis stands beside, at ε = 10.8 with a guarantee at every sample size, and the sample itself."
+        "default synthesis stands beside, at ε = 10.8 with a guarantee at every sample size, and the sample itself. "
+        "For FBS and FBP every ε on this page is the paper's 2Δm. It would be the loss for a person added or removed, "
+        "but the files show exactly how many records each cell has; for a replaced record it is 4Δm, twice as much, "
+        "and asymptotic either way."
     )
     for statistic in STATISTICS:
         for name in ("coverage", "length"):

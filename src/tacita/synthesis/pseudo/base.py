@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from tacita.errors import UsageError
 from tacita.plan import Forecast
-from tacita.privacy import Number, ReplaceOne
+from tacita.privacy import Number
 from tacita.schema import Schema
 from tacita.synthesis.pseudo.fbp import PopulationModel
 from tacita.synthesis.pseudo.fbs import Parameters, SampleModel
@@ -52,7 +52,7 @@ class PosteriorPlan(SurveyPlan):
     @property
     def bound(self) -> Fraction:
         """Δ: no record's log-likelihood, as it enters the posterior, exceeds it in absolute value."""
-        return self.epsilon / (self.sets * (4 if isinstance(self.neighbours, ReplaceOne) else 2))
+        return self.epsilon / (4 * self.sets)
 
     @property
     def _public(self) -> tuple[str, ...]:

@@ -36,9 +36,9 @@ class CensoredPosterior(PosteriorPlan):
 
     The outcome has a mean in each cell of `by` and one spread; the log weight a mean in each cell, a slope on the
     outcome and one spread. All lie on a public lattice, and draws are exact, so the guarantee holds at every number of
-    records. `bound` = ε/(2·sets), or ε/(4·sets) where a record is replaced, is divided equally between outcome and
-    weight. `alpha` is the exponent of every record's likelihood; it is the same for all and public, by default such
-    that records within about three standard deviations are not censored.
+    records. `bound` = ε/(4·sets) is divided equally between outcome and weight. `alpha` is the exponent of every
+    record's likelihood; it is the same for all and public, by default such that records within about three standard
+    deviations are not censored.
 
     >>> print(CensoredPosterior(["salary"], "w", ["field"], "10.8").guarantee)
     ε = 10.8 under one person's record replaced

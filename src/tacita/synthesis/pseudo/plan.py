@@ -40,20 +40,19 @@ class PseudoPosterior(PosteriorPlan):
     """Synthetic survey samples drawn from a weighted posterior; each file is a draw and costs its share of ε.
 
     A record counts with a weight α ≤ 1 that is small where its log-likelihood can be large, so that α·|log-likelihood|
-    stays below `bound` = ε/(2·sets), or ε/(4·sets) where a record is replaced. Which weights do that is searched for;
-    if none do, the run refuses. `model` is "FBS" (outcomes and weight of the sample are normal together) or "FBP" (the
-    population, with the likelihood of a sample drawn in proportion to π). **The guarantee holds asymptotically only**:
-    see `CensoredPosterior` and `SurveySynthesis` for one at every sample size.
+    stays below `bound` = ε/(4·sets). Which weights do that is searched for; if none do, the run refuses. `model` is
+    "FBS" (outcomes and weight of the sample are normal together) or "FBP" (the population, with the likelihood of a
+    sample drawn in proportion to π). **The guarantee holds asymptotically only**: see `CensoredPosterior` and
+    `SurveySynthesis` for one at every sample size.
 
     `effects` "main" gives every level of `by` an effect, "crossed" every cell. `sampler` "exact" needs no chain; "nuts"
     has the paper's priors and refuses chains that have not converged. `shift` is c2 in α = c1/risk + c2, searched
     unless given. `unit_weight` is the survey weight at which π = 1, which the bound of FBP depends on; without it, it
     is the middle of the weight's public bounds.
 
-    >>> from tacita.privacy import AddRemoveOne
-    >>> plan = PseudoPosterior(["salary"], "w", ["field"], "10.8", neighbours=AddRemoveOne("person"))
+    >>> plan = PseudoPosterior(["salary"], "w", ["field"], "21.6")
     >>> print(plan.guarantee, "| bound", plan.bound)
-    ε = 10.8 under one person added or removed (asymptotically) | bound 9/5
+    ε = 21.6 under one person's record replaced (asymptotically) | bound 9/5
     """
 
     model: ModelName

@@ -10,7 +10,7 @@ from typing import Any
 from tacita.errors import UsageError
 from tacita.ledger.codec import neighbours_from_json, neighbours_to_json
 from tacita.plan import Rehearsable
-from tacita.privacy import AddRemoveOne, Number, ReplaceOne, exact, text
+from tacita.privacy import Number, ReplaceOne, exact, text
 from tacita.synthesis.survey.columns import Transform
 
 
@@ -18,7 +18,8 @@ from tacita.synthesis.survey.columns import Transform
 class SurveyPlan(Rehearsable):
     """`outcomes` and `weight` are drawn anew given the public columns `by`, in `sets` files.
 
-    `keep` names further public columns that go along.
+    `keep` names further public columns that go along. Since these columns leave as they were collected, membership is
+    not protected: neighbours differ in what one unit answered.
     """
 
     outcomes: tuple[str, ...]
@@ -29,7 +30,7 @@ class SurveyPlan(Rehearsable):
     keep: tuple[str, ...]
     transforms: tuple[tuple[str, Transform], ...]
     weights: str
-    neighbours: AddRemoveOne | ReplaceOne
+    neighbours: ReplaceOne
 
     def __init__(
         self,
@@ -42,7 +43,7 @@ class SurveyPlan(Rehearsable):
         weights: str,
         keep: Sequence[str] = (),
         transforms: Mapping[str, Transform] = {},
-        neighbours: AddRemoveOne | ReplaceOne | Mapping[str, Any] = ReplaceOne("person"),  # noqa: B008 -- frozen
+        neighbours: ReplaceOne | Mapping[str, Any] = ReplaceOne("person"),  # noqa: B008 -- frozen
         **more: Any,
     ) -> None:
         given = {
@@ -70,8 +71,12 @@ class SurveyPlan(Rehearsable):
             raise UsageError('epsilon: must be above 0, such as "1" or "0.5"')
         if isinstance(sets, bool) or not isinstance(sets, int) or not 1 <= sets <= 1000:
             raise UsageError("sets: must be a whole number from 1 to 1000")
-        if not isinstance(self.neighbours, AddRemoveOne | ReplaceOne):
-            raise UsageError("neighbours: must be AddRemoveOne(unit) or ReplaceOne(unit)")
+        if not isinstance(self.neighbours, ReplaceOne):
+            # Files keep every record's design variables, so the exact number of records in each cell is published.
+            raise UsageError(
+                "neighbours: must be ReplaceOne(unit): the design variables are public, so who is in the sample is no "
+                'secret, only what they answered. In a specification: neighbours = "replace" in [cap]'
+            )
 
     def describe(self) -> dict[str, Any]:
         found: dict[str, Any] = {"mechanism": type(self).__name__}

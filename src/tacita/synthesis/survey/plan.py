@@ -15,7 +15,7 @@ from tacita.errors import UsageError
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import Entropy, Request
 from tacita.plan import ONE_ROW, Forecast
-from tacita.privacy import Guarantee, Loss, Number, ReplaceOne, exact
+from tacita.privacy import Guarantee, Loss, Number, exact
 from tacita.schema import Schema
 from tacita.synthesis.survey.base import SurveyPlan
 from tacita.synthesis.survey.columns import Columns, Frame, columns_of, read_frame, read_survey
@@ -61,11 +61,6 @@ class SurveySynthesis(SurveyPlan):
             rho_for(self.epsilon, self.delta)
         if weights not in get_args(Weights):
             raise UsageError('weights: must be "synthetic" or "smoothed"')
-        if not isinstance(self.neighbours, ReplaceOne):
-            raise UsageError(
-                "neighbours: must be ReplaceOne(unit): the design variables are public, so who is in the sample is no "
-                "secret, only what they answered"
-            )
 
     @property
     def guarantee(self) -> Guarantee:

@@ -21,7 +21,7 @@ from tacita.implicates import Synthetic
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare
 from tacita.plan import Plan
-from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
+from tacita.privacy import AddRemoveOne, Loss
 from tacita.release.plans import plan_from_record
 from tacita.synthesis.pseudo import CensoredPosterior
 from tacita.synthesis.pseudo.lattice import MOST, Lattice, draw_points
@@ -93,13 +93,22 @@ def test_two_opposite_records_come_near_the_bound_for_replacement() -> None:
 
 
 def test_the_plan_spends_what_it_says() -> None:
-    """Two factors with cost up to MOST at this rate, m times: 2Δm, or 4Δm where a record is replaced."""
-    for neighbours, times in ((AddRemoveOne("person"), 1), (ReplaceOne("person"), 2)):
-        given = CensoredPosterior(["pay"], "w", ["region"], "3.6", sets=3, neighbours=neighbours)
-        rate = given.bound / MOST
-        assert 2 * given.sets * times * MOST * rate == given.epsilon
-        assert all(Fraction(one.depth) == Fraction(float(given.bound)) for one in given.lattices(SCHEMA))
-        assert all(one.costs().min() >= 0 and one.costs().max() <= MOST for one in given.lattices(SCHEMA))
+    """Two factors with cost up to MOST at this rate, which a replaced record may move either way, m times."""
+    given = CensoredPosterior(["pay"], "w", ["region"], "3.6", sets=3)
+    rate = given.bound / MOST
+    assert 2 * given.sets * 2 * MOST * rate == given.epsilon
+    assert all(Fraction(one.depth) == Fraction(float(given.bound)) for one in given.lattices(SCHEMA))
+    assert all(one.costs().min() >= 0 and one.costs().max() <= MOST for one in given.lattices(SCHEMA))
+
+
+def test_membership_is_never_promised_since_the_design_is_published() -> None:
+    """A record more is seen with certainty: the number of records in each cell leaves exactly as it is."""
+    frame = survey(60)
+    made = [plan(epsilon="1", sets=1).rehearse(one, SCHEMA, seed=s) for s, one in enumerate((frame, frame.iloc[1:]))]
+    with_it, without = (int(one.frame.counts.sum()) for one in made)
+    assert with_it == without + 1
+    with pytest.raises(UsageError, match="who is in the sample is no secret"):
+        plan(neighbours=AddRemoveOne("person"))
 
 
 def test_draws_follow_the_enumerated_law() -> None:
