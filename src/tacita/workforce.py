@@ -57,6 +57,7 @@ def workforce(
     worker: Sequence[str] = (),
     where: Mapping[str, Sequence[str]] | None = None,
     drop_above: int | None = None,
+    every_cell: bool = False,
 ) -> Workforce:
     """Count the workers of each cell of the workplace attributes `by`, split by the worker attributes `worker`.
 
@@ -65,7 +66,8 @@ def workforce(
 
     Linked tables and files of establishments yield the cells that occur in their public list of establishments, also
     those without a single job. A flat job file yields every combination of declared levels, because there an
-    establishment without jobs is invisible.
+    establishment without jobs is invisible; `every_cell` asks for the same from any file, for promises under which the
+    list of establishments is no public thing.
 
     >>> import pandas as pd
     >>> from tacita.schema import Schema
@@ -87,15 +89,13 @@ def workforce(
     _require(schema, worker, "worker", "worker")
     wanted = _levels_wanted(schema, where or {})
     columns = schema.domain_size(worker)
-    if data.form == "flat" and schema.domain_size(by) * columns > MOST_CELLS:
-        raise UsageError(
-            f"by = {[*by, *worker]}: the declared levels cross to more than {MOST_CELLS:,} cells; "
-            "use fewer or coarser attributes, or link a workplace table so that only cells that occur are kept"
-        )
+    whole = every_cell or data.form == "flat"
+    if whole:
+        require_countable(schema, by, worker)
     if data.form == "size":
         if worker or wanted:
             raise UsageError(f"{[*worker, *wanted][0]}: a file of establishment sizes holds no worker attributes")
-        return _assemble(schema, by, columns, [_from_sizes(data, by, drop_above)], flat=False)
+        return _assemble(schema, by, columns, [_from_sizes(data, by, drop_above)], whole=whole, listed=True)
     if data.form == "flat" and not worker and not wanted and (found := _from_parquet(data, by, drop_above)):
         return found
     query = _from_flat if data.form == "flat" else _from_linked
@@ -103,7 +103,17 @@ def workforce(
     for start in range(0, columns, _AT_ONCE):
         chunk = range(start, min(start + _AT_ONCE, columns))
         parts.append(query(data, by, worker, wanted, chunk, drop_above))
-    return _assemble(schema, by, columns, parts, flat=data.form == "flat")
+    return _assemble(schema, by, columns, parts, whole=whole, listed=data.form != "flat")
+
+
+def require_countable(schema: Schema, by: Sequence[str], worker: Sequence[str]) -> None:
+    """All combinations of the declared levels are counted, so there must not be too many."""
+    if schema.domain_size(by) * schema.domain_size(worker) > MOST_CELLS:
+        raise UsageError(
+            f"by = {[*by, *worker]}: the declared levels cross to more than {MOST_CELLS:,} cells; "
+            "use fewer or coarser attributes, or, under α-neighbours, link a workplace table so that only cells that "
+            "occur are kept"
+        )
 
 
 # ---------------------------------------------------------------- asking
@@ -270,19 +280,24 @@ def _to_cells(whole: Any, by: Sequence[str], counted: Sequence[str]) -> Any:
 # ---------------------------------------------------------------- putting together
 
 
-def _assemble(schema: Schema, by: Sequence[str], columns: int, parts: Sequence[pa.Table], *, flat: bool) -> Workforce:
-    """From stored values to level codes: several stored values may belong in one cell."""
+def _assemble(
+    schema: Schema, by: Sequence[str], columns: int, parts: Sequence[pa.Table], *, whole: bool, listed: bool
+) -> Workforce:
+    """From stored values to level codes: several stored values may belong in one cell.
+
+    `whole`: every declared cell, not those that occur. `listed`: the file has a list of establishments.
+    """
     shape = tuple(len(schema.levels(name)) for name in by)
     places = [_cell_of(part, schema, by, shape) for part in parts]
-    cells = np.arange(int(np.prod(shape, dtype=np.int64))) if flat else np.unique(np.concatenate(places))
+    cells = np.arange(int(np.prod(shape, dtype=np.int64))) if whole else np.unique(np.concatenate(places))
     counts = np.zeros((len(cells), columns), dtype=np.int64)
     largest = np.zeros((len(cells), columns), dtype=np.int64)
     largest_total = np.zeros(len(cells), dtype=np.int64)
-    establishments = np.full(len(cells), -1 if flat else 0, dtype=np.int64)
+    establishments = np.full(len(cells), 0 if listed else -1, dtype=np.int64)
     for at, (part, place) in enumerate(zip(parts, places, strict=True)):
-        row = place if flat else np.searchsorted(cells, place)
+        row = place if whole else np.searchsorted(cells, place)
         np.maximum.at(largest_total, row, _integers(part, f"{_N}_most"))
-        if not flat and at == 0:
+        if listed and at == 0:
             np.add.at(establishments, row, _integers(part, "tacita_places"))
         named = [name for name in part.column_names if name.startswith("tacita_c") and not name.endswith("_most")]
         for name in named or [_N]:

@@ -9,8 +9,10 @@ from math import log1p
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from tacita.confidential import Confidential
 from tacita.errors import SchemaError, UsageError
 from tacita.mechanisms import eree
 from tacita.mechanisms.eree import (
@@ -247,6 +249,43 @@ def test_what_each_plan_protects() -> None:
         assert plan("0.1", "2").guarantee.neighbours == StrongAlpha("0.1")
     assert EdgeLaplace("1").guarantee.neighbours == AddRemoveOne("worker")
     assert TruncatedLaplace(5, "1").guarantee.neighbours == AddRemoveOne("establishment")
+
+
+@pytest.mark.parametrize("form", ["linked", "size", "flat"])
+def test_one_establishment_more_does_not_show_in_the_list_of_cells(form: str) -> None:
+    """Where its existence is promised to be hidden, the cells follow from the schema alone."""
+    frames = [establishments(form, places) for places in (["A", "A", "B"], ["A", "A", "B", "C"])]
+    made = [TruncatedLaplace(5, "1", by=["place"]).rehearse(*one, seed=1) for one in frames]
+    assert [one.keys["place"].tolist() for one in made] == [[0, 1, 2], [0, 1, 2]]
+    assert "list of establishments" not in str(TruncatedLaplace(5, "1").guarantee.assumes)
+
+
+def establishments(form: str, places: list[str]) -> tuple[Any, Schema]:
+    """One establishment with two workers in each of the places given, in each form that a file may have."""
+    ids = list(range(1, len(places) + 1))
+    where = pd.DataFrame({"workplace_id": ids, "place": places})
+    jobs = pd.DataFrame({"workplace_id": [*ids, *ids], "worker_id": range(2 * len(ids))})
+    about: dict[str, Any] = SCHEMA.to_dict()
+    kept = {name: about["variables"][name] for name in ("workplace_id", "place")}
+    if form == "size":
+        kept["size"] = {"role": "size", "type": "integer", "lower": 0, "upper": 100}
+        return where.assign(size=2), Schema.from_dict({**about, "variables": kept})
+    kept["worker_id"] = {"role": "id", "entity": "worker"}
+    if form == "flat":
+        return jobs.merge(where), Schema.from_dict({**about, "variables": kept})
+    kept["place"] = {**kept["place"], "table": "workplace"}
+    return {"job": jobs, "workplace": where}, Schema.from_dict({**about, "variables": kept})
+
+
+def test_more_cells_than_can_be_counted_are_refused_before_anything_is_spent() -> None:
+    frame, schema = establishments("size", ["A"])
+    wide = schema.to_dict()
+    many = {"role": "workplace", "type": "categorical", "levels": [f"{one}" for one in range(8000)]}
+    wide["variables"] |= {"place": many, "sector": many}
+    plan = TruncatedLaplace(5, "1", by=["place", "sector"])
+    data = Confidential.from_frame(frame.assign(place="1", sector="2"), Schema.from_dict(wide))
+    with pytest.raises(UsageError, match="more than 50,000,000 cells"):
+        plan.suits(data)
 
 
 def test_the_printed_calibrations_have_the_guarantee_they_really_have() -> None:

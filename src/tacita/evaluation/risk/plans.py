@@ -160,7 +160,10 @@ def _table_canary(plan: CountPlan, frame: pd.DataFrame, schema: Schema) -> tuple
 def _count(plan: CountPlan, frame: pd.DataFrame, schema: Schema) -> Workforce:
     data = Confidential.from_frame(frame, schema)
     data.check(plan.columns(schema))
-    return workforce(data, plan.by, worker=plan.worker, where=dict(plan.where) or None, drop_above=plan.drops_above)
+    where = dict(plan.where) or None
+    return workforce(
+        data, plan.by, worker=plan.worker, where=where, drop_above=plan.drops_above, every_cell=plan.every_cell
+    )
 
 
 def _declared(frame: pd.DataFrame, schema: Schema) -> list[str]:

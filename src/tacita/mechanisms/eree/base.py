@@ -23,7 +23,7 @@ from tacita.noise.error import ErrorLaw
 from tacita.plan import ONE_JOB, Contribution, Forecast, Rehearsable
 from tacita.privacy import Guarantee, Loss, Neighbours, Number, StrongAlpha, WeakAlpha, exact, text
 from tacita.schema import Schema
-from tacita.workforce import Workforce, workforce
+from tacita.workforce import Workforce, require_countable, workforce
 
 Definition = Literal["strong", "weak"]
 Calibration = Literal["proved", "paper"]
@@ -76,6 +76,11 @@ class CountPlan(Rehearsable):
     @property
     def drops_above(self) -> int | None:
         return None
+
+    @property
+    def every_cell(self) -> bool:
+        """Whether all declared cells are published, whatever establishments the file has."""
+        return False
 
     def accuracy(self, cells: int) -> tuple[tuple[str, ...], dict[str, float]]:
         """Plain sentences and figures about the expected error."""
@@ -133,10 +138,20 @@ class CountPlan(Rehearsable):
         rows = schema.domain_size(self.by) if self.by else 1
         return Forecast(f"Jobs by {product}{only}", rows * cells, sentences, figures)
 
+    def suits(self, data: Confidential) -> None:
+        super().suits(data)
+        if self.every_cell or data.form == "flat":
+            require_countable(data.schema, self.by, self.worker)
+
     def run(self, data: Confidential, entropy: Entropy) -> Measured:
         self.columns(data.schema)
         counted = workforce(
-            data, self.by, worker=self.worker, where=dict(self.where) or None, drop_above=self.drops_above
+            data,
+            self.by,
+            worker=self.worker,
+            where=dict(self.where) or None,
+            drop_above=self.drops_above,
+            every_cell=self.every_cell,
         )
         values = self.measure(counted, entropy)
         return Measured(

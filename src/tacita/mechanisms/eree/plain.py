@@ -98,6 +98,8 @@ class EdgeLaplace(_FixedNoise):
 class TruncatedLaplace(_FixedNoise):
     """Establishment-level privacy by projection: establishments with more than θ workers are left out.
 
+    That an establishment exists is protected too, so every declared cell is published, also those without any.
+
     >>> TruncatedLaplace(100, "1", by=["place"]).scale()
     Fraction(100, 1)
     """
@@ -128,8 +130,7 @@ class TruncatedLaplace(_FixedNoise):
 
     @property
     def guarantee(self) -> Guarantee:
-        workforce_only = "one establishment added or removed means its whole workforce; " + PUBLIC_FRAME
-        return Guarantee(AddRemoveOne("establishment"), Loss(self.epsilon), assumes=(workforce_only, ONE_JOB))
+        return Guarantee(AddRemoveOne("establishment"), Loss(self.epsilon), assumes=(ONE_JOB,))
 
     @property
     def proof(self) -> str:
@@ -138,6 +139,10 @@ class TruncatedLaplace(_FixedNoise):
     @property
     def drops_above(self) -> int | None:
         return self.theta
+
+    @property
+    def every_cell(self) -> bool:
+        return True  # cells that occur would tell which establishments there are
 
     def scale(self, S: Fraction | int = 1) -> Fraction:
         return self.theta / self.epsilon

@@ -141,6 +141,8 @@ def _comparator_rows(measured: Measurements, infused: dict[str, Values]) -> Iter
 def _outcome_rows(measured: Measurements, outcome: Outcome, infused: Values) -> Iterator[Row]:
     task = outcome.task
     guarantee = in_words(task.mechanism.guarantee)
+    if task.mechanism.every_cell:
+        guarantee += "; scored on the cells that occur, as in the paper, where a release has every declared cell"
     trials = len(outcome.l1)
     errors = np.array(outcome.l1)
     for g, group in enumerate(GROUPS):
