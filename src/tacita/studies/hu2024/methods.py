@@ -170,7 +170,8 @@ class Pseudo:
     Entries are named by the paper's ε = 2Δm. The number of records in each cell is published, so what the draws promise
     is about a replaced record, and costs 4Δm: `guarantee` says so. Weights are brought to the public number of persons.
     FBP has two readings. `paper` is the one that comes near Table 4: counts from weights in which only κ_y·y is left,
-    with variances as if the sample had no strata; means from weights that are equal within a cell. Otherwise both tables come from the latter weights, and the design is as it was.
+    with variances as if the sample had no strata; means from weights that are equal within a cell. Otherwise both
+    tables come from the latter weights, and the design is as it was.
     """
 
     arm: Arm
