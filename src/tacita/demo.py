@@ -63,7 +63,7 @@ source = "simulated with the file"
 
 def demonstrate(console: Console, out: Path, *, force: bool = False) -> Path:
     """Simulate a file below `out`, then plan, run and verify its release; returns the bundle's folder."""
-    with written_whole(out, force=force) as folder:
+    with written_whole(out, force=force, kind="demo") as folder:
         console.print("Simulating a linked file of 40,000 jobs in 2,000 establishments ...")
         simulate(jobs=40_000, establishments=2_000).write(folder, form="linked")
         (folder / "release.toml").write_text(SPEC, encoding="utf-8")

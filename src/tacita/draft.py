@@ -6,8 +6,6 @@ left as TODO, which `Schema.load` refuses. Where a file is declared public, its 
 
 from __future__ import annotations
 
-import csv
-import gzip
 import importlib
 import json
 import math
@@ -19,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tacita.engine import code_text, connect
+from tacita.engine.header import csv_header
 from tacita.errors import SchemaError, UsageError
 
 Storage = Literal["text", "integer", "numeric"]
@@ -87,7 +86,7 @@ def storage_types(path: Path) -> dict[str, Storage]:
         if name.endswith((".sas7bdat", ".xpt", ".dta", ".sav", ".zsav")):
             return _statistical_types(path)
         if name.endswith((".csv", ".csv.gz", ".tsv", ".txt")):
-            return dict.fromkeys(_header(path), "text")
+            return dict.fromkeys(csv_header(path), "text")
     except (OSError, ValueError, pa.ArrowException) as problem:
         raise SchemaError(f"data {path.name}: its columns cannot be read ({type(problem).__name__})") from None
     raise UsageError(f"data {path.name}: unknown kind of file; use CSV, Parquet, SAS, Stata or SPSS")
@@ -129,14 +128,6 @@ def _statistical_types(path: Path) -> dict[str, Storage]:
         name: "text" if kind == "string" else "integer" if kind.startswith("int") else "numeric"
         for name, kind in about.readstat_variable_types.items()
     }
-
-
-def _header(path: Path) -> list[str]:
-    opener = gzip.open if path.name.lower().endswith(".gz") else open
-    with opener(path, "rt", newline="", encoding="utf-8-sig") as lines:
-        first = lines.readline()
-    separator = max(",;\t|", key=first.count)
-    return next(csv.reader([first], delimiter=separator), [])
 
 
 def _public_values(path: Path, columns: Mapping[str, Storage]) -> dict[str, pa.Array]:

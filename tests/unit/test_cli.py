@@ -188,8 +188,33 @@ def test_a_full_target_is_refused_before_anything_is_spent(folder: Path, tacita:
     assert said.code == 2
     assert "--force" in said.err
     assert not (folder / "jobs.ledger").exists()
-    assert tacita("run", folder / "release.toml", "--out", folder / "bundle", "--force").code == 0
-    assert not (folder / "bundle" / "notes.txt").exists()
+    forced = tacita("run", folder / "release.toml", "--out", folder / "bundle", "--force")
+    assert forced.code == 2
+    assert "not a release that Tacita wrote" in forced.err
+    assert (folder / "bundle" / "notes.txt").read_text() == "mine"
+    assert not (folder / "jobs.ledger").exists()
+
+
+@pytest.mark.parametrize("verb", ["run", "rehearse", "evaluate"])
+def test_force_deletes_nothing_that_the_specification_names(folder: Path, tacita: Call, verb: str) -> None:
+    assert tacita("run", folder / "release.toml", "--out", folder / "bundle").code == 0
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    more = {"run": (), "rehearse": ("--mock", "--seed", 1), "evaluate": ("--bundle", folder / "bundle")}[verb]
+    for out in (folder, folder.parent):
+        said = tacita(verb, folder / "release.toml", "--out", out, "--force", *more)
+        assert said.code == 2, said.err
+        assert "which this work needs" in said.err
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
+def test_force_replaces_a_former_bundle(folder: Path, tacita: Call) -> None:
+    for _ in range(2):
+        assert tacita("run", folder / "release.toml", "--out", folder / "bundle", "--force").code == 0
+    assert tacita("verify", folder / "bundle").code == 0
+    assert tacita(
+        "rehearse", folder / "release.toml", "--mock", "--seed", 1, "--out", folder / "bundle", "--force"
+    ).code
+    assert tacita("verify", folder / "bundle").code == 0
 
 
 def test_a_crash_after_paying_leaves_no_bundle_and_costs_once(

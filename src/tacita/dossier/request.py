@@ -9,6 +9,7 @@ from pathlib import Path
 from tacita.dossier.files import MOST_ROWS
 from tacita.errors import UsageError
 from tacita.plan import Plan
+from tacita.release.folder import named_files
 from tacita.release.plans import prepare
 from tacita.release.spec import EvaluationSpec, Spec
 from tacita.schema import Schema
@@ -33,6 +34,8 @@ class Request:
     """Shadow runs and counted canary runs of each plan; 0 runs no attack."""
     plans: tuple[tuple[str, Plan], ...] = ()
     """What to attack: each product of the specification by name."""
+    named: tuple[Path, ...] = ()
+    """Every file that the request stands on, which the dossier must not cover."""
 
 
 def request_of(
@@ -80,6 +83,10 @@ def request_of(
         most_rows=rows,
         attacks=attacks,
         plans=_plans(loaded) if attacks and loaded is not None else (),
+        named=(
+            *(named_files(loaded, known) if loaded is not None and known is not None else ()),
+            *(one for one in (schema, original, holdout, bundle, questions, *synthetic) if one is not None),
+        ),
     )
 
 

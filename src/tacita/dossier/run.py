@@ -83,10 +83,10 @@ def evaluate(
     )
     if earlier is not None:
         found = replace(found, earlier=earlier["made"], changes=tuple(changes(earlier, found.scores())))
-    with written_whole(out, force=force) as folder:
+    with written_whole(out, force=force, kind="dossier", keep=request.named) as folder:
+        folder.chmod(0o700)  # confidential: for its owner alone, unlike a bundle
         (folder / "dossier.html").write_text(render_dossier(found), encoding="utf-8")
         write_record(folder / "dossier.json", found.document())
-    out.chmod(0o700)  # confidential: for its owner alone, unlike a bundle
     return found
 
 
@@ -97,7 +97,7 @@ def _check(request: Request, out: Path, force: bool) -> None:
                 f"--out {out}: lies inside the bundle {place}; a dossier is confidential and a bundle is handed on. "
                 "Name a folder elsewhere"
             )
-    check_target(out, force=force)
+    check_target(out, force=force, kind="dossier", keep=request.named)
     if not request.synthetic and request.bundle is None and not request.attacks:
         raise UsageError("evaluate: nothing to evaluate; give --synthetic FILE, or --bundle DIR for published tables")
     if request.original is None:

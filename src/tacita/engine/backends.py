@@ -7,6 +7,7 @@ Messages of the engines may quote rows, so none of them is passed on.
 from __future__ import annotations
 
 import importlib
+import re
 import shutil
 import sys
 import tempfile
@@ -23,6 +24,7 @@ import pyarrow as pa
 
 from tacita.engine.expressions import text_of
 from tacita.engine.frames import STATISTICAL, read_statistical
+from tacita.engine.header import csv_header
 from tacita.errors import SchemaError, TacitaError, UsageError
 
 _T = TypeVar("_T")
@@ -44,18 +46,22 @@ class Engine:
         """The file as an Ibis table; `columns` is what will be needed of it."""
         place = str(source)
         if place.startswith("duckdb:"):
-            return self._database(place.removeprefix("duckdb:"))
-        path = Path(source)
-        if not path.exists():
-            raise SchemaError(f"data {path.name}: no such file or folder; correct the path")
+            return self._database(place.removeprefix("duckdb:"), columns)
+        path = Path(source).absolute()  # with no scheme in front that an engine would take for an address
+        if not _exists(path):
+            hint = "; a path is taken as it is written, and a pattern is not expanded" if _is_pattern(path) else ""
+            raise SchemaError(f"data {path.name}: no such file or folder; correct the path{hint}")
         name = path.name.lower()
         if name.endswith(STATISTICAL):
             return self.table(read_statistical(path, columns))
         if path.is_dir() or name.endswith((".parquet", ".pq")):
-            table = self._reading(path, lambda: self._parquet(path))
+            if path.is_dir() and not any(path.rglob("*.parquet")):
+                raise SchemaError(f"data {path.name}: a folder is read as its Parquet files, and it holds none")
+            table = _plain(self._reading(path, lambda: self._parquet(path)), columns, path)
             self._refuse_wide_decimals(path, table, columns)
             return table
         if name.endswith(_CSV):
+            self._reading(path, lambda: csv_header(path, errors="replace"))
             return self._reading(path, lambda: self._csv(path))
         raise UsageError(f"data {path.name}: unknown kind of file; use {_FORMS}")
 
@@ -120,7 +126,7 @@ class Engine:
     def _csv(self, path: Path) -> Any:
         raise NotImplementedError
 
-    def _database(self, place: str) -> Any:
+    def _database(self, place: str, columns: Sequence[str]) -> Any:
         raise UsageError(f"data: a DuckDB table can only be read with engine = duckdb, not {self.name}")
 
     def _collect(self, query: str) -> pa.Table:
@@ -148,10 +154,8 @@ class DuckEngine(Engine):
     def _parquet(self, path: Path) -> Any:
         if path.is_dir():
             # Partition values stay text: casting them would drop leading zeros of codes.
-            return self.backend.read_parquet(
-                str(path / "**" / "*.parquet"), hive_partitioning=True, hive_types_autocast=False
-            )
-        return self.backend.read_parquet(str(path))
+            return self.backend.read_parquet(_parquet_files(path), hive_partitioning=True, hive_types_autocast=False)
+        return self.backend.read_parquet(_parquet_files(path))
 
     def _refuse_wide_decimals(self, path: Path, table: Any, columns: Sequence[str]) -> None:
         """DuckDB reads decimals of more than 38 digits as floats, in which different ids become one."""
@@ -160,7 +164,7 @@ class DuckEngine(Engine):
             return
         found = self.backend.con.execute(
             "SELECT DISTINCT name FROM parquet_schema(?) WHERE precision > 38 AND list_contains(?, name)",
-            [str(path / "**" / "*.parquet") if path.is_dir() else str(path), floats],
+            [_parquet_files(path), floats],
         ).fetchall()
         if found:
             raise SchemaError(
@@ -169,9 +173,9 @@ class DuckEngine(Engine):
             )
 
     def _csv(self, path: Path) -> Any:
-        return self.backend.read_csv(str(path), all_varchar=True, header=True)
+        return self.backend.read_csv(_literal(path), all_varchar=True, header=True)
 
-    def _database(self, place: str) -> Any:
+    def _database(self, place: str, columns: Sequence[str]) -> Any:
         file, _, query = place.partition("?")
         names = parse_qs(query).get("table", [])
         if len(names) != 1:
@@ -186,7 +190,7 @@ class DuckEngine(Engine):
             self.backend.attach(str(path), name=catalog, read_only=True)
             return self.backend.table(table, database=(catalog, schema or "main"))
 
-        return self._reading(path, attach)
+        return _plain(self._reading(path, attach), columns, path)
 
     def _collect(self, query: str) -> pa.Table:
         return self.backend.con.sql(query).to_arrow_table()
@@ -219,12 +223,12 @@ class SparkEngine(Engine):
         before = settings.get(setting)
         settings.set(setting, "false")
         try:
-            return self.backend.read_parquet(str(path))
+            return self.backend.read_parquet(_hadoop_literal(path))
         finally:
             settings.set(setting, before)
 
     def _csv(self, path: Path) -> Any:
-        return self.backend.read_csv(str(path), inferSchema=False, header=True)
+        return self.backend.read_csv(_hadoop_literal(path), inferSchema=False, header=True)
 
     def _collect(self, query: str) -> pa.Table:
         return self._session.sql(query).toArrow()
@@ -320,6 +324,54 @@ def _local_spark() -> Any:
             f"engine: Spark did not start ({type(problem).__name__}); check that a Java runtime is installed, "
             "or use duckdb"
         ) from None
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that no file can have
+        return False
+
+
+def _is_pattern(path: Path) -> bool:
+    return any(letter in "*?[" for letter in str(path))
+
+
+def _literal(path: Path) -> str:
+    """A path as DuckDB takes it literally: it would take * ? and [ for a pattern, and read other files.
+
+    >>> _literal(Path("/data/jobs[2026].parquet"))
+    '/data/jobs[[]2026].parquet'
+    """
+    place = path.as_posix()
+    if "\\" in place and (_is_pattern(path) or path.is_dir()):
+        raise SchemaError(f"data {path.name}: a path with a backslash cannot be read literally; rename it")
+    return re.sub(r"[*?\[]", r"[\g<0>]", place)
+
+
+def _parquet_files(path: Path) -> str:
+    """A file, or all parts of a folder, as DuckDB is asked for them."""
+    return f"{_literal(path)}/**/*.parquet" if path.is_dir() else _literal(path)
+
+
+def _hadoop_literal(path: Path) -> str:
+    r"""The same for Spark.
+
+    >>> _hadoop_literal(Path("/data/jobs[2026].parquet"))
+    '/data/jobs\\[2026\\].parquet'
+    """
+    return re.sub(r"[*?\[\]{}\\]", r"\\\g<0>", str(path))
+
+
+def _plain(table: Any, columns: Sequence[str], path: Path) -> Any:
+    """The table, unless a needed column holds lists or records, which no level list and no bound describes."""
+    for name, kind in table.schema().items():
+        if name in columns and kind.is_nested():
+            raise SchemaError(
+                f"data {path.name}, column {name}: holds lists or records; a column must hold text, numbers, dates or "
+                "true/false"
+            )
+    return table
 
 
 @contextmanager

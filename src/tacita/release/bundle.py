@@ -24,6 +24,7 @@ from tacita.release.bundle_files import BUNDLE_FORM, fingerprint, write_json, wr
 from tacita.release.codebook import data_package, ddi
 from tacita.release.facts import TableFacts, table_facts
 from tacita.release.folder import written_whole
+from tacita.release.former import Kind
 from tacita.release.microdata import Microdata, microdata_facts, write_microdata
 from tacita.release.page import render_page
 from tacita.release.registry import registry_record
@@ -110,7 +111,8 @@ class Release:
     def write(self, out: str | Path, *, force: bool = False) -> Path:
         """Write the bundle aside, then rename it to `out`; an existing folder is replaced only with `force`."""
         target = Path(out)
-        with written_whole(target, force=force) as folder:
+        kind: Kind = "rehearsal" if self.rehearsal else "release"
+        with written_whole(target, force=force, kind=kind) as folder:
             _write_products(self, folder)
             write_json(folder / "plan.json", _plan_document(self))
             write_json(folder / "ledger.json", _ledger_document(self))

@@ -1,59 +1,208 @@
-"""Folders that appear whole or not at all.
+"""Folders that appear whole or not at all, and never in the place of something else.
 
-Everything is written aside, in a hidden folder beside the target, and renamed at the end. A run that fails
-half-way leaves nothing behind.
+Everything is written aside, in a hidden folder beside the target, and renamed at the end. A run that fails half-way
+leaves nothing behind; one that is killed leaves a hidden folder that the next run into the same place clears away,
+after putting back what the killed one had moved. `force` replaces a former output of the same verb and nothing else.
 """
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 from tacita.errors import UsageError
+from tacita.release.former import Kind, mark, why_not
+
+if TYPE_CHECKING:
+    from tacita.release.spec import Spec
+    from tacita.schema import Schema
+
+try:
+    import fcntl
+except ImportError:  # not on Windows: there the hidden folders of killed runs stay
+    fcntl = None  # type: ignore[assignment]
+
+_PREFIX, _SUFFIX, _OWNER = ".tacita-", ".partial", "tacita-writing.json"
+_NEW, _OLD = "new", "old"
+_ROOM = 4 << 20  # bytes that must fit beside the target: more than a bundle of tables takes
+_EXCHANGE, _HERE = 2, -100  # of Linux's renameat2
 
 
-def check_target(out: Path, *, force: bool) -> None:
-    """Refuse a target that cannot be written, before anything is spent on filling it."""
-    if out.exists() and not out.is_dir():
+def named_files(spec: Spec, schema: Schema) -> list[Path]:
+    """Every file that a specification stands on: none of them may be lost to an output."""
+    written = [spec.path, spec.resolve(spec.schema_path), spec.resolve(spec.ledger)]
+    return [*written, *source_files(spec.data_source), *schema.code_lists]
+
+
+def source_files(source: str | Mapping[str, str]) -> list[Path]:
+    """The files behind what `Confidential.open` takes.
+
+    >>> source_files({"job": "a/job.parquet", "worker": "duckdb:a/staff.db?table=worker"})
+    [PosixPath('a/job.parquet'), PosixPath('a/staff.db')]
+    """
+    places = [source] if isinstance(source, str) else list(source.values())
+    return [
+        Path(place.removeprefix("duckdb:").partition("?")[0]) if place.startswith("duckdb:") else Path(place)
+        for place in places
+    ]
+
+
+def check_target(out: Path, *, force: bool, kind: Kind = "release", keep: Iterable[Path] = ()) -> None:
+    """Refuse a target that cannot be written, or must not be, before anything is spent on filling it.
+
+    `keep` are files that the work needs, such as those a specification names: none of them may lie in the target.
+    """
+    try:
+        target = Path(os.path.realpath(out))
+        exists = target.exists()
+    except (OSError, ValueError) as problem:
+        raise _unwritable(out, problem) from None
+    if exists and not target.is_dir():
         raise UsageError(f"--out {out}: is a file; name a folder")
-    if out.is_dir() and any(out.iterdir()) and not force:
-        raise UsageError(f"--out {out}: the folder is not empty; name another one, or add --force to replace it")
-    parent = next(place for place in (out.absolute(), *out.absolute().parents) if place.is_dir())
-    if not os.access(parent, os.W_OK):
-        raise UsageError(f"--out {out}: {parent} cannot be written to; name a folder elsewhere")
+    _refuse_to_cover(out, target, keep)
+    _recover(target)
+    if target.is_dir() and any(target.iterdir()):
+        if not force:
+            raise UsageError(f"--out {out}: the folder is not empty; name another one, or add --force to replace it")
+        if reason := why_not(target, kind):
+            raise UsageError(
+                f"--out {out}: --force replaces a former {kind} only, and {reason}. Name another folder, or remove "
+                "this one yourself"
+            )
+    if os.path.ismount(target):
+        raise UsageError(f"--out {out}: is where a file system is mounted and cannot be renamed; name a folder in it")
+    _try_to_write(out, target)
+
+
+def _refuse_to_cover(out: Path, target: Path, keep: Iterable[Path]) -> None:
+    for path in keep:
+        needed = Path(os.path.realpath(path))
+        if needed.is_relative_to(target):
+            raise UsageError(
+                f"--out {out}: holds {needed.name}, which this work needs; name a folder that holds nothing of it"
+            )
+        if needed.is_dir() and target.is_relative_to(needed):
+            raise UsageError(f"--out {out}: lies inside {needed.name}, which this work reads; name a folder elsewhere")
+
+
+def _try_to_write(out: Path, target: Path) -> None:
+    """Make what will be made, beside the target, and take it away again."""
+    parent = next(place for place in (target.parent, *target.parents) if place.exists())
+    try:
+        if target.exists() and not os.access(target, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "")
+        with _aside(parent, target) as probe:
+            (probe / _NEW / target.relative_to(parent)).mkdir(parents=True, exist_ok=True)
+            with (probe / _NEW / "room").open("wb", buffering=0) as file:
+                file.write(bytes(_ROOM))
+                os.fsync(file.fileno())
+    except OSError as problem:
+        raise _unwritable(out, problem) from None
+
+
+def _unwritable(out: Path, problem: Exception) -> UsageError:
+    known = {
+        errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
+        errno.ENOSPC: "the disk is full; make room, or name a folder elsewhere",
+        errno.EDQUOT: "the quota is used up; make room, or name a folder elsewhere",
+    }
+    reason = known.get(getattr(problem, "errno", None) or 0, "cannot be written to; name a folder elsewhere")
+    shown = str(out) if len(str(out)) <= 80 else f"{str(out)[:80]}..."
+    return UsageError(f"--out {shown}: {reason}")
 
 
 @contextmanager
-def written_whole(out: Path, *, force: bool) -> Iterator[Path]:
-    """A folder to fill; it becomes `out` when the block ends well, and vanishes when it does not."""
-    check_target(out, force=force)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".partial", dir=out.parent))
+def written_whole(
+    out: Path, *, force: bool, kind: Kind = "release", keep: Iterable[Path] = (), moment: float | None = None
+) -> Iterator[Path]:
+    """A folder to fill; it becomes `out` when the block ends well, and vanishes when it does not.
+
+    `moment` becomes the time of every file in it, where the real one would tell how long the work took.
+    """
+    check_target(out, force=force, kind=kind, keep=keep)
+    target = Path(os.path.realpath(out))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _aside(target.parent, target) as aside:
+        new = aside / _NEW
+        yield new
+        mark(new, kind)
+        if moment is not None:
+            _set_times(new, moment)
+        _swap(aside, target)
+
+
+@contextmanager
+def _aside(parent: Path, target: Path) -> Iterator[Path]:
+    """A hidden folder that says what it is for, locked for as long as this process lives and gone afterwards."""
+    aside = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=parent))
     try:
-        yield aside
-        aside.chmod(0o777 & ~_umask())  # mkdtemp keeps the folder to its owner; a bundle is made to be handed on
-        _swap(aside, out)
-    except BaseException:
+        with (aside / _OWNER).open("wb") as note:
+            note.write(json.dumps({"tacita_writes": target.name}).encode())
+            note.flush()
+            _lock(note)
+            (aside / _NEW).mkdir()
+            yield aside
+    finally:
         shutil.rmtree(aside, ignore_errors=True)
-        raise
 
 
-def _swap(aside: Path, out: Path) -> None:
-    """Rename into place; the folder that was there goes only after the new one stands."""
-    if not out.exists():
-        aside.rename(out)
+def _lock(note: BinaryIO) -> bool:
+    """Whether the lock could be had; it goes with the process that has it, however that ends."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _recover(target: Path) -> None:
+    """Put back what a killed run had moved aside, and clear away what it was writing."""
+    if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
         return
-    old = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".old", dir=out.parent))
-    out.rename(old / "old")
-    aside.rename(out)
-    shutil.rmtree(old)
+    for aside in target.parent.glob(f"{_PREFIX}*{_SUFFIX}"):
+        with suppress(OSError, ValueError, TypeError, LookupError), (aside / _OWNER).open("rb") as note:
+            is_for_target = json.loads(note.read(1 << 16))["tacita_writes"] == target.name
+            is_ours = {one.name for one in aside.iterdir()} <= {_OWNER, _NEW, _OLD}
+            if not (is_for_target and is_ours and _lock(note)):
+                continue
+            if (aside / _OLD).is_dir() and not target.exists():
+                (aside / _OLD).rename(target)
+            shutil.rmtree(aside)
 
 
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
+def _set_times(folder: Path, moment: float) -> None:
+    for path in (*folder.rglob("*"), folder):
+        os.utime(path, (moment, moment))
+
+
+def _swap(aside: Path, target: Path) -> None:
+    """Rename into place; the folder that was there goes only after the new one stands."""
+    new, old = aside / _NEW, aside / _OLD
+    if not target.exists():
+        new.rename(target)
+    elif not _exchanged(new, target):
+        target.rename(old)
+        try:
+            new.rename(target)
+        except BaseException:
+            old.rename(target)
+            raise
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Swap two folders in one step, so that a kill leaves one or the other; False where the system cannot."""
+    try:
+        call = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    return bool(call(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0)

@@ -20,7 +20,7 @@ from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import Loss, StrongAlpha, WeakAlpha
 from tacita.release.bundle import Budget, Product, PublicInput, Release
 from tacita.release.bundle_files import fingerprint
-from tacita.release.folder import check_target
+from tacita.release.folder import check_target, named_files
 from tacita.release.measurements import long_form, noise_record
 from tacita.release.microdata import Microdata
 from tacita.release.mock import mock_tables
@@ -51,7 +51,7 @@ def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lamb
     started = _now()
     progress("Reading the specification and the schema")
     planned = prepare(spec)
-    check_target(out, force=force)
+    check_target(out, force=force, keep=named_files(spec, planned.schema))
     _refuse_over_cap(planned)
     progress("Checking the file against the schema")
     data = Confidential.open(spec.data_source, planned.schema, engine=spec.engine)
@@ -101,7 +101,8 @@ def rehearse(
     started = _now()
     progress("Reading the specification and the schema")
     planned = prepare(spec, rehearsal=True)
-    check_target(out, force=force)
+    needed = [*named_files(spec, planned.schema), *([public_data] if public_data else [])]
+    check_target(out, force=force, kind="rehearsal", keep=needed)
     progress("Opening the public rows" if public_data else "Drawing mock rows from the schema")
     data = _public(spec, planned, public_data) if public_data else _mock(planned, seed)
     progress("Checking the rows against the schema")

@@ -31,7 +31,7 @@ def write_study(
     out: Path, chosen: Settings, workers: int, say: Progress, *, keep_data: bool, force: bool
 ) -> dict[str, Any]:
     size, about = chosen.rows or ROWS, voters()
-    with written_whole(out, force=force) as folder:
+    with written_whole(out, force=force, kind="study") as folder:
         rows: list[Row] = list(file_rows(simulate(size), about))
         measured = measure(
             size,

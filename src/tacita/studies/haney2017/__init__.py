@@ -45,7 +45,7 @@ def run(
         raise UsageError("trials: the study needs at least one draw of each mechanism")
     settled = grid or Grid()
     say = progress or (lambda what, done, total: None)
-    with written_whole(Path(out), force=force) as folder:
+    with written_whole(Path(out), force=force, kind="study") as folder:
         say("simulating the linked frame", 0, 1)
         frame = simulate(jobs, max(50, round(jobs * FULL_ESTABLISHMENTS / FULL_JOBS)), seed)
         measured = measure(frame, repeats, seed, settled, say, folder if keep_data else None)

@@ -28,7 +28,7 @@ class Settings:
 def write_study(
     out: Path, chosen: Settings, workers: int, say: Progress, *, keep_data: bool, force: bool
 ) -> dict[str, Any]:
-    with written_whole(out, force=force) as folder:
+    with written_whole(out, force=force, kind="study") as folder:
         keep = folder if keep_data else None
         rows: list[Row] = list(population_rows(chosen.seed))
         found = [

@@ -41,7 +41,7 @@ class Settings:
 def write_study(
     out: Path, chosen: Settings, workers: int, say: Progress, *, keep_data: bool, force: bool
 ) -> dict[str, Any]:
-    with written_whole(out, force=force) as folder:
+    with written_whole(out, force=force, kind="study") as folder:
         keep = folder if keep_data else None
         reference = methods.non_private()
         gate = Gate() if chosen.full else methods.QUICK_GATE

@@ -1,0 +1,202 @@
+"""`--force` replaces a former output of the same verb and nothing else; a kill at any moment loses nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from release_sample import small_release
+
+from tacita.errors import UsageError
+from tacita.release import folder as folders
+from tacita.release.folder import check_target, source_files, written_whole
+from tacita.release.former import MARKER, Kind
+from tacita.release.verify import verify
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def fill(out: Path, kind: Kind, text: str = "one", *, force: bool = False) -> None:
+    with written_whole(out, force=force, kind=kind) as folder:
+        (folder / "part").mkdir()
+        (folder / "part" / "a.txt").write_text(text)
+
+
+@pytest.mark.parametrize("kind", ["study", "demo"])
+def test_a_former_output_of_the_same_verb_is_replaced(tmp_path: Path, kind: Kind) -> None:
+    fill(tmp_path / "out", kind)
+    fill(tmp_path / "out", kind, "two", force=True)
+    assert (tmp_path / "out" / "part" / "a.txt").read_text() == "two"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_no_other_folder_is_replaced(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "jobs.parquet").write_text("rows")
+    for kind in ("release", "rehearsal", "dossier", "study", "demo"):
+        with pytest.raises(UsageError, match="--force replaces a former"):
+            fill(mine, kind, force=True)
+    assert content(mine) == {"jobs.parquet": b"rows"}
+
+
+def test_an_output_of_another_verb_is_kept(tmp_path: Path) -> None:
+    fill(tmp_path / "study", "study")
+    with pytest.raises(UsageError, match="it holds a study, not a release"):
+        small_release().write(tmp_path / "study", force=True)
+    release = small_release().write(tmp_path / "bundle")
+    with pytest.raises(UsageError, match="it holds a release, not a rehearsal"):
+        small_release(seed=1).write(release, force=True)
+    assert verify(release)
+
+
+def test_a_file_that_a_person_added_is_kept(tmp_path: Path) -> None:
+    bundle = small_release().write(tmp_path / "bundle")
+    (bundle / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match=r"it holds notes\.txt, which Tacita did not write"):
+        small_release().write(bundle, force=True)
+    assert (bundle / "notes.txt").read_text() == "mine"
+    fill(tmp_path / "out", "study")
+    (tmp_path / "out" / "part" / "link").symlink_to(bundle)
+    with pytest.raises(UsageError, match="part/link"):
+        fill(tmp_path / "out", "study", force=True)
+
+
+def test_a_file_that_the_work_needs_is_never_covered(tmp_path: Path) -> None:
+    bundle = small_release().write(tmp_path / "bundle")
+    before = content(bundle)
+    link = tmp_path / "link"
+    link.symlink_to(bundle)
+    for out in (bundle, link, tmp_path):
+        with pytest.raises(UsageError, match="which this work needs"):
+            check_target(out, force=True, keep=[bundle / "tables/employment.csv"])
+    with pytest.raises(UsageError, match="which this work needs"):
+        check_target(tmp_path / "jobs.ledger", force=False, keep=[tmp_path / "jobs.ledger"])  # not there yet
+    with pytest.raises(UsageError, match="lies inside bundle, which this work reads"):
+        check_target(bundle / "tables" / "out", force=False, keep=[bundle])
+    assert content(bundle) == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "files"),
+    [
+        ("study", {"results.json": '{"study": "tran2023", "rows": []}', "report.html": "", "replicate-000/a.txt": ""}),
+        ("dossier", {"dossier.json": '{"tacita_dossier": 1, "scores": []}', "dossier.html": ""}),
+        (
+            "demo",
+            {"release.toml": 'publisher = "Demonstration office"', "jobs.ledger": "", "bundle/tables/a.csv": ""},
+        ),
+    ],
+)
+def test_outputs_from_before_the_record_are_known(tmp_path: Path, kind: Kind, files: dict[str, str]) -> None:
+    out = tmp_path / "out"
+    for name, text in files.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text(text)
+    (out / "thesis.docx").write_text("mine")
+    with pytest.raises(UsageError, match="thesis"):
+        fill(out, kind, force=True)
+    (out / "thesis.docx").unlink()
+    fill(out, kind, force=True)
+    assert set(content(out)) - {MARKER} == {"part/a.txt"}
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tacita.release import folder
+where, out = sys.argv[1], Path(sys.argv[2])
+def die(*args, **more): os.kill(os.getpid(), signal.SIGKILL)
+if where == "between":
+    folder._exchanged = lambda one, other: False
+    real = Path.rename
+    def rename(self, target):
+        if self.name == "new": die()
+        return real(self, target)
+    Path.rename = rename
+with folder.written_whole(out, force=True, kind="study") as place:
+    (place / "new.txt").write_text("new")
+    if where == "before": die()
+    if where == "after": folder.shutil.rmtree = die
+"""
+
+
+@pytest.mark.parametrize("where", ["before", "between", "after"])
+def test_a_kill_leaves_the_old_or_the_new_and_the_next_run_clears_up(tmp_path: Path, where: str) -> None:
+    out = tmp_path / "out"
+    fill(out, "study", "old")
+    done = subprocess.run([sys.executable, "-c", KILLED, where, str(out)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert len(list(tmp_path.glob(".tacita-*.partial"))) == 1
+    with pytest.raises(UsageError, match="not empty"):  # the next run, which puts back what was moved
+        check_target(out, force=False, kind="study")
+    expected = {"new.txt"} if where == "after" else {"part/a.txt"}
+    assert set(content(out)) == {*expected, MARKER}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_the_folder_of_a_living_run_and_strangers_stay(tmp_path: Path) -> None:
+    stranger = tmp_path / ".tacita-mine.partial"
+    stranger.mkdir()
+    (stranger / "a.txt").write_text("mine")
+    foreign = tmp_path / ".tacita-foreign.partial"
+    (foreign / "new").mkdir(parents=True)
+    (foreign / "tacita-writing.json").write_text(json.dumps({"tacita_writes": "out"}))
+    (foreign / "more").write_text("mine")
+    with written_whole(tmp_path / "out", force=False, kind="study") as first:
+        (first / "a.txt").write_text("first")
+        check_target(tmp_path / "out", force=False, kind="study")
+        assert (first / "a.txt").exists()
+    assert stranger.is_dir()
+    assert foreign.is_dir()
+
+
+def test_a_swap_that_fails_puts_the_old_folder_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "out"
+    fill(out, "study", "old")
+    real = Path.rename
+
+    def rename(self: Path, target: Path) -> Path:
+        if self.name == "new":
+            raise OSError("no more")
+        return real(self, target)
+
+    monkeypatch.setattr(folders, "_exchanged", lambda one, other: False)
+    monkeypatch.setattr(Path, "rename", rename)
+    with pytest.raises(OSError, match="no more"):
+        fill(out, "study", force=True)
+    assert (out / "part" / "a.txt").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("x" * 300, "too long"), ("a/" + "x" * 300, "too long"), ("a\0b", "cannot be written"), ("file/x", "cannot be")],
+)
+def test_a_name_that_cannot_be_is_refused(tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match=message):
+        check_target(tmp_path / name, force=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_full_disk_is_found_by_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(file: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UsageError, match="disk is full"):
+        check_target(tmp_path / "out", force=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_files_behind_a_source() -> None:
+    assert source_files("duckdb:a/b.db?table=x") == [Path("a/b.db")]
+    assert source_files("a?b.csv") == [Path("a?b.csv")]
