@@ -1,7 +1,7 @@
 """Recognises what an earlier call of Tacita wrote, so that `--force` replaces that and nothing else.
 
-A bundle is known by its manifest and a dossier by its two files. The folders of studies and demonstrations carry a small
-record of their files; those from before that record are known by the names that their verb wrote.
+A bundle is known by its manifest and a dossier by its two files. The folders of studies and demonstrations carry a
+small record of their files; those from before that record are known by the names that their verb wrote.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BY_FILE_MANAGERS = {".DS_Store", "Thumbs.db", "desktop.ini"}
 # Without a record: a file that says what wrote it, and the names that may stand beside it.
 _BY_NAMES: dict[Kind, tuple[str, bytes, str]] = {
     "dossier": ("dossier.json", b'"scores"', r"dossier\.(json|html)"),
-    "study": ("results.json", b'"study"', r"(results\.json|report\.html)|(replicate-|eps-).*"),
+    "study": ("results.json", b'"study"', r"(results\.json|report\.html)|(.*/)?replicate-\d+/[^/]+\.parquet"),
     "demo": (
         "release.toml",
         b'publisher = "Demonstration office"',

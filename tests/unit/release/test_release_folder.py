@@ -87,7 +87,14 @@ def test_a_file_that_the_work_needs_is_never_covered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "files"),
     [
-        ("study", {"results.json": '{"study": "tran2023", "rows": []}', "report.html": "", "replicate-000/a.txt": ""}),
+        (
+            "study",
+            {
+                "results.json": '{"study": "tran2023", "rows": []}',
+                "report.html": "",
+                "panel/replicate-000/a.parquet": "",
+            },
+        ),
         ("dossier", {"dossier.json": '{"tacita_dossier": 1, "scores": []}', "dossier.html": ""}),
         (
             "demo",
