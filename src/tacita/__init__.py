@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tacita.bounded import Bounded
     from tacita.confidential import Confidential
     from tacita.implicates import Implicates
     from tacita.inference import combine
@@ -41,6 +42,7 @@ __version__ = "0.1.0"
 # Names are loaded when they are first used, so that `tacita --help` does not wait for the engine.
 _HOMES = {
     "AddRemoveOne": "tacita.privacy",
+    "Bounded": "tacita.bounded",
     "Confidential": "tacita.confidential",
     "Forecast": "tacita.plan",
     "Guarantee": "tacita.privacy",
@@ -78,6 +80,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "AddRemoveOne",
+    "Bounded",
     "Confidential",
     "Forecast",
     "Guarantee",

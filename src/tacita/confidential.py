@@ -128,12 +128,7 @@ class Confidential:
         """Row count and sums of row hashes: a sum does not know the order of its terms."""
         table = self._tables[name]
         columns = sorted(table.columns)
-        values = []
-        for column in columns:
-            kind, stored = self.schema[column].kind, table[column]
-            value = canonical_number(stored, kind) if isinstance(kind, Integer | Numeric) else text_of(stored)
-            values.append(ibis.coalesce(value, _NOTHING))
-        digest = table.select(digest=ibis.literal(_BETWEEN).join(values).hexdigest("md5"))
+        digest = table.select(digest=_digest(table, self.schema))
         # 60 bits of each row's hash, in two halves whose sums cannot overflow.
         number = self._engine.hex_to_integer(digest.digest.substr(0, 15))
         halves = digest.select(high=number >> _HALF, low=number & (2**_HALF - 1))
@@ -217,6 +212,25 @@ def rows(data: Confidential, table: TableName = "job") -> Any:
         ) from None
 
 
+def with_rows_bounded(data: Confidential, column: str, most: int, key: str) -> Confidential:
+    """The same data with at most `most` rows of each unit that the id `column` tells apart, chosen by chance.
+
+    Which rows stay follows from `key` and from the unit's own rows alone: neither other units nor the order of the file
+    have a say, so that one unit more or less changes no other's rows.
+    """
+    names = data._tables["job"].columns
+    content = data._tables["job"].mutate(tacita_content=_digest(data._tables["job"], data.schema))
+    # Equal rows of a unit are numbered, so that each has a chance of its own.
+    alike = ibis.window(group_by=[column, "tacita_content"], order_by="tacita_content")
+    content = content.mutate(tacita_number=ibis.row_number().over(alike).cast("string"))
+    drawn = ibis.literal(_BETWEEN).join([ibis.literal(key), content.tacita_content, content.tacita_number])
+    content = content.mutate(tacita_lot=drawn.hexdigest("md5"))
+    own = ibis.window(group_by=column, order_by="tacita_lot")
+    content = content.mutate(tacita_rank=ibis.row_number().over(own))
+    bounded = content.filter(content.tacita_rank < most).select(*names)
+    return Confidential({**data._tables, "job": bounded}, data.schema, data._engine)
+
+
 def engine_of(data: Confidential) -> Engine:
     """The engine that runs expressions over `rows`."""
     return data._engine
@@ -253,6 +267,16 @@ def _named(source: Any, schema: Schema) -> list[tuple[tuple[str, Any], bool]]:
 
 def _columns(table: str, schema: Schema, linked: bool) -> tuple[str, ...]:
     return schema.in_table(table) if linked else schema.names  # type: ignore[arg-type]
+
+
+def _digest(table: Any, schema: Schema) -> Any:
+    """A hash of each row's declared content, the same for every file format and engine."""
+    values = []
+    for column in sorted(table.columns):
+        kind, stored = schema[column].kind, table[column]
+        value = canonical_number(stored, kind) if isinstance(kind, Integer | Numeric) else text_of(stored)
+        values.append(ibis.coalesce(value, _NOTHING))
+    return ibis.literal(_BETWEEN).join(values).hexdigest("md5")
 
 
 def _declared(table: Any, name: str, schema: Schema, linked: bool) -> Any:

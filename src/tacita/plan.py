@@ -148,6 +148,10 @@ def check(plan: Plan, data: Confidential) -> None:
 class Rehearsable:
     """Mixin: run a plan on public or mock rows without a ledger, stamped as a rehearsal."""
 
+    takes_any_rows = False
+    """Whether the promise holds whichever rows differ, none of their columns being public: then several rows of a unit
+    can be bounded and priced (`tacita.bounded.Bounded`)."""
+
     def suits(self, data: Confidential) -> None:
         """Any file that passes the schema's checks will do, unless a plan says otherwise."""
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from typing import Literal
 
@@ -264,6 +265,29 @@ class Loss:
             return Loss(rho=self.rho - other.rho)
         return Loss(self.epsilon - other.epsilon, delta=self.delta - other.delta)
 
+    def for_rows(self, count: int) -> Loss:
+        """What a unit of up to `count` rows loses where one row loses this: group privacy.
+
+        >>> Loss("0.2").for_rows(5), Loss(rho="0.1").for_rows(3)
+        (Loss(epsilon='1'), Loss(rho='0.9'))
+        """
+        if self.rho is not None:
+            return Loss(rho=self.rho * count**2)
+        return Loss(self.epsilon * count, delta=self.delta * _steps(self.epsilon, count) if self.delta else 0)
+
+    def per_row(self, count: int) -> Loss:
+        """What one row may lose so that a unit of up to `count` rows loses no more than this.
+
+        >>> share = Loss("1", delta="1e-6").per_row(5)
+        >>> share.epsilon, float(share.delta), share.for_rows(5) <= Loss("1", delta="1e-6")
+        (Fraction(1, 5), 1.28851248085e-07, True)
+        """
+        if self.rho is not None:
+            return Loss(rho=self.rho / count**2)
+        share = self.epsilon / count
+        delta = _digits(self.delta / _steps(share, count), ROUND_FLOOR) if self.delta else 0
+        return Loss(share, delta=delta)
+
     def as_zcdp(self) -> Loss:
         """A pure ε guarantee is ε²/2 zero-concentrated (Bun and Steinke 2016, proposition 1.4)."""
         if self.rho is not None:
@@ -281,6 +305,22 @@ class Loss:
         if self.rho is not None:
             return f"Loss(rho={text(self.rho)!r})"
         return f"Loss(epsilon={text(self.epsilon)!r}" + (f", delta={text(self.delta)!r})" if self.delta else ")")
+
+
+def _steps(epsilon: Fraction, count: int) -> Fraction:
+    """No less than 1 + e^ε + … + e^((count-1)ε): how often δ is paid on the way through `count` rows."""
+    if epsilon * count > 1000:
+        raise UsageError("epsilon: is so large that no delta is left for units of several rows; lower it")
+    with localcontext(prec=30, rounding=ROUND_CEILING):
+        # `exp` rounds to the nearest; the next number above is no less than the truth.
+        powers = [(Decimal(at * epsilon.numerator) / epsilon.denominator).exp().next_plus() for at in range(1, count)]
+        return _digits(sum(map(Fraction, powers), Fraction(1)), ROUND_CEILING)
+
+
+def _digits(value: Fraction, rounding: str) -> Fraction:
+    """Twelve digits of a number, so that it can be read."""
+    with localcontext(prec=12, rounding=rounding):
+        return Fraction(Decimal(value.numerator) / value.denominator)
 
 
 # ---------------------------------------------------------------- guarantee

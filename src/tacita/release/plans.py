@@ -14,11 +14,12 @@ from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 from tacita import synthesis
+from tacita.bounded import Bounded
 from tacita.errors import RefusedError, SpecError, TacitaError
 from tacita.ledger.codec import canonical, neighbours_from_json
 from tacita.mechanisms import eree
-from tacita.plan import Forecast, Plan, claimed
-from tacita.privacy import Guarantee, Neighbours, in_sequence
+from tacita.plan import Forecast, Plan, check, claimed
+from tacita.privacy import Guarantee, Neighbours, in_sequence, text
 from tacita.release.spec import MicrodataSpec, Spec, TableSpec
 from tacita.release.survey_tables import check_survey_tables
 from tacita.schema import Schema
@@ -85,9 +86,10 @@ class PlannedRelease:
     def forecasts(self) -> dict[str, Forecast]:
         return {product.spec.name: product.plan.forecast(self.schema) for product in self.products}
 
-    def columns(self) -> tuple[str, ...]:
-        """Every column that any product reads."""
-        return tuple(dict.fromkeys(name for product in self.products for name in product.plan.columns(self.schema)))
+    def check(self, data: Any) -> None:
+        """Refuse a confidential file that any product cannot be made from, in the words of that product."""
+        for product in self.products:
+            _named(product.spec, check, product.plan, data)
 
 
 def prepare(spec: Spec, *, rehearsal: bool = False) -> PlannedRelease:
@@ -109,6 +111,9 @@ def prepare(spec: Spec, *, rehearsal: bool = False) -> PlannedRelease:
 def _planned(spec: Spec, product: Named, schema: Schema, rehearsal: bool) -> tuple[Plan, Guarantee]:
     mechanism = _mechanism(product)
     plan: Plan = _named(product, mechanism, **_arguments(spec, product, mechanism))
+    at_most = spec.cap.at_most if product.at_most is None else product.at_most
+    if at_most is not None:
+        plan = _named(product, _bounded, plan, at_most)
     if plan.guarantee.holds == "never" and not rehearsal:
         raise RefusedError(
             f"{product.spoken}: {product.mechanism} with these settings has no guarantee, so it cannot be released. "
@@ -122,6 +127,15 @@ def _planned(spec: Spec, product: Named, schema: Schema, rehearsal: bool) -> tup
             "or change neighbours in [cap]"
         ) from None
     return plan, guarantee
+
+
+def _bounded(plan: Plan, at_most: int) -> Plan:
+    """A product states what one unit loses, so that each of its rows gets a share of that."""
+    Bounded(plan, at_most)  # refuses, in words, plans that cannot be bounded
+    share = plan.guarantee.loss.per_row(at_most)
+    stated = {"epsilon": text(share.epsilon), "delta": text(share.delta)}
+    record = plan.describe()
+    return plan_from_record(record | {key: stated[key] for key in stated if key in record} | {"at_most": at_most})
 
 
 def _named(product: Named, call: Any, *args: Any, **kwargs: Any) -> Any:
@@ -205,8 +219,8 @@ def _tuples(value: Any) -> Any:
 
 def plan_from_record(record: Mapping[str, Any]) -> Plan:
     """The plan that described itself so; for checking a bundle with the software that made it."""
-    settings = {key: _tuples(value) for key, value in record.items() if key != "mechanism"}
+    settings = {key: _tuples(value) for key, value in record.items() if key not in ("mechanism", "at_most")}
     if isinstance(settings.get("neighbours"), dict):
         settings["neighbours"] = neighbours_from_json(settings["neighbours"])
     plan: Plan = _plans((*TABLE_PLANS, *SYNTHESIZERS))[record["mechanism"]](**settings)
-    return plan
+    return Bounded(plan, record["at_most"]) if "at_most" in record else plan

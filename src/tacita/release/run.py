@@ -55,7 +55,7 @@ def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lamb
     _refuse_over_cap(planned)
     progress("Checking the file against the schema")
     data = Confidential.open(spec.data_source, planned.schema, engine=spec.engine)
-    data.check(planned.columns())
+    planned.check(data)
     progress("Asking the ledger")
     relation = spec.cap.relation
     _refuse_broken_promises(planned)
@@ -106,7 +106,7 @@ def rehearse(
     progress("Opening the public rows" if public_data else "Drawing mock rows from the schema")
     data = _public(spec, planned, public_data) if public_data else _mock(planned, seed)
     progress("Checking the rows against the schema")
-    data.check(planned.columns())
+    planned.check(data)
     entropy = SeededEntropy(seed)
 
     def made(product: PlannedTable | PlannedMicrodata) -> Any:

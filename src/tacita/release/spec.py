@@ -61,6 +61,13 @@ def _exact_text(value: object) -> str:
         raise ValueError('must be a number in quotes, such as "0.1" or "1/3"') from None
 
 
+def _rows(value: int) -> int:
+    if value < 1:
+        raise ValueError("must be a whole number of rows, at least 1")
+    return value
+
+
+AtMost = Annotated[int, AfterValidator(_rows)]
 Exact = Annotated[str, BeforeValidator(_exact_text)]
 FileName = Annotated[str, AfterValidator(_file_name)]
 
@@ -72,13 +79,18 @@ class _Part(BaseModel):
 
 
 class CapSpec(_Part):
-    """The most that may ever be lost about the units of this file, over all releases together."""
+    """The most that may ever be lost about the units of this file, over all releases together.
+
+    `at_most` is for files in which a unit has several rows: no more than so many are used for any product, and every
+    loss is that of a whole unit.
+    """
 
     neighbours: Literal["strong", "weak", "add-remove", "replace", "numbers-within"]
     alpha: Exact | None = None
     unit: str | None = None
     epsilon: Exact
     delta: Exact = "0"
+    at_most: AtMost | None = None
 
     @model_validator(mode="after")
     def _relation_is_complete(self) -> CapSpec:
@@ -89,6 +101,11 @@ class CapSpec(_Part):
                 raise ValueError(f'neighbours = "{self.neighbours}" needs the key {key}; add it to [cap]')
             if not needed and getattr(self, key) is not None:
                 raise ValueError(f'neighbours = "{self.neighbours}" has no {key}; remove that key from [cap]')
+        if self.at_most is not None and self.neighbours not in ("add-remove", "replace"):
+            raise ValueError(
+                f'neighbours = "{self.neighbours}" has no at_most: its units are taken whole, and of a worker with '
+                "several jobs you keep the main job; remove at_most from [cap]"
+            )
         return self
 
     @property
@@ -128,6 +145,7 @@ class TableSpec(_Part):
     calibration: Literal["proved", "paper"] | None = None
     margin_share: Exact | None = None
     theta: int | None = None
+    at_most: AtMost | None = None
     integers: bool = True
     nonnegative: bool = True
     totals: tuple[str, ...] = ()
@@ -179,6 +197,7 @@ class MicrodataSpec(_Part):
     mechanism: str
     epsilon: Exact
     delta: Exact | None = None
+    at_most: AtMost | None = None
     tables: tuple[tuple[str, ...], ...] = ()
 
     @field_validator("tables", mode="before")

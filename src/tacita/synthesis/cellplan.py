@@ -24,6 +24,8 @@ ASSUMES = (ONE_ROW, "levels, cuts and impossible combinations are public")
 class CellPlan(Rehearsable):
     """A plan that sees a file as a table of cells; `cuts` bin its numbers, `zeros` are cells that cannot occur."""
 
+    takes_any_rows = True
+
     attributes: tuple[str, ...]
     epsilon: Fraction
     sets: int

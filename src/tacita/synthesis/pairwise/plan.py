@@ -56,6 +56,8 @@ class PairwiseSynthesis(Rehearsable):
     ε = 1, δ = 1e-09 under one record's record replaced
     """
 
+    takes_any_rows = True
+
     attributes: tuple[str, ...]
     epsilon: Fraction
     delta: Fraction

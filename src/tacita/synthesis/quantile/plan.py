@@ -144,6 +144,10 @@ class QuantileSynthesis(Rehearsable):
     # ------------------------------------------------------------ the promise
 
     @property
+    def takes_any_rows(self) -> bool:  # type: ignore[override]
+        return not self.keep
+
+    @property
     def guarantee(self) -> Guarantee:
         assumes = (ONE_ROW,) + (("the kept columns are public",) if self.keep else ())
         return Guarantee(self.neighbours, Loss(self.epsilon), assumes=assumes)
