@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacita.errors import TacitaError, UsageError
+from tacita.errors import TacitaError, UsageError, spent
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -381,7 +381,9 @@ def main(arguments: list[str] | None = None) -> None:
     except TacitaError as error:
         if is_debug:
             raise
-        _complain(type(error).__name__.removesuffix("Error"), str(error))
+        _complain(
+            type(error).__name__.removesuffix("Error"), f"{error}. {spent(error)}" if spent(error) else str(error)
+        )
         sys.exit(error.exit_code)
     except Exception as error:
         if is_debug:
@@ -390,7 +392,7 @@ def main(arguments: list[str] | None = None) -> None:
         _complain(
             "Unexpected error",
             f"{type(error).__name__}. Its message is not shown, since it could carry a confidential value; "
-            "add --debug to see it where that is safe",
+            f"add --debug to see it where that is safe. {spent(error)}".rstrip(". "),
         )
         sys.exit(1)
 

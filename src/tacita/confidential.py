@@ -18,6 +18,7 @@ import ibis
 from tacita.checks import FileChecks, table_of
 from tacita.checks import same_key as same_key
 from tacita.engine import Engine, canonical_number, connect, text_of, to_arrow
+from tacita.engine.seal import Seal
 from tacita.errors import RefusedError, SchemaError, UsageError
 from tacita.schema import Integer, Numeric, Schema, TableName
 
@@ -51,7 +52,17 @@ class Confidential:
     tacita.errors.RefusedError: confidential rows cannot be counted; ask for a count with a plan and pay for it
     """
 
-    __slots__ = ("_checked", "_engine", "_files", "_fingerprint", "_ids_checked", "_tables", "_units_checked", "schema")
+    __slots__ = (
+        "_checked",
+        "_engine",
+        "_files",
+        "_fingerprint",
+        "_ids_checked",
+        "_seal",
+        "_tables",
+        "_units_checked",
+        "schema",
+    )
 
     def __init__(
         self, tables: Mapping[str, Any], schema: Schema, engine: Engine, files: Mapping[str, Path] | None = None
@@ -64,6 +75,7 @@ class Confidential:
         self._units_checked: set[str] = set()
         self._fingerprint: str | None = None
         self._files = dict(files or {})
+        self._seal = Seal.of(())
 
     @classmethod
     def open(cls, source: Source, schema: Schema | str | Path, *, engine: Any = "duckdb") -> Confidential:
@@ -75,8 +87,11 @@ class Confidential:
         schema = schema if isinstance(schema, Schema) else Schema.load(schema)
         connected = connect(engine)
         named = _named(source, schema)
+        seal = Seal.of(path for (_, path), _ in named)
         tables = {name: connected.read(path, _columns(name, schema, linked)) for (name, path), linked in named}
-        return cls(tables, schema, connected, {name: Path(path) for (name, path), _ in named})
+        opened = cls(tables, schema, connected, {name: Path(path) for (name, path), _ in named})
+        opened._seal = seal
+        return opened
 
     @classmethod
     def from_frame(cls, frame: Any, schema: Schema | str | Path, *, engine: Any = "duckdb") -> Confidential:
@@ -137,6 +152,11 @@ class Confidential:
         return {"columns": columns, **{key: int(value or 0) for key, value in found.items()}}
 
     # ------------------------------------------------------------ checks before anything is spent
+
+    def refuse_changed(self) -> None:
+        """Refuse files that are no longer those that were opened; asked before they are known, checked and measured,
+        and after."""
+        self._seal.refuse_changed()
 
     def check(self, columns: Iterable[str]) -> None:
         """Refuse a file that breaks a strict rule of its schema; run before a budget is touched.

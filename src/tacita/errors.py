@@ -42,3 +42,16 @@ class VerificationError(TacitaError):
     """A bundle or a ledger is not what it says it is."""
 
     exit_code = 4
+
+
+_SPENT = "Spent all the same: "
+
+
+def add_spent(error: BaseException, words: str) -> None:
+    """Note on an error what was spent before it came up; the command line shows it with any message."""
+    error.add_note(f"{_SPENT}{words}")
+
+
+def spent(error: BaseException) -> str:
+    """What was noted; a note of another library is not passed on, since it could carry a confidential value."""
+    return " ".join(note for note in getattr(error, "__notes__", ()) if note.startswith(_SPENT))

@@ -44,6 +44,9 @@ class Data:
     def fingerprint(self) -> str:
         return f"rows of {self.identity}"
 
+    def refuse_changed(self) -> None:
+        pass
+
     def check(self, columns: tuple[str, ...]) -> None:
         pass
 
@@ -73,6 +76,9 @@ class Plan:
     def columns(self, schema: object) -> tuple[str, ...]:
         return ()
 
+    def forecast(self, schema: object) -> None:
+        """Nothing to say."""
+
     def suits(self, data: object) -> None:
         """Any file will do."""
 
@@ -84,14 +90,9 @@ class Plan:
         return Result(stored)
 
 
-@dataclass(frozen=True)
-class Entropy:
-    rehearsal: bool = False
-
-
 def spend(ledger: Ledger, plan: Plan, data: Data) -> str:
     """The SHA-256 of what was released."""
-    result = ledger.release(plan, data, label=plan.name, entropy=Entropy())  # type: ignore[arg-type]
+    result = ledger.release(plan, data, label=plan.name)  # type: ignore[arg-type]
     return hashlib.sha256(result.to_bytes()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""A plan, a data set and a source of noise, small enough to see through, for the ledger's tests."""
+"""A plan and a data set, small enough to see through, for the ledger's tests."""
 
 from __future__ import annotations
 
@@ -34,6 +34,9 @@ class FakeData:
 
     def fingerprint(self) -> str:
         return self.content
+
+    def refuse_changed(self) -> None:
+        """Nothing to change."""
 
     def check(self, columns: tuple[str, ...]) -> None:
         if "missing" in columns:
@@ -76,7 +79,7 @@ class FakePlan:
         return (self.reads,)
 
     def forecast(self, schema: object) -> Any:
-        raise NotImplementedError
+        """Nothing to say."""
 
     def suits(self, data: object) -> None:
         """Any file will do."""
@@ -90,11 +93,6 @@ class FakePlan:
         return FakeResult(stored)
 
 
-@dataclass(frozen=True)
-class FakeEntropy:
-    rehearsal: bool = False
-
-
 def release(ledger: Ledger, plan: FakePlan, data: FakeData | None = None, label: str = "tables") -> FakeResult:
-    found: FakeResult = ledger.release(plan, data or FakeData(), label=label, entropy=FakeEntropy())  # type: ignore[arg-type]
+    found: FakeResult = ledger.release(plan, data or FakeData(), label=label)  # type: ignore[arg-type]
     return found

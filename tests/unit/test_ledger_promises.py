@@ -298,6 +298,6 @@ def test_a_silent_spend_sealed_by_hand_is_noticed(path: Path) -> None:
             del facts[key]
         weak = {"kind": "weak-alpha", "alpha": "0.1"}
         facts |= {"guarantee": {**facts["guarantee"], "neighbours": weak}, "account": weak}
-        writer.append("reserve", "2026-01-01T00:00:00+00:00", facts, {"fingerprint": "rows-a"})
+        writer.append("reserve", facts, {"fingerprint": "rows-a"})
     with pytest.raises(VerificationError, match="entry 6: this guarantee does not answer the caps of its time"):
         ledger.verify()

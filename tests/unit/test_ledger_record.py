@@ -179,7 +179,7 @@ def test_a_spend_sealed_by_hand_against_the_rules_is_noticed(
         facts["charge"] = {"epsilon": charged, "delta": "0"}
         for key in ("number", "previous", "kind", "time", "private"):
             del facts[key]
-        writer.append("reserve", "2026-01-01T00:00:00+00:00", facts, {"fingerprint": "rows-a"})
+        writer.append("reserve", facts, {"fingerprint": "rows-a"})
     with pytest.raises(VerificationError, match=f"entry 5: {rule}"):
         ledger.verify()
 

@@ -4,6 +4,8 @@ Where to look:
 
 * `ledger.py`  what a person calls: `Ledger.open`, `release`, `waive`, `quote`, `remaining`, `verify`, `extract`
 * `asking.py`  one request: its key, its quote, whether it fits
+* `releasing.py`  reserve, run, commit: the one place where plans meet rows
+* `turns.py`   two equal runs at once: one waits for the other
 * `book.py`    the arithmetic: families of data sets, caps, sums; pure, no file
 * `terms.py`   what the book is made of: keys, caps, waivers, reservations
 * `store.py`   the file: SQLite, durable writes, the hash chain
@@ -20,6 +22,7 @@ from tacita.ledger.codec import (
     neighbours_to_json,
 )
 from tacita.ledger.ledger import Ledger
+from tacita.ledger.releasing import Released
 from tacita.ledger.views import Account, Entry, Quote, Share, verify_extract
 
 __all__ = [
@@ -27,6 +30,7 @@ __all__ = [
     "Entry",
     "Ledger",
     "Quote",
+    "Released",
     "Share",
     "guarantee_from_json",
     "guarantee_to_json",

@@ -10,7 +10,7 @@ from tacita.ledger.book import Book
 from tacita.ledger.codec import canonical, digest, guarantee_to_json
 from tacita.ledger.terms import Cap, DataKey, Reservation, Tally, request_key
 from tacita.ledger.views import Account, Quote, Share, account, unfinished_note
-from tacita.privacy import Guarantee, Loss, Neighbours
+from tacita.privacy import Guarantee, Holds, Loss, Neighbours
 
 if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
     from tacita.confidential import Confidential
@@ -23,16 +23,20 @@ class Asked:
     def __init__(self, plan: Plan, data: Confidential) -> None:
         from tacita.plan import check, claimed  # here, so that `tacita ledger show` need not load an engine
 
-        check(plan, data)
         self.guarantee = claimed(plan, data.schema)
         if self.guarantee.holds == "never":
             raise RefusedError(
                 "this plan has no guarantee, so the ledger cannot account for it; use a plan with one, or rehearse "
                 "it on public or mock data"
             )
+        plan.columns(data.schema)
+        plan.forecast(data.schema)  # builds the law of the noise: parameters that no law exists for are refused here
+        data.refuse_changed()
+        check(plan, data)
         self.description = plan.describe()
         self.domain = _domain(data)
         self.key = DataKey(data.identity, data.fingerprint(), tuple(data.lineage))
+        data.refuse_changed()
         self.request = request_key(
             self.description, guarantee_to_json(self.guarantee), self.domain, str(self.key.content)
         )
@@ -63,19 +67,44 @@ def quoted(book: Book, asked: Asked) -> Quote:
     return Quote(
         tuple(Share(account(book, cap.neighbours, asked.key), charge) for cap, charge in book.charges(asked.guarantee)),
         stored=None if stored is None else stored.number,
-        unfinished=tuple(made.number for made in book.requests(asked.request) if made.stored is None),
+        unfinished=tuple(made.number for made in book.requests(asked.request) if made.stored is None and made.begun),
+        waiting=next((made.number for made in book.requests(asked.request) if made.waiting), None),
     )
 
 
-def with_cap(book: Book, cap: Loss | None, neighbours: Neighbours | None) -> Book:
+def admitted(book: Book, requests: Iterable[Asked]) -> list[Quote]:
+    """A quote for each of several requests; refuses them all unless they fit together.
+
+    What was paid for before costs nothing, and one request named twice is paid for once.
+    """
+    quotes: list[Quote] = []
+    totals: dict[Neighbours, Tally] = {}
+    seen: set[str] = set()
+    for asked in requests:
+        quote = quoted(book, asked)
+        quotes.append(quote)
+        if quote.is_free or asked.request in seen:
+            continue
+        seen.add(asked.request)
+        for share in quote.shares:
+            one = share.account
+            totals[one.neighbours] = totals.get(one.neighbours, Tally()) + Tally.of(share.charge)
+            refuse_over_cap(book, asked.key, quote, one, totals[one.neighbours].loss(one.cap))
+    return quotes
+
+
+def with_cap(book: Book, cap: Loss | None, neighbours: Neighbours | None, holds: Holds | None = None) -> Book:
     """The accounts as they would be, were this cap declared; refuses what opening a ledger with it would refuse."""
     if cap is None or neighbours is None:
         return book
     known = book.caps.get(neighbours)
     if known is None:
-        book.declare(Cap(neighbours, cap, 0))
+        book.declare(Cap(neighbours, cap, 0, holds))
     elif known.loss != cap:
         refuse_other_cap(known, cap)
+    elif known.holds is None and holds is not None:
+        book.refuse_softer(Cap(neighbours, cap, 0, holds))
+        book.caps[neighbours] = Cap(neighbours, cap, known.declared_in, holds)
     return book
 
 

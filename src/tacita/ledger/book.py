@@ -10,12 +10,12 @@ not waived bounds everything that any family has lost under its relation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from tacita.errors import RefusedError, TacitaError, VerificationError
-from tacita.ledger.codec import guarantee_from_json, loss_from_json, neighbours_from_json
+from tacita.ledger.codec import guarantee_from_json, holds_from_json, loss_from_json, neighbours_from_json
 from tacita.ledger.store import Record
 from tacita.ledger.terms import Cap, DataKey, Name, Reservation, Tally, Waiver, implies, request_key, restated
 from tacita.privacy import Guarantee, Loss, Neighbours, NumbersWithin, StrongAlpha, WeakAlpha
@@ -57,6 +57,8 @@ class Book:
                 self._add_waiver(record)
             case "reserve":
                 self._add_reservation(record)
+            case "begin":
+                self._begin(record)
             case "commit":
                 self._finish(record, stored=str(body["sha256"]))
             case "failed":
@@ -65,7 +67,8 @@ class Book:
                 raise VerificationError(f"ledger entry {record.number}: unknown kind of entry")
 
     def _add_cap(self, record: Record) -> None:
-        cap = Cap(neighbours_from_json(record.body["neighbours"]), loss_from_json(record.body["cap"]), record.number)
+        neighbours, loss = neighbours_from_json(record.body["neighbours"]), loss_from_json(record.body["cap"])
+        cap = Cap(neighbours, loss, record.number, holds_from_json(record.body.get("holds")))
         old = self.caps.get(cap.neighbours)
         if old is None:
             try:
@@ -76,7 +79,15 @@ class Book:
                 ) from None
         else:
             rises = old.loss <= cap.loss and old.loss != cap.loss and bool(record.body["reason"])
-            self._require(rises, record, "a cap only rises, and with a reason")
+            firmer = old.loss == cap.loss and old.holds is None
+            self._require(rises or firmer, record, "a cap only rises, and with a reason")
+            self._require(old.holds in (None, cap.holds), record, "a cap that takes only firm promises stays so")
+            try:
+                self.refuse_softer(cap)
+            except RefusedError:
+                raise VerificationError(
+                    f"ledger entry {record.number}: this cap is firmer than what was released before it"
+                ) from None
             self.caps[cap.neighbours] = cap
 
     def declare(self, cap: Cap) -> None:
@@ -102,6 +113,7 @@ class Book:
             guarantee_from_json(body["guarantee"]),
             neighbours_from_json(body["account"]),
             loss_from_json(body["charge"]),
+            begun=not record.private.get("waits", False),
         )
         try:
             charges = self.charges(made.guarantee)
@@ -118,6 +130,12 @@ class Book:
             self._totals[root][cap.neighbours] = total
         self.reservations[made.number] = made
         self._requests.setdefault(made.request, []).append(made.number)
+
+    def _begin(self, record: Record) -> None:
+        reserved = self.reservations.get(record.body["reserve"])
+        if reserved is None or not reserved.waiting:
+            raise VerificationError(f"ledger entry {record.number}: begins a run that was not waiting")
+        self.reservations[reserved.number] = replace(reserved, begun=True)
 
     def _finish(self, record: Record, *, stored: str | None = None, failure: str | None = None) -> None:
         reserved = self.reservations.get(record.body["reserve"])
@@ -205,6 +223,12 @@ class Book:
             )
         return list(dict.fromkeys((cap, loss) for cap, loss in losses if loss is not None))
 
+    def refuse_softer(self, cap: Cap) -> None:
+        """Refuse a cap that takes only firm promises where softer ones were counted before."""
+        for made in self.reservations.values():
+            if implies(made.guarantee, cap.neighbours):
+                cap.refuse_softer(made.guarantee)
+
     def lost_before(self, cap: Cap) -> dict[Name, Tally]:
         """What each family lost under a relation before it had a cap; refuses a cap that cannot bound it."""
         silent = self.silent_on(cap.neighbours)
@@ -231,13 +255,18 @@ class Book:
 
     def silent_on(self, neighbours: Neighbours, data: DataKey | None = None) -> tuple[int, ...]:
         """Reservations, of one family or of all, whose guarantee says nothing about a relation."""
+        return tuple(made.number for made in self._of(data) if not implies(made.guarantee, neighbours))
+
+    def counted(self, neighbours: Neighbours, data: DataKey) -> list[Guarantee]:
+        """The promises that were added up in one account: of them, the sum has the firmness and the assumptions."""
+        return [made.guarantee for made in self._of(data) if implies(made.guarantee, neighbours)]
+
+    def _of(self, data: DataKey | None) -> Iterator[Reservation]:
+        """The reservations of one family, or of all."""
         roots = None if data is None else {self._root(name) for name in data.names}
-        return tuple(
-            made.number
-            for made in self.reservations.values()
-            if (roots is None or self._root(("identity", made.data.identity)) in roots)
-            and not implies(made.guarantee, neighbours)
-        )
+        for made in self.reservations.values():
+            if roots is None or self._root(("identity", made.data.identity)) in roots:
+                yield made
 
     def _account(self, guarantee: Guarantee) -> Cap:
         if guarantee.neighbours in self.caps:

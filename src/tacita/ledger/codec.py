@@ -121,12 +121,16 @@ def guarantee_from_json(value: Mapping[str, Any]) -> Guarantee:
     >>> guarantee_from_json(guarantee_to_json(g)) == g
     True
     """
-    holds: Holds
-    match value["holds"]:
-        case "always" | "asymptotically" | "never" as holds:
-            pass
-        case _:
-            raise UsageError("holds: must be always, asymptotically or never")
+    holds = holds_from_json(value["holds"])
+    if holds is None:
+        raise UsageError("holds: a guarantee says how firmly it holds")
     return Guarantee(
         neighbours_from_json(value["neighbours"]), loss_from_json(value["loss"]), holds, tuple(value["assumes"])
     )
+
+
+def holds_from_json(value: Any) -> Holds | None:
+    match value:
+        case None | "always" | "asymptotically" | "never" as holds:
+            return holds
+    raise UsageError("holds: must be always, asymptotically or never")

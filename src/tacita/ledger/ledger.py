@@ -6,40 +6,29 @@ happens afterwards, the share is spent.
 
 from __future__ import annotations
 
-import logging
 import secrets
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from tacita.errors import RefusedError, TacitaError, UsageError, VerificationError
+from tacita.errors import RefusedError, UsageError, VerificationError
 from tacita.ledger import views
-from tacita.ledger.asking import (
-    Asked,
-    data_key,
-    previewed,
-    quoted,
-    refuse_other_cap,
-    refuse_over_cap,
-    stored_result,
-    with_cap,
-)
+from tacita.ledger.asking import Asked, admitted, data_key, previewed, quoted, refuse_other_cap, with_cap
 from tacita.ledger.book import Book
-from tacita.ledger.codec import digest, guarantee_to_json, loss_to_json, neighbours_to_json
-from tacita.ledger.store import Reader, Record, Store, Writer
-from tacita.ledger.terms import Cap, DataKey, Reservation, Tally
+from tacita.ledger.codec import loss_to_json, neighbours_to_json
+from tacita.ledger.releasing import Released, Wanted, checked_result, release_all
+from tacita.ledger.store import Record, Store, Writer
+from tacita.ledger.terms import Cap, DataKey
 from tacita.ledger.views import Account, Entry, Quote, Share
-from tacita.privacy import Guarantee, Loss, Neighbours
+from tacita.privacy import Guarantee, Holds, Loss, Neighbours
 
 if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
     from tacita.confidential import Confidential
-    from tacita.noise.entropy import Entropy
+    from tacita.noise.entropy import SystemEntropy
     from tacita.plan import Plan
 
 _FORMAT = 1
-_log = logging.getLogger(__name__)
 
 
 class Ledger:
@@ -74,14 +63,18 @@ class Ledger:
         *,
         cap: Loss | None = None,
         neighbours: Neighbours | None = None,
+        holds: Literal["always"] | None = None,
         read_only: bool = False,
     ) -> Ledger:
         """Open a ledger, or create one by declaring its first cap.
 
         A cap is the most that each family of data sets may lose under one relation. Naming a relation that has no
         cap yet declares one, if it can hold what was released before; naming another cap than the declared one is
-        refused. Every release has to answer every declared cap: see `waive`.
+        refused. Every release has to answer every declared cap: see `waive`. With `holds="always"` the cap takes only
+        promises that hold at every file, none that holds asymptotically, from then on and for good.
         """
+        if holds not in (None, "always"):
+            raise UsageError('holds: must be "always", or left out to take promises that hold asymptotically too')
         if (cap is None) != (neighbours is None):
             raise UsageError("cap and neighbours go together: Ledger.open(path, cap=Loss(…), neighbours=…)")
         if cap is not None and cap.is_zero:
@@ -90,7 +83,7 @@ class Ledger:
             raise UsageError("read_only: a ledger opened for reading cannot declare a cap; leave cap out")
         ledger = cls(Store(Path(path), read_only=read_only))
         if cap is not None and neighbours is not None:
-            ledger._declare(cap, neighbours)
+            ledger._declare(cap, neighbours, holds)
         elif ledger._store.path.is_file():
             ledger._read()
         else:
@@ -100,21 +93,25 @@ class Ledger:
             )
         return ledger
 
-    def _declare(self, cap: Loss, neighbours: Neighbours) -> None:
+    def _declare(self, cap: Loss, neighbours: Neighbours, holds: Holds | None) -> None:
         known = None
         if self._store.path.is_file():
             with self._store.reading() as reader:  # a ledger that may only be read can still be opened with its cap
                 known = Book.replay(reader.records()).caps.get(neighbours)
-        if known is None:
+        if known is None or (known.loss == cap and known.holds is None and holds is not None):
             with self._store.writing(create=True) as writer:
                 records = writer.records()
                 if not records:
-                    writer.append("open", _now(), {"format": _FORMAT, "ledger": secrets.token_hex(16)})
+                    writer.append("open", {"format": _FORMAT, "ledger": secrets.token_hex(16)})
                 book = Book.replay(records)
                 known = book.caps.get(neighbours)  # another process may have been faster
+                asked = Cap(neighbours, cap, len(records) + 1, holds)
                 if known is None:
-                    book.lost_before(Cap(neighbours, cap, len(records) + 1))  # refuses a promise already broken
-                    self._append_cap(writer, cap, neighbours, reason="declared")
+                    book.lost_before(asked)  # refuses a promise already broken
+                    self._append_cap(writer, asked, reason="declared")
+                elif known.loss == cap and known.holds is None and holds is not None:
+                    book.refuse_softer(asked)
+                    self._append_cap(writer, asked, reason=f"from here on only promises that hold {holds}")
         if known is not None and known.loss != cap:
             refuse_other_cap(known, cap)
 
@@ -134,7 +131,7 @@ class Ledger:
                 raise RefusedError(
                     f"a cap only rises, in the same kind of loss: it is {old.loss}, and {new} is not more"
                 )
-            self._append_cap(writer, new, neighbours, reason=reason)
+            self._append_cap(writer, replace(old, loss=new), reason=reason)
 
     def waive(self, neighbours: Neighbours, *, reason: str) -> None:
         """Lift one promise: later releases need not say anything about this relation. There is no way back.
@@ -151,73 +148,45 @@ class Ledger:
                     f"neighbours: no cap is declared for {neighbours} and no release stands in the way of one, so "
                     "there is nothing to waive; see Ledger.caps()"
                 )
-            writer.append("waive", _now(), {"neighbours": neighbours_to_json(neighbours), "reason": reason})
+            writer.append("waive", {"neighbours": neighbours_to_json(neighbours), "reason": reason})
 
     @staticmethod
-    def _append_cap(writer: Writer, cap: Loss, neighbours: Neighbours, *, reason: str) -> None:
-        facts = {"neighbours": neighbours_to_json(neighbours), "cap": loss_to_json(cap), "reason": reason}
-        writer.append("cap", _now(), facts)
+    def _append_cap(writer: Writer, cap: Cap, *, reason: str) -> None:
+        facts = {"neighbours": neighbours_to_json(cap.neighbours), "cap": loss_to_json(cap.loss), "reason": reason}
+        writer.append("cap", facts if cap.holds is None else {**facts, "holds": cap.holds})
 
     # ------------------------------------------------------------ releasing
 
-    def release(self, plan: Plan, data: Confidential, *, label: str, entropy: Entropy | None = None) -> Any:
+    def release(self, plan: Plan, data: Confidential, *, label: str, entropy: SystemEntropy | None = None) -> Any:
         """Run a plan on confidential rows, once: reserve its cost durably, run, store the result.
 
         The same request again (same plan, rows and declared domain, under any label) returns the stored result:
-        no new noise, no charge. Everything that can be wrong with the request is found before anything is spent.
-        `entropy` is for tests; without it the operating system's is used, and a seeded one is refused.
+        no new noise, no charge. While another process is at it, this one waits for its result. Everything that can be
+        wrong with the request is found before anything is spent. Noise comes from the operating system: `entropy` may
+        only say so.
         """
-        _require_text(label, "label", 'what the release is for, such as "2026 tables"')
-        if entropy is not None and entropy.rehearsal:
-            raise RefusedError("entropy: a seeded source makes a rehearsal, never a release; leave entropy out")
-        asked = Asked(plan, data)
-        with self._store.writing() as writer:
-            book = Book.replay(writer.records())
-            done = stored_result(book, asked)
-            stored = None if done is None else _checked_result(writer, done)
-            reserved = self._reserve(writer, book, asked, label) if stored is None else 0
-        if stored is not None:
-            return plan.restore(stored)
-        # From here on the share is spent: on disk, whatever happens to this process.
-        try:
-            result = plan.run(data, _system_entropy() if entropy is None else entropy)
-            if result.rehearsal:
-                raise RefusedError(
-                    f'"{label}": the run returned a rehearsal, which is never released. Its result was not stored; the '
-                    f"reservation (entry {reserved}) stays spent, because the run has seen the rows"
-                )
-            content = result.to_bytes()
-        except BaseException as error:
-            # Only the class: a message may carry a value. If even this cannot be written, the run's own error matters
-            # more, and a reservation without an end counts as spent all the same.
-            with suppress(TacitaError), self._store.writing() as writer:
-                writer.append("failed", _now(), {"reserve": reserved}, {"error": type(error).__name__})
-            raise
-        with self._store.writing() as writer:
-            facts = {"reserve": reserved, "sha256": digest(content), "bytes": len(content)}
-            number, _ = writer.append("commit", _now(), facts)
-            writer.keep(number, content)
-        return result
+        return self.release_all([(plan, label)], data, entropy=entropy)[0].result
 
-    def _reserve(self, writer: Writer, book: Book, asked: Asked, label: str) -> int:
-        quote = quoted(book, asked)
-        for share in quote.shares:
-            refuse_over_cap(book, asked.key, quote, share.account, share.charge)
-        if quote.unfinished:
-            _log.warning("%s: %s", label, views.unfinished_note(quote.unfinished))
-        facts = {
-            "label": label,
-            "identity": asked.key.identity,
-            "lineage": list(asked.key.lineage),
-            "domain": asked.domain,
-            "plan": asked.description,
-            "guarantee": guarantee_to_json(asked.guarantee),
-            "account": neighbours_to_json(quote.neighbours),
-            "charge": loss_to_json(quote.charge),
-            "after_unfinished": list(quote.unfinished),
-        }
-        number, _ = writer.append("reserve", _now(), facts, {"fingerprint": asked.key.content})
-        return number
+    def release_all(
+        self,
+        wanted: Sequence[tuple[Plan, str]],
+        data: Confidential,
+        *,
+        entropy: SystemEntropy | None = None,
+        starting: Callable[[str], None] = lambda label: None,
+    ) -> list[Released]:
+        """Several plans, each with its label, on the same rows: all of their costs are reserved in one step, or none.
+
+        As `release` otherwise. Where a run fails the others are still made, since they are paid for, and the first
+        error is raised at the end. Asking again returns what is stored and takes up what was not begun, at no charge.
+        `starting` is told each label before its run.
+        """
+        _refuse_other_entropy(entropy)
+        for _, label in wanted:
+            _require_text(label, "label", 'what the release is for, such as "2026 tables"')
+        return release_all(
+            self._store, data, [Wanted(plan, label, Asked(plan, data)) for plan, label in wanted], starting
+        )
 
     def quote(self, plan: Plan, data: Confidential) -> Quote:
         """What this release would cost now, or which entry already holds it. Changes nothing; never refuses on cost.
@@ -233,27 +202,30 @@ class Ledger:
         *,
         cap: Loss | None = None,
         neighbours: Neighbours | None = None,
+        holds: Holds | None = None,
     ) -> list[Quote]:
         """Refuse several releases together unless all of them fit: none is begun that the others would strand.
 
-        Releases that are stored already cost nothing, and one request named twice is paid for once. With `cap` and
-        `neighbours` the answer is for the ledger as it would be with that cap declared; it is not declared.
+        Releases that are stored already cost nothing, and one request named twice is paid for once. With `cap`,
+        `neighbours` and `holds` the answer is for the ledger as it would be with that cap declared; it is not declared.
         """
-        book = with_cap(self._read()[1], cap, neighbours)
-        quotes: list[Quote] = []
-        totals: dict[Neighbours, Tally] = {}
-        seen: set[str] = set()
-        for plan in plans:
-            asked = Asked(plan, data)
-            quote = quoted(book, asked)
-            quotes.append(quote)
-            if quote.stored is None and asked.request not in seen:
-                seen.add(asked.request)
-                for share in quote.shares:
-                    one = share.account
-                    totals[one.neighbours] = totals.get(one.neighbours, Tally()) + Tally.of(share.charge)
-                    refuse_over_cap(book, asked.key, quote, one, totals[one.neighbours].loss(one.cap))
-        return quotes
+        book = with_cap(self._read()[1], cap, neighbours, holds)
+        return admitted(book, [Asked(plan, data) for plan in plans])
+
+    @classmethod
+    def foresee(
+        cls,
+        path: str | Path,
+        plans: Iterable[Plan],
+        data: Confidential,
+        *,
+        cap: Loss,
+        neighbours: Neighbours,
+        holds: Literal["always"] | None = None,
+    ) -> list[Quote]:
+        """What `admit` will say once a ledger is opened with this cap, also where there is none yet. Writes nothing."""
+        book = cls.open(path, read_only=True)._read()[1] if cls.is_begun(path) else Book()
+        return admitted(with_cap(book, cap, neighbours, holds), [Asked(plan, data) for plan in plans])
 
     def preview(
         self,
@@ -263,6 +235,7 @@ class Ledger:
         *,
         cap: Loss | None = None,
         neighbours: Neighbours | None = None,
+        holds: Holds | None = None,
     ) -> tuple[Share, ...]:
         """What new releases with these promises would take together, from every cap they count against.
 
@@ -271,10 +244,19 @@ class Ledger:
         one unanswered; a share that is over its cap is shown (`Share.fits`). `cap` and `neighbours` as in `admit`.
         """
         return previewed(
-            with_cap(self._read()[1], cap, neighbours), guarantees, DataKey(identity, None, tuple(lineage))
+            with_cap(self._read()[1], cap, neighbours, holds), guarantees, DataKey(identity, None, tuple(lineage))
         )
 
     # ------------------------------------------------------------ looking
+
+    @staticmethod
+    def is_begun(path: str | Path) -> bool:
+        """Whether there is a ledger with entries: not where none was made, nor where its making was cut short."""
+        store = Store(Path(path), read_only=True)
+        if not store.path.is_file():
+            return False
+        with store.reading() as reader:
+            return not reader.blank
 
     def remaining(self, neighbours: Neighbours, data: str | Confidential) -> Loss:
         """What is left for a data set, given by its declared identity or, to follow renamed copies too, itself.
@@ -329,7 +311,7 @@ class Ledger:
                 raise VerificationError("ledger: stored results and the entries that announce them do not match")
             for made in book.reservations.values():
                 if made.stored is not None:
-                    _checked_result(reader, made)
+                    checked_result(reader, made)
         if published is not None:
             _compare(records, published)
         return records[-1].hash
@@ -339,17 +321,11 @@ class Ledger:
             records = reader.records()
         if not records:
             raise UsageError(
-                f"ledger {self._store.path.name}: its creation was interrupted and nothing was spent in it; "
-                "open it again with a cap and neighbours"
+                f"ledger {self._store.path.name}: its creation was interrupted and nothing was spent in it. `tacita "
+                "run` with a specification that names it makes it whole, as does opening it with a cap and "
+                "neighbours; or remove it"
             )
         return records, Book.replay(records)
-
-
-def _checked_result(reader: Reader, made: Reservation) -> bytes:
-    content = reader.result(made.finished_in or 0)
-    if digest(content) != made.stored:
-        raise VerificationError(f"ledger entry {made.finished_in}: its stored result was altered")
-    return content
 
 
 def _compare(records: list[Record], published: Mapping[str, Any]) -> None:
@@ -372,11 +348,14 @@ def _require_text(value: object, name: str, meaning: str) -> None:
         raise UsageError(f"{name}: must say {meaning}")
 
 
-def _system_entropy() -> Entropy:
+def _refuse_other_entropy(entropy: object) -> None:
+    """Exactly the system's own source: a subclass, or a stand-in that calls itself one, could listen or repeat."""
+    if entropy is None:
+        return
     from tacita.noise.entropy import SystemEntropy
 
-    return SystemEntropy()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    if type(entropy) is not SystemEntropy:
+        raise RefusedError(
+            "entropy: a release draws from the operating system alone; a seeded or another source makes a rehearsal, "
+            "never a release. Leave entropy out"
+        )

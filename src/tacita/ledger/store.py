@@ -21,6 +21,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +86,8 @@ class Store:
         new = create and not self.path.exists()
         if new and not self.path.parent.is_dir():
             raise UsageError(f"ledger {self.path.name}: its folder does not exist; create the folder first")
-        if self.read_only or not (new or self._writable()):
-            raise RefusedError(f"ledger {self.path.name}: opened for reading only; nothing can be spent from it")
+        if not new:
+            self.require_writable()
         with self._translating(), closing(self._connect("rwc" if create else "rw")) as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -102,6 +103,10 @@ class Store:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+
+    def require_writable(self) -> None:
+        if self.read_only or not self._writable():
+            raise RefusedError(f"ledger {self.path.name}: opened for reading only; nothing can be spent from it")
 
     def _writable(self) -> bool:
         # The folder too: SQLite keeps its rollback journal there.
@@ -199,21 +204,21 @@ class Writer(Reader):
         self._connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         self.blank = False
 
-    def append(
-        self, kind: str, time: str, facts: Mapping[str, Any], private: Mapping[str, Any] | None = None
-    ) -> tuple[int, str]:
-        """Seal one more line; returns its number and hash."""
+    def append(self, kind: str, facts: Mapping[str, Any], private: Mapping[str, Any] | None = None) -> Record:
+        """Seal one more line. Its public text has the day; the exact time is in the private one.
+
+        Two exact times would tell how long a run took, and so how many rows it read.
+        """
         row = self._connection.execute("SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1").fetchone()
         last, previous = row or (0, GENESIS)
-        body: dict[str, Any] = {"number": last + 1, "previous": previous, "kind": kind, "time": time, **facts}
-        hidden = None
-        if private is not None:
-            hidden = canonical({"salt": secrets.token_hex(32), **private})
-            body["private"] = digest(hidden)
+        moment = datetime.now(UTC)
+        day, exactly = moment.date().isoformat(), moment.isoformat(timespec="seconds")
+        hidden = canonical({"salt": secrets.token_hex(32), "time": exactly, **(private or {})})
+        body = {"number": last + 1, "previous": previous, "kind": kind, "time": day, **facts, "private": digest(hidden)}
         sealed = canonical(body)
-        seal = digest(sealed)
-        self._connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", (last + 1, sealed, hidden, seal))
-        return last + 1, seal
+        row = (last + 1, sealed, hidden, digest(sealed))
+        self._connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", row)
+        return _checked(last + 1, previous, row)
 
     def keep(self, number: int, content: bytes) -> None:
         """Store the result that belongs to line `number`."""

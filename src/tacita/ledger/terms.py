@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from tacita.errors import RefusedError, UsageError
 from tacita.ledger.codec import canonical
-from tacita.privacy import Guarantee, Loss, Neighbours
+from tacita.privacy import Guarantee, Holds, Loss, Neighbours
 
 Name = tuple[str, str]  # ("identity", …) or ("content", …)
 
@@ -64,11 +64,22 @@ class DataKey:
 
 @dataclass(frozen=True)
 class Cap:
-    """The most that one family may lose under one relation."""
+    """The most that one family may lose under one relation.
+
+    Where `holds` is "always", only promises that hold at every file count: none that holds asymptotically is allowed.
+    """
 
     neighbours: Neighbours
     loss: Loss
     declared_in: int
+    holds: Holds | None = None
+
+    def refuse_softer(self, guarantee: Guarantee) -> None:
+        if self.holds == "always" and guarantee.holds != "always":
+            raise RefusedError(
+                f"the cap for {self.neighbours} takes only promises that always hold (entry {self.declared_in}), and "
+                f"this one holds {guarantee.holds}: {guarantee}. Use a plan whose guarantee always holds"
+            )
 
 
 @dataclass(frozen=True)
@@ -83,7 +94,8 @@ class Waiver:
 class Reservation:
     """A share that was set aside for one run. It is spent from that moment, whatever became of the run.
 
-    `account` and `charge` are the one account that is named in the entry; others count too (`Book.charges`).
+    `account` and `charge` are the one account that is named in the entry; others count too (`Book.charges`). Of several
+    shares that were set aside together, one whose run has not `begun` has seen no row: asking again takes it up.
     """
 
     number: int
@@ -93,6 +105,7 @@ class Reservation:
     guarantee: Guarantee
     account: Neighbours
     charge: Loss
+    begun: bool = True
     finished_in: int | None = None
     stored: str | None = None
     failure: str | None = None
@@ -103,11 +116,17 @@ class Reservation:
             return "released"
         if self.finished_in is not None:
             return f"failed ({self.failure}), counts as spent"
+        if not self.begun:
+            return "reserved, not begun; asking again takes it up"
         return "reserved, never finished, counts as spent"
 
     @property
     def interrupted(self) -> bool:
-        return self.finished_in is None
+        return self.begun and self.finished_in is None
+
+    @property
+    def waiting(self) -> bool:
+        return not self.begun
 
 
 def request_key(plan: Any, guarantee: Mapping[str, Any], domain: str, content: str) -> str:
@@ -116,6 +135,11 @@ def request_key(plan: Any, guarantee: Mapping[str, Any], domain: str, content: s
     Labels do not count, nor does the wording of the assumptions.
     """
     return canonical([plan, guarantee["neighbours"], guarantee["loss"], domain, content])
+
+
+def softest(promises: Iterable[Guarantee]) -> Holds:
+    """How firmly a sum holds: no more firmly than any promise in it. The ledger takes none that never holds."""
+    return "always" if all(one.holds == "always" for one in promises) else "asymptotically"
 
 
 def implies(guarantee: Guarantee, neighbours: Neighbours) -> bool:
@@ -131,6 +155,7 @@ def restated(guarantee: Guarantee, cap: Cap) -> Loss | None:
     """What a promise costs under a cap, in the cap's kind of loss; None where it says nothing about that relation."""
     if not implies(guarantee, cap.neighbours):
         return None
+    cap.refuse_softer(guarantee)
     loss = guarantee.under(cap.neighbours).loss
     if cap.loss.rho is not None:
         if loss.delta:

@@ -17,8 +17,8 @@ from tacita.ledger.codec import (
     neighbours_to_json,
 )
 from tacita.ledger.store import Record
-from tacita.ledger.terms import DataKey, Tally, Waiver
-from tacita.privacy import Loss, Neighbours
+from tacita.ledger.terms import DataKey, Tally, Waiver, softest
+from tacita.privacy import Holds, Loss, Neighbours
 
 EXTRACT_FORMAT = 1
 
@@ -48,8 +48,9 @@ class Entry:
 class Account:
     """One relation's budget for one family of data sets.
 
-    `spent` is all that the family lost under the relation, whichever relation its releases were stated in. Only where
-    the promise was `waived` can there be releases it says nothing about: `silent` lists their entries.
+    `spent` is all that the family lost under the relation, whichever relation its releases were stated in. The sum
+    `holds` no more firmly than the softest promise in it, and `assumes` what any of them does. Only where the promise
+    was `waived` can there be releases it says nothing about: `silent` lists their entries.
     """
 
     neighbours: Neighbours
@@ -59,11 +60,14 @@ class Account:
     left: Loss
     waived: Waiver | None = None
     silent: tuple[int, ...] = ()
+    holds: Holds = "always"
+    assumes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         whose = ", ".join(self.identities) or "no data set yet"
         return (
-            f"{whose}: {self.spent} of {self.cap} spent, {self.left} left, under {self.neighbours}"
+            f"{whose}: {self.spent} of {self.cap} spent{firmness_note(self.holds)}, {self.left} left, under "
+            f"{self.neighbours}"
             f"{waived_note(self.waived, self.silent)}"
         )
 
@@ -83,7 +87,8 @@ class Share:
     def __str__(self) -> str:
         one = self.account
         return (
-            f"{self.charge} under {one.neighbours}: cap {one.cap}, spent {one.spent}, left {one.left}"
+            f"{self.charge} under {one.neighbours}: cap {one.cap}, spent {one.spent}{firmness_note(one.holds)}, "
+            f"left {one.left}"
             f"{waived_note(one.waived, one.silent)}"
         )
 
@@ -94,13 +99,20 @@ class Quote:
 
     `shares` are all accounts it counts in; `neighbours`, `cap`, `spent`, `left` and `charge` are those of the first,
     which the entry names. `stored` is the number of the reservation that already paid for exactly this request, if
-    there is one: asking again returns its result and costs nothing. `unfinished` lists attempts at this request that
-    reserved and never delivered: they stay spent, and asking again is a new charge.
+    there is one: asking again returns its result and costs nothing. `waiting` is one that was set aside and whose run
+    never began: asking again takes it up, at no charge. `unfinished` lists attempts at this request that began and
+    never delivered: they stay spent, and asking again is a new charge.
     """
 
     shares: tuple[Share, ...]
     stored: int | None
     unfinished: tuple[int, ...]
+    waiting: int | None = None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether asking costs nothing, because it was paid for before."""
+        return self.stored is not None or self.waiting is not None
 
     @property
     def neighbours(self) -> Neighbours:
@@ -125,9 +137,16 @@ class Quote:
     def __str__(self) -> str:
         if self.stored is not None:
             return f"already released (entry {self.stored}): the stored result is returned, at no charge"
+        if self.waiting is not None:
+            return f"already paid for (entry {self.waiting}) and not begun: it is taken up, at no charge"
         return "; and ".join(str(share) for share in self.shares) + (
             f". {unfinished_note(self.unfinished)}" if self.unfinished else ""
         )
+
+
+def firmness_note(holds: Holds) -> str:
+    """As a guarantee says it of itself; nothing to say of a sum that always holds."""
+    return "" if holds == "always" else f" ({holds})"
 
 
 def waived_note(waived: Waiver | None, silent: tuple[int, ...]) -> str:
@@ -167,7 +186,8 @@ def _entry(record: Record, book: Book) -> Entry:
         label, identity = paid.label, paid.data.identity
         if body["kind"] == "reserve":
             neighbours, loss, state = paid.account, paid.charge, paid.state
-    return Entry(record.number, body["kind"], body["time"], label, identity, neighbours, loss, state, record.hash)
+    time = record.private.get("time", body["time"])  # older lines have the exact time in their public text
+    return Entry(record.number, body["kind"], time, label, identity, neighbours, loss, state, record.hash)
 
 
 def account(book: Book, neighbours: Neighbours, data: DataKey | None) -> Account:
@@ -177,7 +197,18 @@ def account(book: Book, neighbours: Neighbours, data: DataKey | None) -> Account
     spent = book.spent(neighbours, data)
     identities = (data.identity, *sorted(book.family(data)))
     silent = () if waived is None else book.silent_on(neighbours, data)
-    return Account(neighbours, identities, cap, spent.loss(cap), spent.left_of(cap), waived, silent)
+    counted = book.counted(neighbours, data)
+    return Account(
+        neighbours,
+        identities,
+        cap,
+        spent.loss(cap),
+        spent.left_of(cap),
+        waived,
+        silent,
+        holds=softest(counted),
+        assumes=tuple(dict.fromkeys(one for promise in counted for one in promise.assumes)),
+    )
 
 
 def accounts(book: Book) -> list[Account]:
@@ -190,12 +221,14 @@ def extract(records: list[Record], book: Book, chosen: set[int]) -> dict[str, An
     """The public part of some releases: their lines, every cap and waiver, and the head of the chain.
 
     Every cap, also one that a release does not name: it counts there too, or that promise was waived.
-    Only public texts: fingerprints of confidential rows stay in the ledger, behind a salted hash.
+    Only public texts: fingerprints of confidential rows stay in the ledger, behind a salted hash. Of a release, what
+    was set aside and what was stored; how its runs went on the way is nobody else's business.
     """
     lines = [
         record
         for record in records
-        if record.body["kind"] in ("open", "cap", "waive") or record.body.get("reserve", record.number) in chosen
+        if record.body["kind"] in ("open", "cap", "waive")
+        or (record.body["kind"] in ("reserve", "commit") and record.body.get("reserve", record.number) in chosen)
     ]
     paid = [book.reservations[number] for number in sorted(chosen)]
     budgets = dict.fromkeys(
@@ -222,6 +255,8 @@ def _account_to_json(one: Account) -> dict[str, Any]:
         "left": loss_to_json(one.left),
         "waived": waived,
         "silent": list(one.silent),
+        "holds": one.holds,
+        "assumes": list(one.assumes),
     }
 
 
@@ -251,10 +286,10 @@ def verify_extract(extract: Mapping[str, Any]) -> None:
 def choose(book: Book, which: str | int | Iterable[int]) -> set[int]:
     """Reservations by label, by number or by several numbers."""
     if isinstance(which, str):
-        chosen = {number for number, made in book.reservations.items() if made.label == which}
+        chosen = {number for number, made in book.reservations.items() if made.label == which and made.stored}
         if not chosen:
             raise UsageError(
-                f'no entry has the label "{which}"; a request that was already released keeps its first label: ask '
+                f'no release has the label "{which}"; a request that was already released keeps its first label: ask '
                 "Ledger.quote(plan, data).stored for its number"
             )
         return chosen

@@ -70,7 +70,7 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
     if not planned.fits:
         _say(console, f"{_no('It does not fit the cap')} Lower epsilon, or drop a product.")
         return
-    if not path.exists():
+    if not Ledger.is_begun(path):
         _say(console, f"It fits. The ledger is new; {cap.minus(cost)} would be left for later releases.")
         return
     ledger = Ledger.open(path, read_only=True)
@@ -81,7 +81,9 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
         return
     schema = planned.schema
     try:
-        shares = ledger.preview(planned.guarantees, schema.identity, schema.lineage, cap=cap, neighbours=relation)
+        shares = ledger.preview(
+            planned.guarantees, schema.identity, schema.lineage, cap=cap, neighbours=relation, holds=spec.cap.holds
+        )
     except RefusedError as error:
         _say(console, f"{_no('The ledger does not allow it')} {escape(_sentence(str(error)))}")
         return

@@ -336,7 +336,7 @@ def _foot(made: dict[str, Any], plan: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in made["versions"].items())
     draw = f"seed {plan['seed']} (rehearsal)" if plan["rehearsal"] else "the operating system's entropy"
     return (
-        f"<footer><p>Made {escape(made['started'])} to {escape(made['finished'])} on {escape(made['engine'])}; noise "
+        f"<footer><p>Made {escape(_day(made['finished']))} on {escape(made['engine'])}; noise "
         f"from {escape(draw)}. Python {escape(made['python'])}; {escape(versions)}.</p>"
         "<p>Check this bundle with <code>tacita verify</code>: it fails if one byte of any file has changed.</p>"
         "</footer>"

@@ -119,6 +119,11 @@ def _planned(spec: Spec, product: Named, schema: Schema, rehearsal: bool) -> tup
             f"{product.spoken}: {product.mechanism} with these settings has no guarantee, so it cannot be released. "
             'Set calibration = "proved", or use it in `tacita rehearse` and `tacita study` only'
         )
+    if spec.cap.holds == "always" and plan.guarantee.holds == "asymptotically":
+        raise RefusedError(
+            f"{product.spoken}: {product.mechanism} holds asymptotically, and [cap] takes only promises that always "
+            'hold. Choose another mechanism, or drop holds = "always" from [cap]'
+        )
     try:
         guarantee = claimed(plan, schema).under(spec.cap.relation)
     except RefusedError as error:

@@ -6,7 +6,7 @@ measured values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,7 +48,6 @@ def steps(spec: Spec) -> int:
 
 def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lambda step: None) -> Finished:
     """Make the release. Whatever can be refused is refused before the first charge."""
-    started = _now()
     progress("Reading the specification and the schema")
     planned = prepare(spec)
     check_target(out, force=force, keep=named_files(spec, planned.schema))
@@ -57,33 +56,27 @@ def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lamb
     data = Confidential.open(spec.data_source, planned.schema, engine=spec.engine)
     planned.check(data)
     progress("Asking the ledger")
-    relation = spec.cap.relation
+    relation, place = spec.cap.relation, spec.resolve(spec.ledger)
     _refuse_broken_promises(planned)
     plans = [product.plan for product in planned.products]
-    place = spec.resolve(spec.ledger)
-    if place.is_file():  # before [cap] is declared: a cap that is declared stays, even if the run is refused
-        Ledger.open(place, read_only=True).admit(plans, data, cap=spec.cap.loss, neighbours=relation)
-    ledger = Ledger.open(place, cap=spec.cap.loss, neighbours=relation)
-    ledger.admit(plans, data)
+    # Before [cap] is declared: a cap that is declared stays, even if the run is refused.
+    Ledger.foresee(place, plans, data, cap=spec.cap.loss, neighbours=relation, holds=spec.cap.holds)
+    ledger = Ledger.open(place, cap=spec.cap.loss, neighbours=relation, holds=spec.cap.holds)
     before = ledger.spent(relation, data)
-
-    def made(product: PlannedTable | PlannedMicrodata) -> Any:
-        progress(f"Measuring {product.spec.name}")
-        return ledger.release(product.plan, data, label=f"{spec.title}: {product.spec.name}")
-
-    tables = tuple(_product(planned, table, made(table)) for table in planned.tables)
-    microdata = tuple(_microdata(planned, files, made(files)) for files in planned.microdata)
+    labels = {f"{spec.title}: {product.spec.name}": product for product in planned.products}
+    released = ledger.release_all(
+        [(product.plan, label) for label, product in labels.items()],
+        data,
+        starting=lambda label: progress(f"Measuring {labels[label].spec.name}"),
+    )
     progress("Writing the bundle")
-    paid = [quote.stored for quote in ledger.admit(plans, data)]
-    extract = ledger.extract([number for number in paid if number is not None])
+    results = [one.result for one in released]
     after = ledger.spent(relation, data)
     release = _release(
         planned,
-        tables,
-        microdata,
+        *_made(planned, results),
         budget=Budget(ledger.caps()[relation], after, planned.guarantee.loss),
-        ledger_extract=extract,
-        started=started,
+        ledger_extract=ledger.extract({one.entry for one in released}),
     )
     return Finished(release.write(out, force=force), release, before, after)
 
@@ -98,7 +91,6 @@ def rehearse(
     progress: Progress = lambda step: None,
 ) -> Release:
     """The same on mock rows, or on rows declared public: seeded, stamped, and never in a ledger."""
-    started = _now()
     progress("Reading the specification and the schema")
     planned = prepare(spec, rehearsal=True)
     needed = [*named_files(spec, planned.schema), *([public_data] if public_data else [])]
@@ -113,18 +105,15 @@ def rehearse(
         progress(f"Measuring {product.spec.name}")
         return product.plan.run(data, entropy.child(product.spec.name))
 
-    tables = tuple(_product(planned, table, made(table)) for table in planned.tables)
-    microdata = tuple(_microdata(planned, files, made(files)) for files in planned.microdata)
+    results = [made(product) for product in planned.products]
     progress("Writing the bundle")
     cost = planned.guarantee.loss
     release = _release(
         planned,
-        tables,
-        microdata,
+        *_made(planned, results),
         # Shown against an untouched cap: a rehearsal knows of no ledger.
         budget=Budget(spec.cap.loss if planned.fits else cost, cost, cost),
         ledger_extract={},
-        started=started,
         seed=seed,
         source="a file declared public" if public_data else "mock rows drawn from the schema alone",
     )
@@ -172,6 +161,15 @@ def _public(spec: Spec, planned: PlannedRelease, path: Path) -> Confidential:
 def _mock(planned: PlannedRelease, seed: int) -> Confidential:
     tables = mock_tables(planned.schema, seed=seed)
     return Confidential.from_frame(tables if len(tables) > 1 else tables["job"], planned.schema)
+
+
+def _made(planned: PlannedRelease, results: Sequence[Any]) -> tuple[tuple[Product, ...], tuple[Microdata, ...]]:
+    """What is published of each result: post-processing only."""
+    tables, rest = results[: len(planned.tables)], results[len(planned.tables) :]
+    return (
+        tuple(_product(planned, table, one) for table, one in zip(planned.tables, tables, strict=True)),
+        tuple(_microdata(planned, files, one) for files, one in zip(planned.microdata, rest, strict=True)),
+    )
 
 
 def _product(planned: PlannedRelease, table: PlannedTable, result: Any) -> Product:
@@ -234,7 +232,8 @@ def _release(
         guarantee=planned.guarantee,
         public_inputs=tuple(_public_inputs(planned)),
         engine=spec.engine,
-        finished=_now(),
+        started=_today(),
+        finished=_today(),
         **rest,
     )
 
@@ -255,5 +254,6 @@ def _public_inputs(planned: PlannedRelease) -> Iterator[PublicInput]:
         yield PublicInput(one.what, one.source)
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def _today() -> str:
+    """The day. How long a run took would tell how many rows it read, so a bundle has no times."""
+    return f"{datetime.now(UTC).date().isoformat()}T00:00:00+00:00"

@@ -91,6 +91,7 @@ class CapSpec(_Part):
     epsilon: Exact
     delta: Exact = "0"
     at_most: AtMost | None = None
+    holds: Literal["always"] | None = None  # "always" refuses promises that hold asymptotically
 
     @model_validator(mode="after")
     def _relation_is_complete(self) -> CapSpec:

@@ -1,0 +1,53 @@
+"""Whether files are still the ones that were opened.
+
+Rows are read more than once: to check them, to know them again, and to measure them. All of that must be about the
+same rows, and engines read by path. So the files are sealed when they are opened and compared before and after.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacita.errors import RefusedError
+
+_Stamp = tuple[int, int, int, int, int]
+
+
+@dataclass(frozen=True)
+class Seal:
+    """What the file system says of every file: device, inode, size, and when content and record last changed."""
+
+    places: tuple[str, ...]
+    stamps: tuple[tuple[str, _Stamp], ...]
+
+    @classmethod
+    def of(cls, places: Iterable[str | Path]) -> Seal:
+        """Of files and of folders with all their parts; a database is meant by its file (`duckdb:file.db?table=t`)."""
+        names = tuple(_file(str(place)) for place in places)
+        return cls(names, tuple(_stamps(names)))
+
+    def refuse_changed(self) -> None:
+        if self != Seal.of(self.places):
+            name = next(iter(self.places)).rpartition(os.sep)[2]
+            raise RefusedError(
+                f"data {name}: the file was changed or replaced after it was opened, so that what was checked would "
+                "not be what is measured; leave it alone while it is used, and open it again"
+            )
+
+
+def _file(place: str) -> str:
+    return place.removeprefix("duckdb:").partition("?")[0] if place.startswith("duckdb:") else place
+
+
+def _stamps(names: Iterable[str]) -> Iterator[tuple[str, _Stamp]]:
+    for name in names:
+        path = Path(name)
+        for part in (path, *sorted(path.rglob("*"))) if path.is_dir() else (path,):
+            try:
+                found = part.stat()
+            except OSError:
+                continue  # gone: its stamp is missing, and that is a change
+            yield str(part), (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)

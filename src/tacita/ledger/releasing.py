@@ -1,0 +1,207 @@
+"""Reserve, run, commit: the one place where plans meet confidential rows.
+
+All shares of a release are set aside in one transaction. Each run then begins on record, and its result is stored
+before anything else is done with it: whatever fails later, asking again returns it and costs nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tacita.errors import RefusedError, TacitaError, VerificationError, add_spent
+from tacita.ledger.asking import Asked, admitted, stored_result
+from tacita.ledger.book import Book
+from tacita.ledger.codec import digest, guarantee_to_json, loss_to_json, neighbours_to_json
+from tacita.ledger.store import Reader, Record, Store, Writer
+from tacita.ledger.terms import Reservation
+from tacita.ledger.turns import turns
+from tacita.ledger.views import Quote, unfinished_note
+
+if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
+    from tacita.confidential import Confidential
+    from tacita.plan import Plan
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One release that is asked for."""
+
+    plan: Plan
+    label: str
+    asked: Asked
+
+
+@dataclass(frozen=True)
+class Released:
+    """What came of it, and the number of the reservation that paid for it."""
+
+    result: Any
+    entry: int
+
+
+def release_all(
+    store: Store, data: Confidential, wanted: Sequence[Wanted], starting: Callable[[str], None]
+) -> list[Released]:
+    """The result of each: stored ones are read, the others are paid for together and run one after the other."""
+    # One request named twice is drawn once and paid for once.
+    todo = {one.asked.request: one for one in reversed(wanted)}
+    with store.reading() as reader:
+        results = _stored(reader, Book.replay(reader.records()), todo)
+    missing = {request: one for request, one in todo.items() if request not in results}
+    if missing:
+        store.require_writable()
+        with turns(store.path, missing):
+            with store.writing() as writer:
+                book = Book.replay(writer.records())
+                results |= _stored(writer, book, missing)  # by a run that had its turn before
+                places = _reserve(writer, book, [one for one in wanted if one.asked.request not in results])
+            results |= _run_all(store, data, wanted, places, starting)
+    return [results[one.asked.request] for one in wanted]
+
+
+def _stored(reader: Reader, book: Book, todo: dict[str, Wanted]) -> dict[str, Released]:
+    found = {}
+    for request, one in todo.items():
+        done = stored_result(book, one.asked)
+        if done is not None:
+            found[request] = Released(one.plan.restore(checked_result(reader, done)), done.number)
+    return found
+
+
+# ---------------------------------------------------------------- setting aside
+
+
+def _reserve(writer: Writer, book: Book, wanted: Sequence[Wanted]) -> dict[str, Record]:
+    """The line that pays for each request. All are written, or none."""
+    quotes = admitted(book, [one.asked for one in wanted])
+    records = {record.number: record for record in writer.records()}
+    places: dict[str, Record] = {}
+    for one, quote in zip(wanted, quotes, strict=True):
+        if one.asked.request not in places:
+            line = _line(writer, one, quote, waits=bool(places)) if quote.waiting is None else records[quote.waiting]
+            places[one.asked.request] = line
+    return places
+
+
+def _line(writer: Writer, one: Wanted, quote: Quote, *, waits: bool) -> Record:
+    """The run that is first in turn begins with its reservation; the others say so when they begin."""
+    if quote.unfinished:
+        _log.warning("%s: %s", one.label, unfinished_note(quote.unfinished))
+    asked = one.asked
+    facts = {
+        "label": one.label,
+        "identity": asked.key.identity,
+        "lineage": list(asked.key.lineage),
+        "domain": asked.domain,
+        "plan": asked.description,
+        "guarantee": guarantee_to_json(asked.guarantee),
+        "account": neighbours_to_json(quote.neighbours),
+        "charge": loss_to_json(quote.charge),
+    }
+    private = {"fingerprint": asked.key.content, "waits": waits, "after_unfinished": list(quote.unfinished)}
+    return writer.append("reserve", facts, private)
+
+
+# ---------------------------------------------------------------- running
+
+
+def _run_all(
+    store: Store,
+    data: Confidential,
+    wanted: Sequence[Wanted],
+    places: dict[str, Record],
+    starting: Callable[[str], None],
+) -> dict[str, Released]:
+    """Run every plan that was paid for. One that fails does not strand the others: they are paid for too."""
+    results: dict[str, Released] = {}
+    problem: Exception | None = None
+    for one in wanted:
+        request = one.asked.request
+        if request not in places or request in results:
+            continue
+        starting(one.label)
+        try:
+            results[request] = Released(_run(store, data, one, places[request]), places[request].number)
+        except Exception as error:
+            problem = problem or error
+    if problem is not None:
+        raise problem
+    return results
+
+
+def _run(store: Store, data: Confidential, one: Wanted, reserved: Record) -> Any:
+    begun = _append(store, reserved, "begin") if reserved.private["waits"] else reserved
+    # From here on the share is spent: on disk, whatever happens to this process.
+    try:
+        result = one.plan.run(data, _system_entropy())
+        if result.rehearsal:
+            raise RefusedError(f'"{one.label}": the run returned a rehearsal, which is never released')
+        data.refuse_changed()  # what was measured must be the rows that were checked and are on record
+        content = result.to_bytes()
+        _append(store, begun, "commit", about=reserved, content=content)
+    except BaseException as error:
+        # Only the class: a message may carry a value. If even this cannot be written, the run's own error matters
+        # more, and a run without an end counts as spent all the same.
+        with suppress(TacitaError):
+            _append(store, begun, "failed", about=reserved, private={"error": type(error).__name__})
+        add_spent(error, f"{one.asked.guarantee}, since the run may have seen the rows (entry {reserved.number})")
+        raise
+    return result
+
+
+def _append(
+    store: Store,
+    last: Record,
+    kind: str,
+    *,
+    about: Record | None = None,
+    private: dict[str, Any] | None = None,
+    content: bytes | None = None,
+) -> Record:
+    """The next line about a run, in a ledger that still holds the `last` one about it."""
+    try:
+        with store.writing() as writer:
+            records = writer.records()
+            if len(records) < last.number or records[last.number - 1].hash != last.hash:
+                raise _exchanged(store, last)
+            if Book.replay(records).reservations[(about or last).number].finished_in is not None:
+                raise VerificationError(f"ledger entry {last.number}: this run has ended already")
+            facts: dict[str, Any] = {"reserve": (about or last).number}
+            if content is not None:
+                facts |= {"sha256": digest(content), "bytes": len(content)}
+            line = writer.append(kind, facts, private)
+            if content is not None:
+                writer.keep(line.number, content)
+            return line
+    except RefusedError:
+        if not store.path.exists():
+            raise _exchanged(store, last) from None
+        raise
+
+
+def _exchanged(store: Store, last: Record) -> VerificationError:
+    return VerificationError(
+        f"ledger {store.path.name}: it was exchanged or put back to an older state while a run was under way: entry "
+        f"{last.number} is not in it any more. Nothing was written to it, and no result was kept or handed out. Put "
+        "back the file that has that entry; where there is none, this file is sound and the release can be asked for "
+        "again"
+    )
+
+
+def checked_result(reader: Reader, made: Reservation) -> bytes:
+    content = reader.result(made.finished_in or 0)
+    if digest(content) != made.stored:
+        raise VerificationError(f"ledger entry {made.finished_in}: its stored result was altered")
+    return content
+
+
+def _system_entropy() -> Any:
+    from tacita.noise.entropy import SystemEntropy
+
+    return SystemEntropy()
