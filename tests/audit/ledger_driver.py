@@ -50,6 +50,12 @@ class Data:
     def check(self, columns: tuple[str, ...]) -> None:
         pass
 
+    def id_for(self, unit: str) -> str:
+        return f"{unit}_id"
+
+    def check_unit(self, column: str, unit: str) -> None:
+        pass
+
 
 @dataclass(frozen=True)
 class Result:
