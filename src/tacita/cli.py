@@ -140,7 +140,7 @@ def verify(
     ] = None,
 ) -> None:
     """Check a bundle: fails if one byte has changed, or if a claim is not backed by what the bundle holds."""
-    from tacita.release.verify import checks, compare_with_ledger
+    from tacita.release.verify import UNSIGNED, checks, compare_with_ledger
 
     console = _console()
     if not bundle.is_dir():
@@ -150,7 +150,7 @@ def verify(
     if ledger is not None:
         compare_with_ledger(bundle, ledger)
         console.print("  [green]ok[/]  the ledger holds these entries and is unaltered")
-    console.print(f"Verified: {bundle}")
+    console.print(f"Verified: {bundle}\n{UNSIGNED}", markup=False, highlight=False)
 
 
 @app.command(epilog="Example:  tacita report bundle/ --out page.html")
@@ -160,17 +160,13 @@ def report(
     force: Force = False,
 ) -> None:
     """Make the public page of a bundle again, from the bundle alone."""
-    from tacita.release.page import render_page
-    from tacita.release.verify import read_manifest
+    from tacita.release.folder import check_page, write_page
+    from tacita.release.verify import page_of
 
     if not bundle.is_dir():
         raise UsageError(f"{bundle}: there is no such folder")
-    if out.exists() and not force:
-        raise UsageError(f"--out {out}: exists already; name another file, or add --force to replace it")
-    manifest = read_manifest(bundle)
-    page = render_page(bundle, manifest["made"])
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(page, encoding="utf-8")
+    check_page(out, bundle, force=force)
+    write_page(out, page_of(bundle))
     _console().print(f"Page written to {out}")
 
 

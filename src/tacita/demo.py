@@ -10,7 +10,7 @@ from tacita.release.outlook import show_finished, show_plan
 from tacita.release.plans import prepare
 from tacita.release.run import run
 from tacita.release.spec import Spec
-from tacita.release.verify import checks
+from tacita.release.verify import UNSIGNED, checks
 from tacita.studies.frame import simulate
 
 if TYPE_CHECKING:
@@ -77,5 +77,5 @@ def demonstrate(console: Console, out: Path, *, force: bool = False) -> Path:
     console.rule("tacita verify bundle", align="left")
     for sentence in checks(bundle):
         console.print(f"  [green]ok[/]  {sentence}", highlight=False)
-    console.print(f"\nVerified. Open the page in a browser: {bundle / 'report.html'}", highlight=False)
+    console.print(f"{UNSIGNED}\n\nVerified. Open the page in a browser: {bundle / 'report.html'}", highlight=False)
     return bundle

@@ -312,3 +312,28 @@ def test_help_loads_no_engine() -> None:
         "import sys, tacita.cli; sys.exit(any(name in sys.modules for name in ('duckdb', 'numpy', 'pyarrow', 'ibis')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_report_refuses_a_changed_bundle_and_other_files(folder: Path, tacita: Call) -> None:
+    bundle, page = folder / "bundle", folder / "page.html"
+    assert tacita("run", folder / "release.toml", "--out", bundle).code == 0
+    assert tacita("report", bundle, "--out", page).code == 0
+    assert tacita("report", bundle, "--out", page, "--force").code == 0
+    ledger = (folder / "jobs.ledger").read_bytes()
+    for out in (folder / "jobs.ledger", bundle / "report.html", folder):
+        assert tacita("report", bundle, "--out", out, "--force").code == 2
+    assert (folder / "jobs.ledger").read_bytes() == ledger
+    plan = bundle / "plan.json"
+    plan.write_text(plan.read_text().replace("Test tables", "Forged tables"))
+    said = tacita("report", bundle, "--out", folder / "other.html")
+    assert said.code == 4
+    assert "plan.json was changed" in said.err
+    assert not (folder / "other.html").exists()
+
+
+def test_verify_says_that_a_bundle_can_be_forged(folder: Path, tacita: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    assert tacita("run", "release.toml", "--out", "jobs:v2").code == 0
+    said = tacita("verify", "jobs:v2")
+    assert said.code == 0, said.err
+    assert "who can write to it can forge one" in said.out

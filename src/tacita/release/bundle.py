@@ -10,18 +10,19 @@ from __future__ import annotations
 import platform
 import re
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from tacita.ledger.codec import loss_to_json, neighbours_to_json
 from tacita.privacy import Guarantee, Loss
 from tacita.release.bundle_files import BUNDLE_FORM, fingerprint, write_json, write_manifest
 from tacita.release.codebook import data_package, ddi
+from tacita.release.csv_cells import write_csv
 from tacita.release.facts import TableFacts, table_facts
 from tacita.release.folder import written_whole
 from tacita.release.former import Kind
@@ -94,8 +95,8 @@ class Release:
     ledger_extract: dict[str, Any]
     public_inputs: tuple[PublicInput, ...]
     engine: str
-    started: str
-    finished: str
+    date: str
+    """The day it was made. Times of day would tell how long the rows took to read, and so how many there are."""
     seed: int | None = None
     source: str = "the confidential file"
     microdata: tuple[Microdata, ...] = ()
@@ -112,7 +113,8 @@ class Release:
         """Write the bundle aside, then rename it to `out`; an existing folder is replaced only with `force`."""
         target = Path(out)
         kind: Kind = "rehearsal" if self.rehearsal else "release"
-        with written_whole(target, force=force, kind=kind) as folder:
+        moment = datetime.fromisoformat(self.date).replace(tzinfo=UTC).timestamp()
+        with written_whole(target, force=force, kind=kind, moment=moment) as folder:
             _write_products(self, folder)
             write_json(folder / "plan.json", _plan_document(self))
             write_json(folder / "ledger.json", _ledger_document(self))
@@ -147,7 +149,7 @@ def _write_products(release: Release, folder: Path) -> None:
         table = _stamped(product.table) if release.rehearsal else product.table
         # No statistics beyond the values and no writer's own metadata that differs from run to run.
         pq.write_table(table, folder / "tables" / f"{product.name}.parquet", compression="zstd")
-        pa_csv.write_csv(table, folder / "tables" / f"{product.name}.csv")
+        write_csv(table, folder / "tables" / f"{product.name}.csv")
         pq.write_table(product.measurements, folder / "measurements" / f"{product.name}.parquet", compression="zstd")
 
 
@@ -208,7 +210,7 @@ def _write_records(release: Release, folder: Path) -> None:
         ddi(
             title=release.full_title,
             publisher=release.publisher,
-            published=release.finished[:10],
+            published=release.date,
             software=software,
             abstract=f"{_products(release)} made from a confidential file, with noise of known size added for privacy.",
             confidentiality=promise,
@@ -224,8 +226,8 @@ def _write_records(release: Release, folder: Path) -> None:
             title=release.full_title,
             description=promise,
             publisher=release.publisher,
-            created=release.finished,
-            version=release.finished[:10],
+            created=f"{release.date}T00:00:00Z",
+            version=release.date,
             tables=facts,
             hashes={one.path: fingerprint(folder / one.path) for one in facts},
         ),
@@ -236,7 +238,7 @@ def _write_records(release: Release, folder: Path) -> None:
         registry_record(
             title=release.full_title,
             publisher=release.publisher,
-            published=release.finished[:10],
+            published=release.date,
             unit=release.schema.unit,
             guarantee=release.guarantee,
             cap=str(release.budget.cap),
@@ -265,7 +267,7 @@ def _write_sdmx(release: Release, tables: list[TableFacts], folder: Path) -> Non
     for flow, product in zip(flows, release.products, strict=True):
         (folder / "sdmx" / f"{product.name}.csv").write_bytes(sdmx_csv(flow, product.table))
     (folder / "sdmx" / "structure.xml").write_bytes(
-        sdmx_structure(release.full_title, release.finished, flows, is_test=release.rehearsal)
+        sdmx_structure(release.full_title, release.date, flows, is_test=release.rehearsal)
     )
 
 
@@ -291,8 +293,7 @@ def product_facts(product: Product, schema: Schema) -> TableFacts:
 def _made(release: Release) -> dict[str, Any]:
     versions = {name: found for name in _LIBRARIES if (found := _version(name))}
     return {
-        "started": release.started,
-        "finished": release.finished,
+        "date": release.date,
         "engine": release.engine,
         "randomness": "seeded (rehearsal)" if release.rehearsal else "operating system",
         "python": platform.python_version(),

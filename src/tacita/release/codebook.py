@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
+from tacita.release.csv_cells import harmless_text
 from tacita.release.facts import Column, TableFacts
 
 DDI_NAMESPACE = "ddi:codebook:2_5"
@@ -191,7 +192,7 @@ def _field(column: Column, table: TableFacts) -> dict[str, Any]:
         if not table.series:
             constraints["required"] = True
         if len(column.levels) <= _LARGEST_INLINE_LIST:
-            constraints["enum"] = [code for code, _ in column.levels]
+            constraints["enum"] = [harmless_text(code) for code, _ in column.levels]
     if column.name == "margin_of_error" and not table.series:
         constraints["minimum"] = 0
     if constraints:

@@ -108,6 +108,38 @@ def _try_to_write(out: Path, target: Path) -> None:
         raise _unwritable(out, problem) from None
 
 
+def check_page(out: Path, bundle: Path, *, force: bool) -> None:
+    """Refuse a file that is not a former page, or that would change a bundle."""
+    target = Path(os.path.realpath(out))
+    if target.is_relative_to(os.path.realpath(bundle)):
+        raise UsageError(f"--out {out}: lies inside the bundle, which would no longer verify; name a file elsewhere")
+    try:
+        if target.is_dir():
+            raise UsageError(f"--out {out}: is a folder; name a file")
+        if not os.path.lexists(target):
+            return
+        if not force:
+            raise UsageError(f"--out {out}: exists already; name another file, or add --force to replace it")
+        with target.open("rb") as file:
+            is_page = file.read(64).lstrip().lower().startswith(b"<!doctype html")
+    except OSError as problem:
+        raise _unwritable(out, problem) from None
+    if not is_page:
+        raise UsageError(f"--out {out}: --force replaces a former page only, and this is none; name another file")
+
+
+def write_page(out: Path, text: str) -> None:
+    """Write aside, then rename, so that what was there stays until the new file is whole."""
+    target = Path(os.path.realpath(out))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _aside(target.parent, target) as aside:
+            (aside / _NEW / "page").write_text(text, encoding="utf-8")
+            (aside / _NEW / "page").replace(target)
+    except OSError as problem:
+        raise _unwritable(out, problem) from None
+
+
 def _unwritable(out: Path, problem: Exception) -> UsageError:
     known = {
         errno.ENAMETOOLONG: "the name is too long; choose a shorter one",

@@ -15,13 +15,15 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from tacita.errors import VerificationError
 from tacita.implicates import Implicates, Synthetic
 from tacita.ledger.codec import digest
 from tacita.privacy import Guarantee
+from tacita.release.alike import read_both, same_document, same_values
+from tacita.release.bundle_files import read_json
+from tacita.release.csv_cells import write_csv
 from tacita.release.facts import Column, TableFacts, kind_of, spoken
 from tacita.release.plans import plan_from_record
 from tacita.release.survey_tables import check_survey_tables_made, survey_table_facts, write_survey_tables
@@ -70,7 +72,7 @@ def write_microdata(product: Microdata, folder: Path, *, rehearsal: bool) -> Non
     plain = Implicates(tuple(map(_plain, files.tables)), files.schema, files.synthesized, files.kind)
     for number, path in enumerate(plain.write(folder / FOLDER), start=1):
         table = pq.read_table(path)
-        pa_csv.write_csv(table, folder / FOLDER / csv_name(number, rehearsal=rehearsal))
+        write_csv(table, folder / FOLDER / csv_name(number, rehearsal=rehearsal))
         if rehearsal:
             stamp = {**(table.schema.metadata or {}), b"REHEARSAL": b"no guarantee"}
             pq.write_table(table.replace_schema_metadata(stamp), path)
@@ -145,19 +147,11 @@ def check_microdata(folder: Path, record: dict[str, Any], sealed: list[tuple[Any
     if sorted(path.name for path in (folder / FOLDER).iterdir()) != expected:
         raise VerificationError(f"{FOLDER}/ does not hold the files that plan.json lists")
     for one, rows in zip(names, record["rows"], strict=True):
-        table = pq.read_table(folder / FOLDER / f"{one}.parquet")
+        table = read_both(folder / FOLDER / f"{one}.parquet")
         if table.num_rows != rows or table.column_names != record["columns"]:
             raise VerificationError(f"{FOLDER}/{one}.parquet does not have the rows and columns that plan.json lists")
-        if not read_csv_like(folder / FOLDER / f"{one}.csv", table).equals(table.replace_schema_metadata(None)):
-            raise VerificationError(f"{FOLDER}/{one}.csv and {FOLDER}/{one}.parquet do not hold the same values")
-
-
-def read_csv_like(path: Path, table: pa.Table) -> pa.Table:
-    """A CSV file with the types of its Parquet twin."""
-    options = pa_csv.ConvertOptions(
-        column_types=table.schema, strings_can_be_null=True, quoted_strings_can_be_null=False
-    )
-    return pa_csv.read_csv(path, convert_options=options)
+        if b"REHEARSAL" in (table.schema.metadata or {}):
+            raise VerificationError(f"{FOLDER}/{one}.parquet is stamped as a rehearsal, which is never released")
 
 
 def check_made_again(folder: Path, record: dict[str, Any], schema: Schema) -> None:
@@ -169,7 +163,7 @@ def check_made_again(folder: Path, record: dict[str, Any], schema: Schema) -> No
         raise VerificationError(f"measurements/{name}.result holds no synthetic files")
     if again.rehearsal:
         raise VerificationError(f"measurements/{name}.result is a rehearsal, which is never released")
-    if (folder / "measurements" / f"{name}.json").read_text(encoding="utf-8") != _parameters(again.measured):
+    if not same_document(read_json(folder / "measurements" / f"{name}.json"), json.loads(_parameters(again.measured))):
         raise VerificationError(f"measurements/{name}.json does not hold the parameters that were measured")
     written, made = Implicates.read(folder / FOLDER, schema), again.implicates
     same = (written.kind, written.synthesized, written.m) == (made.kind, made.synthesized, made.m)
@@ -177,6 +171,6 @@ def check_made_again(folder: Path, record: dict[str, Any], schema: Schema) -> No
         raise VerificationError(f"{FOLDER}/ does not say truly how its files were made")
     order = [(column, "ascending") for column in made.columns]
     for number, (found, drawn) in enumerate(zip(written.tables, made.tables, strict=True), start=1):
-        if not _plain(drawn).sort_by(order).equals(found):
+        if not same_values(_plain(drawn).sort_by(order), found):
             raise VerificationError(f"{FOLDER}/implicate-{number:02d}.parquet does not follow from its measurements")
     check_survey_tables_made(made, name, [tuple(by) for by in record.get("tables", [])], folder)

@@ -93,9 +93,14 @@ def _head(plan: dict[str, Any], made: dict[str, Any]) -> str:
     by = f"{escape(plan['publisher'])} · " if plan["publisher"] else ""
     return (
         f"{stamp}<header><p class='kicker'>Release report</p><h1>{escape(plan['title'])}</h1>"
-        f"<p class='dateline'>{by}made {escape(_day(made['finished']))} · "
+        f"<p class='dateline'>{by}made {escape(_day(_date(made)))} · "
         f"tacita {escape(made['versions'].get('tacita', ''))}</p></header>"
     )
+
+
+def _date(made: dict[str, Any]) -> str:
+    """The day a bundle was made; those of earlier versions say it to the second."""
+    return str(made.get("date") or made["finished"])[:10]
 
 
 def _day(moment: str) -> str:
@@ -336,7 +341,7 @@ def _foot(made: dict[str, Any], plan: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in made["versions"].items())
     draw = f"seed {plan['seed']} (rehearsal)" if plan["rehearsal"] else "the operating system's entropy"
     return (
-        f"<footer><p>Made {escape(_day(made['finished']))} on {escape(made['engine'])}; noise "
+        f"<footer><p>Made on {escape(_date(made))} with {escape(made['engine'])}; noise "
         f"from {escape(draw)}. Python {escape(made['python'])}; {escape(versions)}.</p>"
         "<p>Check this bundle with <code>tacita verify</code>: it fails if one byte of any file has changed.</p>"
         "</footer>"

@@ -232,8 +232,7 @@ def _release(
         guarantee=planned.guarantee,
         public_inputs=tuple(_public_inputs(planned)),
         engine=spec.engine,
-        started=_today(),
-        finished=_today(),
+        date=_today(),
         **rest,
     )
 
@@ -256,4 +255,4 @@ def _public_inputs(planned: PlannedRelease) -> Iterator[PublicInput]:
 
 def _today() -> str:
     """The day. How long a run took would tell how many rows it read, so a bundle has no times."""
-    return f"{datetime.now(UTC).date().isoformat()}T00:00:00+00:00"
+    return datetime.now(UTC).date().isoformat()

@@ -22,6 +22,8 @@ from tacita.inference.survey import Count, Mean, Statistic, survey_table
 from tacita.inference.survey.tables import ALL
 from tacita.plan import Plan
 from tacita.privacy import Guarantee
+from tacita.release.alike import same_values
+from tacita.release.csv_cells import harmless, write_csv
 from tacita.release.facts import Column, TableFacts, kind_of, spoken
 from tacita.schema import Integer, Numeric, Schema
 
@@ -103,7 +105,7 @@ def write_survey_tables(files: Implicates, name: str, tables: Sequence[By], fold
     for by in tables:
         path = folder / file_of(name, by)
         path.parent.mkdir(exist_ok=True)
-        pa_csv.write_csv(made_table(files, by, guarantee), path)
+        write_csv(made_table(files, by, guarantee), path)
 
 
 def survey_table_facts(
@@ -154,22 +156,9 @@ def check_survey_tables_made(files: Implicates, name: str, tables: Sequence[By],
         if (
             found is None
             or "guarantee" not in found.column_names
-            or not _alike(found.drop_columns(["guarantee"]), wanted)
+            or not any(same_values(found.drop_columns(["guarantee"]), one) for one in (wanted, harmless(wanted)))
         ):
             raise VerificationError(f"{file_of(name, by)} does not follow from the synthetic files")
-
-
-def _alike(one: pa.Table, two: pa.Table) -> bool:
-    if one.schema.names != two.schema.names or one.num_rows != two.num_rows:
-        return False
-    for name in one.schema.names:
-        if pa.types.is_floating(two[name].type):
-            ours, theirs = (table[name].to_numpy().astype(np.float64) for table in (one, two))
-            if not np.allclose(ours, theirs, rtol=1e-9, atol=1e-9, equal_nan=True):
-                return False
-        elif not one[name].equals(two[name]):
-            return False
-    return True
 
 
 # ---------------------------------------------------------------- on the page
@@ -214,7 +203,11 @@ def _shown(table: pa.Table, by: By, path: str, schema: Schema) -> str:
 
 
 def _level(schema: Schema, name: str, level: str) -> str:
-    return "All" if level == ALL else schema.categorical(name).label_of(level)
+    if level == ALL:
+        return "All"
+    kind = schema.categorical(name)
+    # In a CSV file a code may stand with an apostrophe in front.
+    return kind.label_of(level if level in kind.code else level.removeprefix("'"))
 
 
 def _figure(value: float | None, margin: float | None) -> str:

@@ -1,14 +1,19 @@
-"""Checks a bundle: every byte as it was written, every claim backed by the ledger, every table by its measurements."""
+"""Checks a bundle: every byte as it was written, every claim backed by the ledger, every table by its measurements.
+
+Nothing in the bundle is taken on trust, but a bundle carries no signature: who can write to it can make another one
+that agrees with itself. Only the ledger (`compare_with_ledger`) or a manifest hash from elsewhere tells them apart.
+"""
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
+import pyarrow as pa
 
 from tacita.errors import TacitaError, VerificationError
 from tacita.ledger import Ledger
@@ -16,12 +21,21 @@ from tacita.ledger.codec import canonical, digest, guarantee_from_json, loss_fro
 from tacita.ledger.terms import Cap, restated
 from tacita.ledger.views import verify_extract
 from tacita.privacy import Guarantee, Loss, in_sequence
-from tacita.release.bundle_files import BUNDLE_FORM, bundle_files, fingerprint, json_bytes, manifest_hash
+from tacita.release.alike import read_both, read_table, same_values
+from tacita.release.bundle_files import BUNDLE_FORM, bundle_files, fingerprint, json_bytes, manifest_hash, read_json
 from tacita.release.measurements import rebuild
-from tacita.release.microdata import FOLDER, check_made_again, check_microdata, read_csv_like
+from tacita.release.microdata import FOLDER, check_made_again, check_microdata
+from tacita.release.page import render_page
 from tacita.release.plans import PUBLISHING, plan_from_record
 from tacita.schema import Schema
 from tacita.tables import publish
+
+UNSIGNED = (
+    "A bundle is not signed: who can write to it can forge one that verifies. Compare its manifest hash with the "
+    "publisher's, or verify with --ledger where the ledger is."
+)
+_FILE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_MOST_CELLS = 100_000_000  # rows of a measurement file; its noisy values alone would fill a gigabyte
 
 
 def verify(folder: str | Path) -> list[str]:
@@ -31,13 +45,15 @@ def verify(folder: str | Path) -> list[str]:
 
 def checks(folder: Path) -> Iterator[str]:
     """The same one check at a time, so that a person can watch."""
+    folder = folder.absolute()  # a colon in a relative path would be read as the scheme of an address
     manifest = read_manifest(folder)
     yield "the manifest is whole"
-    try:
-        count = _check_files(folder, manifest)
+    with hostile_content():
+        count = check_files(folder, manifest)
         yield f"all {count} files are as they were written, and there is no other"
-        plan, ledger = (json.loads((folder / name).read_bytes()) for name in ("plan.json", "ledger.json"))
+        plan, ledger = (read_json(folder / name) for name in ("plan.json", "ledger.json"))
         _refuse_rehearsal(folder, manifest, plan, ledger)
+        _check_names(manifest, plan)
         yield "it is a release, not a rehearsal"
         guarantee = _check_promise(plan)
         yield f"the promise adds up over all products: {guarantee}"
@@ -47,17 +63,39 @@ def checks(folder: Path) -> Iterator[str]:
         _check_microdata(folder, plan, ledger)
         yield "each table and each synthetic file is the same in both formats"
         yield from _recomputed(folder, manifest, plan, ledger)
+
+
+@contextmanager
+def hostile_content() -> Iterator[None]:
+    """What goes wrong while a bundle's files are read is the bundle's fault; say so, not where in the code it was."""
+    try:
+        yield
     except VerificationError:
         raise
     except TacitaError as error:
         raise VerificationError(f"the bundle contradicts itself: {error}") from None
-    except (LookupError, TypeError, ValueError, AttributeError, OSError):
-        # The bytes are as written, so the bundle was made wrong; say so without a traceback into its parts.
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        AssertionError,
+        ArithmeticError,
+        OSError,
+        RecursionError,
+        MemoryError,
+        pa.ArrowException,
+    ):
         raise VerificationError("a file of this bundle lacks a part that every release has") from None
 
 
-def _refuse_rehearsal(folder: Path, *documents: dict[str, Any]) -> None:
-    if any(document["rehearsal"] is not False for document in documents) or any(folder.glob("REHEARSAL*")):
+def _refuse_rehearsal(folder: Path, manifest: dict[str, Any], plan: dict[str, Any], ledger: dict[str, Any]) -> None:
+    """A rehearsal says so in many places; one that is left is enough."""
+    stamped = any(document["rehearsal"] is not False for document in (manifest, plan, ledger))
+    seeded = plan["seed"] is not None or manifest["made"]["randomness"] != "operating system"
+    elsewhere = plan["source"] != "the confidential file" or any(folder.glob("REHEARSAL*"))
+    records = b'\nstatus: "published"\n' not in (folder / "registry.yaml").read_bytes()
+    if stamped or seeded or elsewhere or records:
         raise VerificationError(
             "this is a rehearsal, not a release: its noise came from a seed and can be drawn again. "
             "Make the release with `tacita run`"
@@ -69,11 +107,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / "manifest.json"
     if not path.is_file():
         raise VerificationError(f"{folder}: there is no manifest.json, so this is not a whole bundle")
-    raw = path.read_bytes()
     try:
-        manifest = json.loads(raw)
+        manifest = read_json(path)
         # Compared as bytes too: a changed space would leave the content, and so its hash, as it was.
-        is_whole = json_bytes(manifest) == raw and manifest.get("manifest_sha256") == manifest_hash(manifest)
+        is_whole = json_bytes(manifest) == path.read_bytes()
+        is_whole = is_whole and manifest.get("manifest_sha256") == manifest_hash(manifest)
     except (ValueError, AttributeError, RecursionError):
         is_whole = False
     if not is_whole:
@@ -84,17 +122,30 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return found
 
 
-def _check_files(folder: Path, manifest: dict[str, Any]) -> int:
+def check_files(folder: Path, manifest: dict[str, Any]) -> int:
+    """Every file as the manifest pins it, and no other; returns how many there are."""
     listed, present = set(manifest["files"]), set(bundle_files(folder))
     if missing := sorted(listed - present):
         raise VerificationError(f"{missing[0]} is missing from the bundle")
     if extra := sorted(present - listed):
         raise VerificationError(f"{extra[0]} is not in the manifest; it was added after the bundle was written")
     for path, facts in manifest["files"].items():
-        digest, size = fingerprint(folder / path)
+        digest, size = fingerprint(folder / path, expected=facts["size"])
         if (digest, size) != (facts["sha256"], facts["size"]):
             raise VerificationError(f"{path} was changed after it was written")
     return len(listed)
+
+
+def _check_names(manifest: dict[str, Any], plan: dict[str, Any]) -> None:
+    """What the documents say of one another: the schema, what was public, and names that lead nowhere else."""
+    schema = Schema.from_dict(plan["schema"])
+    if manifest["schema"] != {"identity": schema.identity, "sha256": schema.hash}:
+        raise VerificationError("manifest.json: the schema is not the one of plan.json")
+    if manifest["title"] != plan["title"] or manifest["public_inputs"] != plan["public_inputs"]:
+        raise VerificationError("manifest.json: title or public inputs are not those of plan.json")
+    for product in _products(plan):
+        if not _FILE_NAME.fullmatch(product["name"]):
+            raise VerificationError("plan.json: a product's name is not one that a file can have")
 
 
 def _check_promise(plan: dict[str, Any]) -> Guarantee:
@@ -150,10 +201,7 @@ def _check_tables(folder: Path, plan: dict[str, Any]) -> None:
         if {path.stem for path in (folder / place).glob("*.parquet")} != expected:
             raise VerificationError(f"{place}/ does not hold the tables that plan.json lists")
     for name in sorted(expected):
-        table = pq.read_table(folder / "tables" / f"{name}.parquet")
-        copy = read_csv_like(folder / "tables" / f"{name}.csv", table)
-        if not copy.equals(table.replace_schema_metadata(None)):
-            raise VerificationError(f"tables/{name}.csv and tables/{name}.parquet do not hold the same values")
+        read_both(folder / "tables" / f"{name}.parquet")
 
 
 def _check_microdata(folder: Path, plan: dict[str, Any], ledger: dict[str, Any]) -> None:
@@ -172,16 +220,21 @@ def _sealed(ledger: dict[str, Any]) -> list[tuple[Any, str]]:
 
 
 def _recomputed(folder: Path, manifest: dict[str, Any], plan: dict[str, Any], ledger: dict[str, Any]) -> Iterator[str]:
-    """The measurements are those the ledger sealed, and the tables follow from them.
+    """The measurements are those the ledger sealed, and the tables follow from them, whatever versions made them."""
+    try:
+        _make_again(folder, plan, ledger)
+    except VerificationError as error:
+        made = manifest["made"]["versions"]
+        others = [f"{name} {made[name]}" for name in ("tacita", "pyarrow", "numpy") if made.get(name) != version(name)]
+        hint = f"; it says that it was made with {', '.join(others)}, and is checked with another" if others else ""
+        raise VerificationError(f"{error}{hint}") from None
+    made_from = " and the ".join(
+        words for words, key in (("tables", "tables"), ("synthetic files", "microdata")) if plan.get(key)
+    )
+    yield f"the measurements are those the ledger sealed, and the {made_from} follow from them"
 
-    Only the versions that made the bundle are sure to make the same bytes again; with others this is left out,
-    and said so.
-    """
-    made = manifest["made"]["versions"]
-    others = [name for name in ("tacita", "pyarrow", "numpy") if made[name] != version(name)]
-    if others:
-        yield f"not made again from the measurements, since the bundle was made with {others[0]} {made[others[0]]}"
-        return
+
+def _make_again(folder: Path, plan: dict[str, Any], ledger: dict[str, Any]) -> None:
     schema = Schema.from_dict(plan["schema"])
     sealed = _sealed(ledger)
     for record in plan.get("microdata", []):
@@ -189,7 +242,7 @@ def _recomputed(folder: Path, manifest: dict[str, Any], plan: dict[str, Any], le
     for record in plan["tables"]:
         name, mechanism, settings = record["name"], record["mechanism"], record["settings"]
         measured = rebuild(
-            pq.read_table(folder / "measurements" / f"{name}.parquet"),
+            read_table(folder / "measurements" / f"{name}.parquet", _MOST_CELLS),
             plan_from_record(mechanism),
             schema,
             by=mechanism["by"],
@@ -198,15 +251,21 @@ def _recomputed(folder: Path, manifest: dict[str, Any], plan: dict[str, Any], le
         if (mechanism, digest(measured.to_bytes())) not in sealed:
             raise VerificationError(f"measurements/{name}.parquet is not what the ledger stored")
         made_again = publish(measured, schema, **{key: settings[key] for key in PUBLISHING})
-        if not made_again.equals(pq.read_table(folder / "tables" / f"{name}.parquet")):
+        if not same_values(made_again, read_both(folder / "tables" / f"{name}.parquet")):
             raise VerificationError(f"tables/{name}.parquet does not follow from its measurements")
-    made_from = " and the ".join(
-        words for words, key in (("tables", "tables"), ("synthetic files", "microdata")) if plan.get(key)
-    )
-    yield f"the measurements are those the ledger sealed, and the {made_from} follow from them"
+
+
+def page_of(folder: Path) -> str:
+    """The public page, made again from a bundle in which no byte has changed."""
+    folder = folder.absolute()
+    manifest = read_manifest(folder)
+    with hostile_content():
+        check_files(folder, manifest)
+        return render_page(folder, manifest["made"])
 
 
 def compare_with_ledger(folder: Path, ledger: Path) -> None:
     """The bundle's entries are in this ledger, and the ledger itself is sound."""
-    extract = json.loads((folder / "ledger.json").read_bytes())["extract"]
+    with hostile_content():
+        extract = read_json(folder / "ledger.json")["extract"]
     Ledger.open(ledger, read_only=True).verify(extract)

@@ -103,7 +103,6 @@ def small_release(**changes: Any) -> Release:
         "ledger_extract": sealed_extract(),
         "public_inputs": (PublicInput("Code list of places", "a public register", "ab" * 32),),
         "engine": "duckdb",
-        "started": "2026-01-01T10:00:00+00:00",
-        "finished": "2026-01-01T10:00:09+00:00",
+        "date": "2026-01-01",
     }
     return Release(**(facts | changes))

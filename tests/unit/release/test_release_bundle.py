@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -96,6 +98,16 @@ def _edit(name: str, change: Callable[[dict], None]) -> Callable[[Path], None]:
         (_edit("plan.json", lambda plan: plan["guarantee"]["loss"].update(epsilon="0.5")), "do not add up"),
         (_edit("plan.json", lambda plan: plan["tables"][0]["mechanism"].update(epsilon="9")), "no finished entry pays"),
         (_edit("plan.json", lambda plan: plan.pop("tables")), "lacks a part"),
+        (
+            _edit("plan.json", lambda plan: plan["tables"][0].update(name="../../secret")),
+            "not one that a file can have",
+        ),
+        (_edit("plan.json", lambda plan: plan.update(title="Another")), "title or public inputs"),
+        (_edit("plan.json", lambda plan: plan.update(source="a public file")), "rehearsal, not a release"),
+        (_edit("plan.json", lambda plan: plan["schema"]["dataset"].update(identity="x")), "the schema is not the one"),
+        (lambda folder: (folder / "registry.yaml").write_text('status: "REHEARSAL"'), "rehearsal, not a release"),
+        (lambda folder: (folder / "plan.json").write_text("[" * 100_000 + "]" * 100_000), "lacks a part"),
+        (lambda folder: (folder / "plan.json").write_text("[]"), "lacks a part"),
         (_edit("ledger.json", lambda ledger: ledger["left"].update(epsilon="1")), "do not add up to the cap"),
         (_edit("ledger.json", lambda ledger: ledger["extract"]["entries"].pop()), "no finished entry pays"),
         (
@@ -108,7 +120,10 @@ def _edit(name: str, change: Callable[[dict], None]) -> Callable[[Path], None]:
             _edit("ledger.json", lambda ledger: ledger["extract"]["entries"][2]["entry"].update(label="x")),
             "not what was sealed",
         ),
-        (lambda folder: (folder / "measurements/employment.parquet").unlink(), "measurements/ does not hold"),
+        (
+            lambda folder: (folder / "measurements/employment.parquet").rename(folder / "measurements/other.parquet"),
+            "measurements/ does not hold",
+        ),
         (
             lambda folder: (folder / "tables/employment.csv").write_text(
                 (folder / "tables/employment.csv").read_text().replace("310", "311")
@@ -238,14 +253,6 @@ def test_missing_margins_and_labels_survive_both_formats(tmp_path: Path) -> None
         verify(out)
 
 
-def test_a_bundle_of_another_version_is_checked_as_far_as_possible(tmp_path: Path) -> None:
-    out = small_release().write(tmp_path / "bundle")
-    manifest = json.loads((out / "manifest.json").read_text())
-    manifest["made"]["versions"]["pyarrow"] = "1.0"
-    write_manifest(out, {key: manifest[key] for key in manifest if key not in ("files", "manifest_sha256")})
-    assert "bundle was made with pyarrow 1.0" in verify(out)[-1]
-
-
 def _forge_measurement(folder: Path) -> None:
     path = folder / "measurements/employment.parquet"
     table = pq.read_table(path)
@@ -281,3 +288,22 @@ def test_budget_shares_add_up() -> None:
 
 def test_the_sample_extract_is_sound() -> None:
     assert sealed_extract()["head"]["number"] == 4
+
+
+def test_nothing_tells_the_time_of_day(bundle: Path) -> None:
+    """How long a run took says how many rows there were; so the bundle knows its day and no more."""
+    times = re.compile(rb"T(?!00:00:00)\d\d:\d\d")
+    for path in bundle.rglob("*"):
+        assert path.stat().st_mtime == datetime(2026, 1, 1, tzinfo=UTC).timestamp(), path.name
+        assert path.is_dir() or not times.search(path.read_bytes()), path.name
+    made = json.loads((bundle / "manifest.json").read_text())["made"]
+    assert made["date"] == "2026-01-01"
+    assert not {"started", "finished"} & set(made)
+    assert "1 January 2026" in (bundle / "report.html").read_text()
+
+
+def test_the_page_of_an_earlier_bundle_is_made_again(bundle: Path) -> None:
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    made = {**manifest["made"], "started": "2026-01-01T10:00:00+00:00", "finished": "2026-01-01T10:00:09+00:00"}
+    del made["date"]
+    assert "1 January 2026" in bundle_module.render_page(bundle, made)

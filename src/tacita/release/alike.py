@@ -1,0 +1,78 @@
+"""Whether two files hold the same values, whatever library wrote them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from tacita.errors import VerificationError
+from tacita.release.csv_cells import harmless
+
+_TOLERANCE = 1e-9  # relative: the last digits of a float may depend on the machine and on the library
+
+
+def same_values(one: pa.Table, two: pa.Table) -> bool:
+    """Equal names, equal rows in the same order; floats to nine digits and everything else exactly.
+
+    >>> same_values(pa.table({"a": [0.1, None]}), pa.table({"a": [0.1 + 1e-12, None]}))
+    True
+    >>> same_values(pa.table({"a": [1]}), pa.table({"a": [2]}))
+    False
+    """
+    if one.schema.names != two.schema.names or one.num_rows != two.num_rows:
+        return False
+    for name in one.schema.names:
+        ours, theirs = one[name], two[name]
+        if pa.types.is_floating(theirs.type) and pa.types.is_floating(ours.type):
+            if not ours.is_null().equals(theirs.is_null()):
+                return False
+            left, right = (column.to_numpy().astype(np.float64) for column in (ours, theirs))
+            if not np.allclose(left, right, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True):
+                return False
+        elif not ours.equals(theirs):
+            return False
+    return True
+
+
+def same_document(one: Any, two: Any) -> bool:
+    """The same for JSON values.
+
+    >>> same_document({"a": [1, 0.1]}, {"a": [1, 0.1 + 1e-12]})
+    True
+    """
+    if isinstance(one, dict) and isinstance(two, dict):
+        return one.keys() == two.keys() and all(same_document(one[key], two[key]) for key in one)
+    if isinstance(one, list) and isinstance(two, list):
+        return len(one) == len(two) and all(map(same_document, one, two))
+    if isinstance(one, float) and isinstance(two, float):
+        return math.isclose(one, two, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE) or (one != one and two != two)
+    return type(one) is type(two) and bool(one == two)
+
+
+def read_table(path: Path, most_rows: int) -> pa.Table:
+    """A Parquet file of a bundle. A few bytes can stand for any number of rows, so they are counted first."""
+    if pq.ParquetFile(path).metadata.num_rows > most_rows:
+        raise VerificationError(f"{path.parent.name}/{path.name} claims more rows than its bundle can hold")
+    return pq.read_table(path)
+
+
+def read_both(path: Path) -> pa.Table:
+    """A table that stands in its bundle as Parquet and as CSV, where each row takes at least one byte."""
+    twin = path.with_suffix(".csv")
+    table = read_table(path, twin.stat().st_size)
+    options = pa_csv.ConvertOptions(
+        column_types=table.schema, strings_can_be_null=True, quoted_strings_can_be_null=False
+    )
+    copy = pa_csv.read_csv(twin, convert_options=options)
+    plain = table.replace_schema_metadata(None)
+    # Bundles of earlier versions have the text of their CSV files as it is.
+    if not (copy.equals(plain) or copy.equals(harmless(plain))):
+        place = path.parent.name
+        raise VerificationError(f"{place}/{twin.name} and {place}/{path.name} do not hold the same values")
+    return table
