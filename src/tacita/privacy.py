@@ -30,6 +30,10 @@ _FIRMNESS: tuple[Holds, ...] = ("always", "asymptotically", "never")
 UNCHECKED = "not checked: "  # begins every assumption about who a unit is that no id in the file could show
 
 
+_MOST_DIGITS = 100  # before the point, and of a power of ten
+_LONGEST = 9_000  # characters; sums of losses in a ledger are exact, and may be long
+
+
 def exact(value: Number, name: str = "value") -> Fraction:
     """Read a privacy parameter without rounding it.
 
@@ -45,10 +49,21 @@ a float is not the number it prints
         raise UsageError(
             f'{name}: give it as a string or a Fraction, such as "0.1" or "1/3"; a float is not the number it prints'
         )
+    if isinstance(value, str):
+        # Before a Fraction is made: 1e999999999 has a billion digits.
+        _, _, exponent = value.lower().partition("e")
+        digits = exponent.strip().lstrip("+-").replace("_", "")
+        if len(value) > _LONGEST or (digits.isdecimal() and (len(digits) > 9 or int(digits) > _MOST_DIGITS)):
+            raise UsageError(
+                f'{name}: has too many digits, or an exponent beyond ±{_MOST_DIGITS}; write it as "0.1", "1/3" or "2"'
+            )
     try:
-        return Fraction(value)
+        found = Fraction(value)
     except (ValueError, ZeroDivisionError):
         raise UsageError(f'{name}: not a number; write it as "0.1", "1/3" or "2"') from None
+    if abs(found) > 10**_MOST_DIGITS:
+        raise UsageError(f"{name}: is larger than 10^{_MOST_DIGITS}; no privacy parameter is that large")
+    return found
 
 
 def text(value: Fraction) -> str:
@@ -57,18 +72,17 @@ def text(value: Fraction) -> str:
     >>> text(Fraction(1, 10)), text(Fraction(1, 3)), text(Fraction(2))
     ('0.1', '1/3', '2')
     """
-    rest = value.denominator
+    rest, digits = value.denominator, 0
     for prime in (2, 5):
+        times = 0
         while rest % prime == 0:
-            rest //= prime
+            rest, times = rest // prime, times + 1
+        digits = max(digits, times)
     if rest != 1:
         return str(value)
-    digits = 0
-    while value * 10**digits != int(value * 10**digits):
-        digits += 1
     if digits == 0:
         return str(value.numerator)
-    whole = f"{abs(int(value * 10**digits)):0{digits + 1}d}"
+    whole = f"{abs(value.numerator) * 10**digits // value.denominator:0{digits + 1}d}"
     return f"{'-' if value < 0 else ''}{whole[:-digits]}.{whole[-digits:]}"
 
 

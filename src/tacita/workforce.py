@@ -22,6 +22,8 @@ from tacita.errors import SchemaError, UsageError
 from tacita.schema import Integer, Role, Schema
 
 MOST_CELLS = 50_000_000
+# No establishment has more workers: larger ones in a file of sizes count as this, where the scales of noise stop too.
+LARGEST_ESTABLISHMENT = 1 << 31
 _AT_ONCE = 64  # worker cells counted in one scan: more would make the per-establishment table too wide for memory
 _N = "tacita_n"
 
@@ -239,7 +241,7 @@ def _from_sizes(data: Confidential, by: Sequence[str], drop_above: int | None) -
     (name,) = data.schema.by_role("size")
     kind = data.schema[name].kind
     assert isinstance(kind, Integer)  # Schema has made sure
-    size = ruled_number(places[name], kind).coalesce(0)
+    size = ibis.least(ruled_number(places[name], kind).coalesce(0), LARGEST_ESTABLISHMENT)
     if drop_above is not None:
         size = ibis.ifelse(size <= drop_above, size, 0)
     whole = places.select(**{column: places[column] for column in by}, **{_N: size})

@@ -234,3 +234,21 @@ def test_nothing_to_add_is_an_error_that_says_so() -> None:
         in_sequence([])
     with pytest.raises(UsageError):
         in_parallel([], "public")
+
+
+@pytest.mark.parametrize(
+    "odd", ["1e999999999", "1e-99999", "1E+101", "-1e_9_9_9", "1" * 9001, "1/" + "3" * 9000, 10**101]
+)
+def test_numbers_with_too_many_digits_are_refused_at_once(odd: Any) -> None:
+    with pytest.raises(UsageError, match="epsilon: "):
+        exact(odd, "epsilon")
+
+
+@pytest.mark.parametrize("value", ["1e-100", "1e100", "0.1", "-2.5", "1/3", "7/40", "1/1024", "123.000100"])
+def test_a_number_survives_being_written(value: str) -> None:
+    assert exact(text(exact(value))) == Fraction(value)
+
+
+def test_long_sums_of_losses_are_written_and_read_without_delay() -> None:
+    sum_ = Fraction(1, 2**2000) + Fraction(1, 5**1500)
+    assert Fraction(text(sum_)) == exact(text(sum_)) == sum_

@@ -7,6 +7,7 @@ import itertools
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -330,3 +331,23 @@ def test_a_public_file_of_employers_counts_as_pandas_counts_it() -> None:
     assert found.counts[:, 0].tolist() == wanted["sum"].tolist()
     assert found.largest[:, 0].tolist() == wanted["max"].tolist()
     assert found.establishments.tolist() == wanted["size"].tolist()
+
+
+def test_a_size_beyond_any_establishment_counts_as_the_largest() -> None:
+    """The scale of the noise stops there too: a size that went on growing would outgrow it."""
+    content = {
+        "dataset": {"identity": "sizes", "unit": "establishment"},
+        "variables": {
+            "workplace_id": {"role": "id", "entity": "workplace"},
+            "place": {"role": "workplace", "type": "categorical", "levels": ["A", "B"]},
+            "size": {"role": "size", "type": "integer", "lower": 0, "upper": 2**31},
+        },
+    }
+    schema = Schema.from_dict(content)
+    # As a schema of an older version may have it, before such bounds were refused.
+    wide = replace(schema["size"].kind, upper=10**13)
+    object.__setattr__(schema["size"], "kind", wide)
+    frame = pd.DataFrame({"workplace_id": [1, 2, 3], "place": ["A", "A", "B"], "size": [10**11, 50, 7]})
+    found = workforce(Confidential.from_frame(frame, schema), ["place"])
+    assert found.counts.ravel().tolist() == [2**31 + 50, 7]
+    assert found.largest.ravel().tolist() == [2**31, 7]

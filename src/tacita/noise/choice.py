@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 
 # Relative error of one weight: exp of an argument of at most 745 whose own rounding is 2^-52 of it, and a product.
 _WEIGHT_ERROR = 2.0**-41
+_WIDEST = 1 << 62
 _FORGOTTEN = 745.0  # exp(−745) is the last double above zero; what is below is bounded by it
 
 
@@ -37,6 +38,9 @@ def choose(widths: Integers, scores: Integers, rate: Fraction, spare: Spare, *, 
     widths, scores = np.asarray(widths, dtype=np.int64), np.asarray(scores, dtype=np.int64)
     if rate < 0 or widths.size == 0 or bool((widths < 0).any()) or not bool((widths > 0).any()):
         raise UsageError("a draw needs at least one choice of weight above 0, and a rate of 0 or more")
+    open_ones = scores[widths > 0]
+    if int(open_ones.max()) - int(open_ones.min()) >= _WIDEST:
+        raise UsageError("scores: lie 2^62 or more apart, where 64-bit differences wrap around; no score is that large")
     shifts = np.zeros(widths.size, dtype=np.int64) if shift is None else np.asarray(shift, dtype=np.int64)
     reached, lost = _reached(widths, scores, rate, shifts)
 

@@ -24,10 +24,11 @@ from tacita.noise.forcing import settles
 WEIGHT_BITS = 62
 RATIO_BITS = 32
 # Half a grid step is compared with this much slack, relative to the largest term of the sum: generous against
-# the dozen IEEE operations of the fast path, each good to 2^-53.
-_SLACK = 2.0**-44
-# Published counts are 64-bit integers; a draw beyond this (never seen at sensible scales) is set to it.
-_FARTHEST = 2.0**61
+# the dozen IEEE operations of the fast path, each good to 2^-53; and twice what growth loses in each period.
+_SLACK, _SLACK_PER_PERIOD = 2.0**-44, 2.0**-52
+# Published counts are 64-bit integers; a sum beyond this (never seen at sensible scales) is set to it. Noise beyond the
+# second number takes any centre there for certain.
+_FARTHEST, _BEYOND = 1 << 61, 2.0**65
 
 
 @dataclass(frozen=True)
@@ -199,17 +200,22 @@ class PlateauLaw:
         lo = np.array([float(e) for e in self.edges[:-1]])[draws.column]
         width = np.array([float(b - a) for a, b in zip(self.edges, self.edges[1:], strict=False)])[draws.column]
         turn = self._turning_point(draws.column)
-        stretch = float(self.growth) ** draws.period
         scale = scale_num / scale_den
-        unit = (lo - turn + width * (draws.along * 2.0**-64)) * stretch + turn
-        noise = scale * unit
-        size = scale * ((np.abs(lo) + width + np.abs(turn)) * stretch + np.abs(turn)) + 1
-        nearest = np.clip(np.floor(noise + 0.5), -_FARTHEST, _FARTHEST)
-        unsure = (np.abs(noise + 0.5 - np.rint(noise + 0.5)) <= _SLACK * size) & (np.abs(noise) < _FARTHEST)
-        result: NDArray[np.int64] = centre + nearest.astype(np.int64)
-        for i in np.flatnonzero(unsure):
+        with np.errstate(over="ignore", invalid="ignore"):  # after very many periods: far, or settled exactly
+            stretch = float(self.growth) ** draws.period
+            unit = (lo - turn + width * (draws.along * 2.0**-64)) * stretch + turn
+            noise = scale * unit
+            size = scale * ((np.abs(lo) + width + np.abs(turn)) * stretch + np.abs(turn)) + 1
+            slack = (_SLACK + _SLACK_PER_PERIOD * draws.period) * size
+            sure = np.abs(noise + 0.5 - np.rint(noise + 0.5)) > slack
+            far = np.abs(noise) >= _BEYOND
+        nearest = np.floor(np.where(sure & ~far, noise, 0.0) + 0.5).astype(np.int64)
+        result: NDArray[np.int64] = np.clip(centre + nearest, -_FARTHEST, _FARTHEST)
+        result[far] = np.where(noise[far] > 0, _FARTHEST, -_FARTHEST)
+        for i in np.flatnonzero(~sure & ~far):
             exact_scale = Fraction(int(scale_num[i]), scale_den)
-            result[i] = int(centre[i]) + self._round_exactly(draws, int(i), exact_scale)
+            whole = int(centre[i]) + self._round_exactly(draws, int(i), exact_scale)
+            result[i] = min(max(whole, -_FARTHEST), _FARTHEST)
         return result
 
     def _turning_point(self, column: NDArray[np.int64]) -> NDArray[np.float64]:

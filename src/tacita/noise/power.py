@@ -23,7 +23,8 @@ from tacita.noise.forcing import settles
 _FLOAT_ERROR = 2.0**-40
 # A uniform closer to 0 than this is settled in arbitrary precision, where its relative precision is restored.
 _TINY = 2.0**-20
-_FARTHEST = 2.0**61
+# A sum beyond the first number is set to it; noise beyond the second takes any centre there for certain.
+_FARTHEST, _BEYOND = 1 << 61, 1 << 65
 
 
 @dataclass(frozen=True)
@@ -92,15 +93,18 @@ class PowerLaw:
         before = np.concatenate([np.full((rows, 1), float(self.b)), reach[:, :-1]], axis=1)
         noise = np.where(negative, -1.0, 1.0) * (reach - before) * scale[:, None]
         doubt = (_FLOAT_ERROR + 2.0**-43) * (d + 1) * reach * scale[:, None] + _FLOAT_ERROR
-        unsure = (np.abs(noise + 0.5 - np.rint(noise + 0.5)) <= doubt) & (np.abs(noise) < _FARTHEST)
-        unsure = unsure.any(axis=1) | ((uniform < _TINY).any(axis=1) & (scale > 0))
-        result: NDArray[np.int64] = centre + np.clip(np.floor(noise + 0.5), -_FARTHEST, _FARTHEST).astype(np.int64)
+        unsure = (np.abs(noise + 0.5 - np.rint(noise + 0.5)) <= doubt).any(axis=1)
+        unsure |= (uniform < _TINY).any(axis=1) & (scale > 0)
+        nearest = np.floor(np.where(unsure[:, None], 0.0, noise) + 0.5).astype(np.int64)
+        result: NDArray[np.int64] = np.clip(centre + nearest, -_FARTHEST, _FARTHEST)
         for i in np.flatnonzero(unsure):
             exact_scale = Fraction(int(scale_num[i]), scale_den)
-            result[i] = centre[i] + self._round_exactly(words[i], exact_scale, spare)
+            added = self._round_exactly(words[i], exact_scale, spare)
+            sums = (int(one) + more for one, more in zip(centre[i], added, strict=True))
+            result[i] = [min(max(whole, -_FARTHEST), _FARTHEST) for whole in sums]
         return result
 
-    def _round_exactly(self, words: NDArray[np.uint64], scale: Fraction, spare: Spare) -> NDArray[np.int64]:
+    def _round_exactly(self, words: NDArray[np.uint64], scale: Fraction, spare: Spare) -> list[int]:
         """Settle one vector in interval arithmetic, extending every uniform until all roundings are certain."""
         taken, bits = [int(w) >> 1 for w in words], 63
         signs = [-1 if int(w) & 1 else 1 for w in words]
@@ -108,7 +112,7 @@ class PowerLaw:
             with ctx.workprec(2 * bits + 64):
                 rounded = self._enclose(taken, bits, signs, scale)
             if rounded is not None:
-                return np.array(rounded, dtype=np.int64)
+                return rounded
             taken, bits = [(t << 64) | spare.take() for t in taken], bits + 64
 
     def _enclose(self, taken: list[int], bits: int, signs: list[int], scale: Fraction) -> list[int] | None:
@@ -120,10 +124,12 @@ class PowerLaw:
             uniform = lower.union(arb(head + 1) / arb(2) ** bits)
             further = reach * (-uniform.log() / _arb(self.a + j)).exp()
             value = (further - reach) * sign * _arb(scale) + arb("0.5")
-            lowest, highest = _floor(value.lower()), _floor(value.upper())
-            if lowest != highest:
+            if abs(value) > _BEYOND:
+                rounded.append(_BEYOND * sign)
+            elif (lowest := _floor(value.lower())) == _floor(value.upper()):
+                rounded.append(lowest)
+            else:
                 return None
-            rounded.append(max(-int(_FARTHEST), min(int(_FARTHEST), lowest)))
             reach = further
         return rounded
 

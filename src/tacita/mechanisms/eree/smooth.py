@@ -23,10 +23,7 @@ from tacita.noise.error import HiddenScaleError, margin_of
 from tacita.noise.laws import Laplace, Law, QuarticCauchy, Student
 from tacita.noise.rounding import noisy_log, noisy_on_grid
 from tacita.privacy import Guarantee, Loss, Number, exact, text
-from tacita.workforce import Workforce
-
-# No establishment has more workers; with it every scale is a ratio of 64-bit integers.
-_LARGEST_ESTABLISHMENT = 1 << 31
+from tacita.workforce import LARGEST_ESTABLISHMENT, Workforce
 
 
 @dataclass(frozen=True, init=False)
@@ -64,7 +61,7 @@ class SmoothPlan(AlphaPlan):
         Public numbers alone decide that. A rounding that came with the size of an establishment would be a
         difference between neighbouring files that no proof covers.
         """
-        most = _LARGEST_ESTABLISHMENT // self.alpha.numerator
+        most = LARGEST_ESTABLISHMENT // self.alpha.numerator
         if k.numerator <= most:
             return k.numerator, k.denominator
         if k > most:
@@ -76,10 +73,14 @@ class SmoothPlan(AlphaPlan):
         return math.ceil(k * over), over
 
     def _scales(self, largest: NDArray[np.int64], k: Fraction) -> tuple[NDArray[np.int64], int]:
-        """k·max(α·x, floor) as exact integers over one denominator."""
+        """k·max(α·x, floor) as exact integers over one denominator.
+
+        Sizes stop at the largest establishment, in the counts and here, so that every scale is a ratio of 64-bit
+        integers: held at a bound, sizes that differ by a factor of at most 1 + α still do.
+        """
         parts, over = self._written(k)
         per_worker, at_least = parts * self.alpha.numerator, parts * int(self.floor * self.alpha.denominator)
-        sizes = np.minimum(largest, _LARGEST_ESTABLISHMENT)
+        sizes = np.minimum(largest, LARGEST_ESTABLISHMENT)
         return np.maximum(sizes * per_worker, at_least), over * self.alpha.denominator
 
     def _noisy(self, counted: Workforce, entropy: Entropy, law: Any, k: Fraction) -> NDArray[np.int64]:

@@ -11,10 +11,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita import rowwise
 from tacita.errors import UsageError
 from tacita.noise.choice import choose, uniform_below
 from tacita.noise.entropy import Entropy, Request, Spare, reserve
@@ -67,7 +69,7 @@ class Lattice:
     def place(self, values: Floats) -> Integers:
         """Where values stand; values outside the bounds stand at the nearest end."""
         low, high = self._ends()
-        share = (np.arcsinh((values - self.centre) / self.unit) - low) / (high - low)
+        share = (rowwise.arcsinh((values - self.centre) / self.unit) - low) / (high - low)
         return np.clip(np.floor(share * self.places), 0, self.places - 1).astype(np.int64)
 
     def value(self, places: NDArray[np.int64] | NDArray[np.float64]) -> Floats:
@@ -99,11 +101,11 @@ class TailLattice:
 
     @property
     def _inside(self) -> float:
-        return float(-np.expm1(-2 * np.log1p(abs(self.end - self.start) / self.gap)))
+        return float(_nearer(abs(self.end - self.start) / self.gap))
 
     def place(self, values: Floats) -> Integers:
         away = np.maximum((values - self.start) * (1 if self.end > self.start else -1), 0) / self.gap
-        share = np.minimum(-np.expm1(-2 * np.log1p(away)) / self._inside, 1)
+        share = np.minimum(_nearer(away) / self._inside, 1)
         if self.end < self.start:
             share = 1 - share
         return np.asarray(np.clip(np.floor(share * self.places), 0, self.places - 1), dtype=np.int64)
@@ -114,6 +116,11 @@ class TailLattice:
             share = 1 - share
         away = self.gap * ((1 - share * self._inside) ** -0.5 - 1)
         return np.asarray(self.start + (away if self.end > self.start else -away))
+
+
+def _nearer(away: Any) -> Any:
+    """1 − (1 + away)^−2, without the loss of digits where `away` is small."""
+    return away * (2 + away) / ((1 + away) * (1 + away))
 
 
 @settles("places")

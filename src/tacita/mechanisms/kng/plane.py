@@ -266,7 +266,7 @@ def draw_plane(
                 phi, v, cell, records, table, bits, float(rate), most_boxes
             )
             leaves = np.flatnonzero(leaf)
-            ones, volumes = np.ones(leaves.size, np.int64), sizes[leaves].sum(axis=1)
+            ones, volumes = np.ones(leaves.size, np.int64), sizes[leaves].sum(axis=1, dtype=np.int64)
         box = leaves[choose(ones, least[leaves], rate, spare, shift=volumes)]
         at = [int(corner[box, k]) + uniform_bits(int(sizes[box, k]), spare) for k in range(len(axes))]
         theta = np.array([_value(table[k], at[k]) for k in range(len(axes))])

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita import rowwise
 from tacita.confidential import Confidential
 from tacita.errors import UsageError
 from tacita.mechanisms.survey.measured import NoisySums, SurveyCells
@@ -189,10 +190,10 @@ class SurveyLaplace(Rehearsable):
         replicated = np.empty((self.statistics, self.replicates, cells), dtype=np.int64)
         scales: list[tuple[Fraction, Fraction]] = []
         for at, (grid, values, name) in enumerate(zip(grids, products, ("weights", *self.means), strict=True)):
-            sums = _by_cell(grid.steps(values), sample.cell, cells)
+            sums = rowwise.sums(sample.cell, grid.steps(values), cells)
             one = self._point_scale(grid.range)
             point[at] = add_discrete_laplace(sums, one, entropy, f"sums of {name} by cell")
-            again = np.array([_by_cell(grid.steps(values, each), sample.cell, cells) for each in factors.T])
+            again = np.array([rowwise.sums(sample.cell, grid.steps(values, each), cells) for each in factors.T])
             two = self._replicated_scale(grid.reach(factors))
             replicated[at] = add_discrete_laplace(again, two, entropy, f"half-sample sums of {name} by cell")
             scales.append((one, two))
@@ -247,13 +248,6 @@ class _Grid:
 def _weight(schema: Schema) -> str:
     assert schema.design is not None
     return schema.design.weight
-
-
-def _by_cell(steps: Integers, cell: Integers, cells: int) -> Integers:
-    """Exact sums: a float would lose the last steps of a large one."""
-    found = np.zeros(cells, dtype=np.int64)
-    np.add.at(found, cell, steps)
-    return found
 
 
 def _as_json(sums: NoisySums) -> dict[str, Any]:

@@ -124,9 +124,9 @@ def _check_size(domain: Domain, rows: int, prior: int) -> None:
 def _urn(domain: Domain, occupied: Occupied, rows: int, prior: int, entropy: Entropy, label: str) -> Integers:
     """Cells of one file, by Pólya's urn with whole numbers of balls: exact, and no empty cell is ever visited."""
     _check_size(domain, rows, prior)
-    held, cells = int(occupied.counts.sum()), domain.raw_cells
+    held, cells = int(occupied.counts.sum(dtype=np.int64)), domain.raw_cells
     weights = domain.strides(root_codes(domain))[0]
-    place = occupied.codes.astype(np.int64) @ weights
+    place = (occupied.codes.astype(np.int64) * weights).sum(axis=1, dtype=np.int64)
     record = np.repeat(place, occupied.counts)
     entropy.announce(Request(label, f"multinomial-dirichlet prior={prior}", occupied.counts[:0], np.zeros(0)))
     spare = reserve(rows + 64, entropy)

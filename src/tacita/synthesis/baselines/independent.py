@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tacita import rowwise
 from tacita.confidential import Confidential
 from tacita.errors import UsageError, VerificationError
 from tacita.implicates import Implicates
@@ -65,11 +66,11 @@ class IndependentSynthesis(CellPlan):
         occupied = read(data, domain)
         records = occupied.records
         if not self.size_is_public:
-            true = np.array([occupied.counts.sum()], dtype=np.int64)
+            true = np.array([occupied.counts.sum(dtype=np.int64)])
             records = max(0, int(add_discrete_laplace(true, 1 / self._root, entropy, "number of records")[0]))
         marginals = []
         for at, one in enumerate(domain.attributes):
-            counts = np.bincount(occupied.codes[:, at], weights=occupied.counts, minlength=one.size).astype(np.int64)
+            counts = rowwise.sums(occupied.codes[:, at], occupied.counts, one.size)
             marginals.append(add_discrete_laplace(counts, self._scale, entropy, one.name))
         entropy.announce(Request("seed of the synthetic files", "uniform words", np.zeros(0), np.zeros(0)))
         seed = int(entropy.words(1)[0])

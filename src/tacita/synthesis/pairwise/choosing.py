@@ -83,7 +83,7 @@ def distance(codes: Integers, levels: tuple[int, ...], pair: Pair, ones: Sequenc
     """
     table = counts(codes, levels, Query(pair, False, Fraction(1), Fraction(0)))
     first, second = (shares_of(ones[one].values) for one in pair)
-    return int(np.abs(table - np.rint(records * np.outer(first, second)).astype(np.int64)).sum())
+    return int(np.abs(table - np.rint(records * np.outer(first, second)).astype(np.int64)).sum(dtype=np.int64))
 
 
 def _open(pairs: list[Pair], attributes: int, found: list[Pair], wanted: int) -> Iterator[NDArray[np.bool_]]:

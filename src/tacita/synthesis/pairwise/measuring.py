@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,7 +30,7 @@ def counts(codes: Integers, levels: tuple[int, ...], query: Query) -> Integers:
     joined = np.zeros(len(codes), dtype=np.int64)
     for one, size in zip(query.attributes, shape, strict=True):
         joined = joined * size + codes[:, one]
-    table = np.bincount(joined, minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)
+    table = np.bincount(joined, minlength=prod(shape)).reshape(shape).astype(np.int64)
     for axis in reversed(range(len(shape))):
         if query.contrast and shape[axis] == 2:
             table = np.asarray(table.take(0, axis) - table.take(1, axis))

@@ -162,7 +162,7 @@ def _places(table: pa.Table, layout: Layout, unit: Integers, there: Flags) -> In
     place[(place < 0) | (place >= len(layout.years))] = -1
     inside = place >= 0
     there[place[inside], unit[inside]] = True
-    if int(there.sum()) != int(inside.sum()):
+    if np.count_nonzero(there) != np.count_nonzero(inside):
         raise SchemaError(f"{layout.period}: a unit has two rows for one year; add them up, or correct {layout.unit}")
     return place
 

@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 import pyarrow as pa
 
+from tacita import rowwise
 from tacita.confidential import Confidential
 from tacita.errors import UsageError
 from tacita.schema import Categorical, Schema
@@ -126,7 +127,7 @@ def read_sample(data: Confidential, layout: Layout) -> SurveySample:
     rows = read_survey(data, wide)
     levels = np.delete(rows.frame.levels, np.s_[by : by + private], axis=1)
     public, place = np.unique(levels, axis=0, return_inverse=True)
-    counts = np.bincount(place.reshape(-1), weights=rows.frame.counts).astype(np.int64)
+    counts = rowwise.sums(place.reshape(-1), rows.frame.counts, len(public))
     frame = frame_of(public, counts, by)
     combination = np.zeros(len(levels), dtype=np.int64)
     for at, kind in enumerate(layout.categories):

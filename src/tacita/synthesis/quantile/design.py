@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita import rowwise
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -58,13 +60,14 @@ class Design:
         return int(self.axes.shape[1])
 
     def coordinates(self, predictors: Floats) -> Floats:
-        return rowwise(predictors - self.centre, self.axes)
+        return rowwise.product(predictors - self.centre, self.axes)
 
     def scales(self, predictors: Floats) -> Floats:
         """Bounded coordinates on a ratio scale: what the spread of the response may depend on."""
         lows, units = self.units
-        ratio = np.arcsinh(np.maximum(predictors - lows, 0) / units)
-        return np.asarray(np.clip((ratio - self.scale_centre) @ self.scale_axes, -_SCALE_LIMIT, _SCALE_LIMIT))
+        ratio = rowwise.arcsinh(np.maximum(predictors - lows, 0) / units)
+        along = rowwise.product(ratio - self.scale_centre, self.scale_axes)
+        return np.asarray(np.clip(along, -_SCALE_LIMIT, _SCALE_LIMIT))
 
     def to_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name).tolist() for name in self.__dataclass_fields__}
@@ -97,25 +100,12 @@ def _directions(held: Floats) -> tuple[Floats, Floats]:
     return centre, axes * np.sign(axes[largest, np.arange(order.size)])
 
 
-def rowwise(rows: Floats, matrix: Floats) -> Floats:
-    """rows @ matrix, each row by itself.
-
-    A library's matrix product may round a row differently when another row is added to the file. Privacy is proved for
-    numbers that depend on one record each, so the product is formed from operations that IEEE 754 fixes.
-
-    >>> rowwise(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]])).tolist()
-    [[11.0]]
-    """
-    found = np.zeros((len(rows), matrix.shape[1]))
-    for j in range(matrix.shape[1]):
-        for k in range(matrix.shape[0]):
-            found[:, j] += rows[:, k] * matrix[k, j]
-    return found
-
-
 def cell_of(coordinates: Floats, cuts: Floats) -> Integers:
     """Which of the 2^d cells of the cuts a record is in."""
-    return np.asarray((coordinates > cuts) @ (1 << np.arange(cuts.size)), dtype=np.int64)
+    found = np.zeros(len(coordinates), dtype=np.int64)
+    for k in range(cuts.size):
+        found += (coordinates[:, k] > cuts[k]).astype(np.int64) << k
+    return found
 
 
 def anchor_weights(coordinates: Floats) -> Floats:
@@ -123,7 +113,7 @@ def anchor_weights(coordinates: Floats) -> Floats:
     d = coordinates.shape[1]
     corners = simplex(d)
     inverse = np.linalg.inv(np.column_stack([np.ones(d + 1), corners]))
-    return np.ascontiguousarray(rowwise(coordinates, inverse[1:]) + inverse[0])
+    return np.ascontiguousarray(rowwise.product(coordinates, inverse[1:]) + inverse[0])
 
 
 def simplex(d: int) -> Floats:

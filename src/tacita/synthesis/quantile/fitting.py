@@ -6,6 +6,7 @@ middle distance on either side of it, then halving after halving of the distance
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,11 +14,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita import rowwise
 from tacita.mechanisms.kng.line import Lattice, bisect, halves
 from tacita.mechanisms.kng.plane import Axis, draw_plane
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.quantile.curve import Curve, Tail
-from tacita.synthesis.quantile.design import Design, anchor_weights, cell_of, rowwise, simplex
+from tacita.synthesis.quantile.design import Design, anchor_weights, cell_of, simplex
 from tacita.synthesis.quantile.numeric import Conditional, Marginal, Side
 
 Floats = NDArray[np.float64]
@@ -118,12 +120,12 @@ def _side(
     """The middle distance as exp(a + b·z), then the shape of distances in units of it."""
     d = scales.shape[1]
     smallest = bounds.width * 2.0**-30
-    axes = [Axis.between(np.log(smallest), np.log(bounds.width), unit=1e6, centre=0.0)]
+    axes = [Axis.between(math.log(smallest), math.log(bounds.width), unit=1e6, centre=0.0)]
     axes += [Axis.between(-3.0, 3.0, unit=0.02, centre=0.0) for _ in range(d)]
     features = np.ascontiguousarray(np.column_stack([np.ones(distance.size), scales]))
     found = draw_plane(
         features,
-        np.log(np.maximum(distance, smallest)),
+        rowwise.log(np.maximum(distance, smallest)),
         cell_of(scales, cuts),
         2**d,
         axes,
@@ -131,7 +133,7 @@ def _side(
         entropy,
         f"{label}, middle distance",
     )
-    unit = np.exp(_along(scales, found))
+    unit = rowwise.exp(_along(scales, found))
     shape = np.sort(np.minimum(distance / unit, _FURTHEST))
     cut = int(np.searchsorted(shape, 1.0))
     near, far = Lattice(0.0, 1.0, unit=1.0, centre=0.0), Lattice(1.0, _FURTHEST, unit=1.0, centre=1.0)
@@ -144,7 +146,7 @@ def _side(
 
 def _along(z: Floats, coefficients: Floats) -> Floats:
     """A plane's value at each record, by operations on that record alone."""
-    return np.asarray(coefficients[0] + rowwise(z, coefficients[1:, None])[:, 0])
+    return np.asarray(coefficients[0] + rowwise.product(z, coefficients[1:, None])[:, 0])
 
 
 def _floats(shares: Sequence[Fraction]) -> Floats:

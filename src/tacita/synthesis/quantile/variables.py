@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita import rowwise
 from tacita.errors import UsageError
 from tacita.schema import Categorical, Integer, Numeric, Schema
 from tacita.synthesis.quantile.curve import Tail
@@ -43,8 +44,8 @@ class Column:
     def modelled(self, values: Floats) -> Floats:
         """On the scale of the model: a public transformation."""
         if self.scale == "log":
-            return np.asarray(np.log(np.maximum(values + self._shift, self.step / 2)))
-        return np.asarray(np.arcsinh(values) if self.scale == "arcsinh" else values)
+            return rowwise.log(np.maximum(values + self._shift, self.step / 2))
+        return rowwise.arcsinh(values) if self.scale == "arcsinh" else np.asarray(values)
 
     def published(self, modelled: Floats) -> NDArray[np.int64] | Floats:
         """Back to a value that the schema allows."""

@@ -12,6 +12,7 @@ from math import ceil, exp, log
 
 import numpy as np
 
+from tacita import rowwise
 from tacita.noise.binomial import reaching
 from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
 from tacita.noise.entropy import Entropy, Request, reserve
@@ -92,7 +93,7 @@ def _all(
         can = ~domain.forbidden_places(leaves.fixed, node, number)
         true, node, number = true[can], node[can], number[can]
     noisy = add_discrete_laplace(true, scale, entropy, label)
-    sums = np.bincount(node, weights=noisy, minlength=len(leaves.nodes)).astype(np.int64)
+    sums = rowwise.sums(node, noisy, len(leaves.nodes))
     listed = noisy >= threshold
     return node[listed], number[listed], noisy[listed], sums
 

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita import rowwise
 from tacita.noise.discrete import discrete_laplace
 from tacita.noise.entropy import Entropy, Request
 from tacita.noise.forcing import settles
@@ -130,15 +131,13 @@ def _scores(
         mine = compact[nodes.at]
         inside = mine >= 0
         size = domain.sizes[at]
-        table = np.bincount(
-            mine[inside] * size + nodes.codes[inside, at], weights=nodes.counts[inside], minlength=here.size * size
-        )
-        whole = table.astype(np.int64).reshape(here.size, size)
-        scores[here, at] = one_way(whole, levels[here, at], cap[here], aic=ballot.criterion == "aic")
+        joined = mine[inside] * size + nodes.codes[inside, at]
+        table = rowwise.sums(joined, nodes.counts[inside], here.size * size).reshape(here.size, size)
+        scores[here, at] = one_way(table, levels[here, at], cap[here], aic=ballot.criterion == "aic")
     if ballot.rule == "least":
         scores[:, :width][useful] *= -1
     if ballot.threshold is not None:
-        totals = np.bincount(nodes.at, weights=nodes.counts, minlength=count).astype(np.int64)
+        totals = rowwise.sums(nodes.at, nodes.counts, count)
         scores[:, width] = x_log_x(totals, cap) + round(UNITS * ballot.threshold / 2)
     return scores
 

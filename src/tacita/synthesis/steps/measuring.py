@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from tacita import rowwise
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.domain import FREE, Codes, Domain, Integers
@@ -60,7 +61,7 @@ def measure(
         going = winner[at] != LEAF
         at, codes, counts = at[going], codes[going], counts[going]
         parent, code, at = _children(domain, fixed, winner, at, codes)
-        true = np.bincount(at, weights=counts, minlength=parent.size).astype(np.int64)
+        true = rowwise.sums(at, counts, parent.size)
         scale = 1 / costs.layers[depth]
         noisy = add_discrete_laplace(true, scale, entropy, f"layer {depth + 1}, counts")
         layers.append(Layer(parent, code, np.full(parent.size, LEAF, dtype=np.int64), noisy, scale))
@@ -75,7 +76,7 @@ def _root(occupied: Occupied, costs: Costs, records: int | None, entropy: Entrop
     noisy, scale = np.array([records or 0], dtype=np.int64), None
     if records is None:
         scale = 1 / costs.root
-        true = np.array([occupied.counts.sum()], dtype=np.int64)
+        true = np.array([occupied.counts.sum(dtype=np.int64)])
         noisy = add_discrete_laplace(true, scale, entropy, "number of records")
     nothing = np.full(1, LEAF, dtype=np.int64)
     return Layer(np.zeros(1, dtype=np.int64), nothing, nothing, noisy, scale)

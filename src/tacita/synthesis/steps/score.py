@@ -82,5 +82,6 @@ def one_way(table: Integers, levels: Integers, cap: Integers, *, aic: bool) -> I
     value = np.zeros(flat.size, dtype=np.int64)
     full = np.flatnonzero(flat)
     value[full] = x_log_x(flat[full], cap[full // table.shape[1]])
-    score = value.reshape(table.shape).sum(axis=1) + table.sum(axis=1) * log_units(levels)
+    score = value.reshape(table.shape).sum(axis=1, dtype=np.int64)
+    score += table.sum(axis=1, dtype=np.int64) * log_units(levels)
     return np.asarray(score - UNITS * (levels - 1) if aic else score)

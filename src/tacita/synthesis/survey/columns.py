@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tacita import rowwise
 from tacita.confidential import Confidential
 from tacita.errors import UsageError
 from tacita.schema import Categorical, Integer, Numeric, Schema
@@ -41,9 +42,9 @@ class Measure:
     def forward(self, values: Floats) -> Floats:
         match self.transform:
             case "log":
-                return np.asarray(np.log(values))
+                return rowwise.log(values)
             case "log1p":
-                return np.asarray(np.log1p(values))
+                return rowwise.log1p(values)
             case "identity":
                 return values
 
@@ -167,11 +168,11 @@ class Frame:
     @cached_property
     def sizes(self) -> Integers:
         """Records in each cell of the model; never zero."""
-        return np.bincount(self.cell, weights=self.counts).astype(np.int64)
+        return rowwise.sums(self.cell, self.counts, self.cells)
 
     @property
     def records(self) -> int:
-        return int(self.counts.sum())
+        return int(self.counts.sum(dtype=np.int64))
 
     def effects(self, by: int) -> tuple[Floats, Integers]:
         """One row per cell: a constant and indicators of every level of `by` that occurs; and whose level each is.

@@ -9,6 +9,7 @@ from math import isqrt, log10
 
 import numpy as np
 
+from tacita import rowwise
 from tacita.mechanisms.kng.line import draw_threshold
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy, Request, reserve
@@ -123,12 +124,12 @@ def measure(rows: SurveyRows, measures: Sequence[Measure], budget: Budget, entro
     steps = np.column_stack([one.steps(rows.z[:, at]) for at, one in enumerate(ranges)])
     sums = np.zeros((rows.frame.cells, d), dtype=np.int64)
     for at, one in enumerate(measures):
-        np.add.at(sums[:, at], rows.cell, steps[:, at])
-        sums[:, at] = budget.noisy_sums(sums[:, at], entropy, f"sums of {one.name} in cells")
+        exact = rowwise.sums(rows.cell, steps[:, at], rows.frame.cells)
+        sums[:, at] = budget.noisy_sums(exact, entropy, f"sums of {one.name} in cells")
     products = np.zeros((d, d), dtype=np.int64)
     for i in range(d):
         for j in range(i, d):
-            exact = np.array([steps[:, i] @ steps[:, j]], dtype=np.int64)
+            exact = np.array([(steps[:, i] * steps[:, j]).sum(dtype=np.int64)])
             label = f"sum of products of {measures[i].name} and {measures[j].name}"
             products[i, j] = products[j, i] = budget.noisy_products(exact, i == j, entropy, label)[0]
     return Measurement(ranges, sums, products, np.zeros((0, 0)))

@@ -38,7 +38,7 @@ class Frame:
             labels[name] = tuple(sorted(set(short)))
             to = np.array([labels[name].index(one) for one in short], dtype=np.int64)
             public[name] = Column(to[public[of].values], len(labels[name]))
-        rows = int(self.counts.sum())
+        rows = int(self.counts.sum(dtype=np.int64))
         nothing = np.full(rows, MISSING)
         return Panel(layout, rows, public, labels, nothing, nothing).blank()
 

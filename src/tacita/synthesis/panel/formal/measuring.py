@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 
+from tacita import rowwise
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.panel.formal.budget import Budget, pooled_columns, statuses, weight_of
@@ -85,10 +87,12 @@ def _table(shape: tuple[int, ...], *codes: Integers, weights: Integers | None = 
     """A table of counts or of summed weights; codes are confidential, the shape is public."""
     flat = np.ravel_multi_index(codes, shape)
     if weights is None:
-        return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)
-    found = np.zeros(int(np.prod(shape)), dtype=np.int64)
-    np.add.at(found, flat, weights)
-    return found.reshape(shape)
+        return np.bincount(flat, minlength=prod(shape)).reshape(shape).astype(np.int64)
+    return rowwise.sums(flat, weights, prod(shape)).reshape(shape)
+
+
+def _whole_sums(*parts: Integers) -> Integers:
+    return np.array([part.sum(dtype=np.int64) for part in parts])
 
 
 # ---------------------------------------------------------------- lives: one entry per unit
@@ -150,9 +154,9 @@ def _sizes(panel: Panel, sizes: Integers, asking: Asking) -> None:
     asking.ask("entrants", _table((years + 1,), cohort, weights=held), change.in_one_cell(asking.caps["entrants"]))
     there = np.where(sizes == MISSING, 0, sizes)
     most = change.ladder([0, cap, top, far], rungs, years)
-    asking.ask("levels", np.minimum(there, cap).sum(axis=1), most[0])
-    asking.ask("tops", np.clip(there - cap, 0, top - cap).sum(axis=1), most[1])
-    asking.ask("tops of all years", np.array([np.clip(there - top, 0, far - top).sum()]), most[2])
+    asking.ask("levels", np.minimum(there, cap).sum(axis=1, dtype=np.int64), most[0])
+    asking.ask("tops", np.clip(there - cap, 0, top - cap).sum(axis=1, dtype=np.int64), most[1])
+    asking.ask("tops of all years", _whole_sums(np.clip(there - top, 0, far - top)), most[2])
 
 
 def _firsts(panel: Panel, sizes: Integers) -> tuple[Integers, Integers]:
@@ -189,8 +193,8 @@ def _growth(panel: Panel, sizes: Integers, asking: Asking) -> None:
     for place in range(1, years):
         who = _moving(sizes, place)
         moved = sizes[place, who] - sizes[place - 1, who]
-        flows[place - 1] = np.clip(moved, 0, cap).sum(), np.clip(-moved, 0, cap).sum()
-        beyond += np.clip(moved - cap, 0, far - cap).sum(), np.clip(-moved - cap, 0, far - cap).sum()
+        flows[place - 1] = _whole_sums(np.clip(moved, 0, cap), np.clip(-moved, 0, cap))
+        beyond += _whole_sums(np.clip(moved - cap, 0, far - cap), np.clip(-moved - cap, 0, far - cap))
     asking.ask("flows", flows, asking.change.flows(cap, most_of(layout, 0), years - 1))
     asking.ask("flows of all years", beyond, asking.change.flows(far - cap, most_of(layout, 0), years - 1))
 
@@ -224,11 +228,11 @@ def _ratios(panel: Panel, name: str, asking: Asking) -> None:
     size, value = np.where(seen, size, MISSING), np.where(seen, value, MISSING)
     at = [one.name for one in layout.yearly].index(name)
     public = Range.public(most_of(layout, 0), most_of(layout, at))
-    logs = np.where(seen, np.log1p(np.maximum(value, 0)) - np.log1p(np.maximum(size, 0)), 0.0)
+    logs = np.where(seen, rowwise.log1p(np.maximum(value, 0)) - rowwise.log1p(np.maximum(size, 0)), 0.0)
     who, place = _firsts(panel, size)
     noisy = asking.ask(f"range {name}", _table((public.bins,), public.of(logs[place, who])), asking.change.counts())
     found = public.narrowed(noisy.values, noisy.spread)
-    held = np.where(seen, found.steps(logs), 0).sum(axis=1)
+    held = np.where(seen, found.steps(logs), 0).sum(axis=1, dtype=np.int64)
     noisy = asking.ask(f"centres {name}", held, asking.change.logs(STEPS, found.width, years))
     counts = np.maximum(alive(layout, asking.found["lives"].values), 1)
     centres = found.centres(noisy.values, counts, noisy.spread)
@@ -240,8 +244,8 @@ def _ratios(panel: Panel, name: str, asking: Asking) -> None:
     cap = asking.caps[f"total {name}"] = size_cap(
         usual_sizes(asking.found, layout), bins, asking.change.rate(share, share), doubt=DOUBT_TOPS
     )
-    heads = np.where(seen, in_heads(value, centres, cap), 0).sum()
-    asking.ask(f"total {name}", np.array([heads]), asking.change.in_heads(cap, float(centres.min()), years))
+    heads = _whole_sums(np.where(seen, in_heads(value, centres, cap), 0))
+    asking.ask(f"total {name}", heads, asking.change.in_heads(cap, float(centres.min()), years))
     if years == 1:
         return
     apart -= found.effects(noisy.values, noisy.spread)[classes.of(np.maximum(size, 0))]
