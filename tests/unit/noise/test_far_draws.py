@@ -16,6 +16,7 @@ from tacita.noise.power import PowerLaw
 
 F = Fraction
 FARTHEST = 2**61
+ONE = SeededEntropy(1)
 
 
 def plateau_law(growth: Fraction) -> PlateauLaw:
@@ -62,19 +63,19 @@ def test_near_the_bound_the_sum_is_exact_and_never_beyond(monkeypatch: pytest.Mo
 
 def test_roundings_after_many_periods_are_those_of_exact_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
     """The double nearest to the growth is a little off, and its power off by that much for every period."""
-    growth = F(41, 40)
-    law, scale, random = plateau_law(growth), F(41, 40), np.random.default_rng(1)
-    along = random.integers(0, 2**64, 3000, dtype=np.uint64)
-    for period in (500, 800, 1100):
-        drawn(monkeypatch, 2, [period] * along.size, along)
-        found = law.on_grid(np.zeros(along.size, dtype=np.int64), np.full(along.size, 41), 40, SeededEntropy(1), "x")
-        stretch = growth**period
-        for at, value in enumerate(along.tolist()):
-            low, high = (
-                (scale * ((1 + law.pivot + F(value + more, 2**64)) * stretch - law.pivot) + F(1, 2)) // 1
-                for more in (0, 1)
-            )
-            assert low <= found[at] <= high, (period, at)
+    growth, period = 1 + F(1, 942), 10_000
+    law, stretch = plateau_law(growth), growth**period
+    # Positions on the plateau that put the noise a hair's breadth to either side of a half.
+    along, expected = [], []
+    lowest = (1 + law.pivot) * stretch - law.pivot
+    for at in range(1, 60):
+        for apart in (F(sign * step, 10**6) for step in (3, 5, 10, 20) for sign in (1, -1)):
+            half = lowest // 1 + 100 * at + F(1, 2)
+            along.append(int((half + apart - lowest) / stretch * 2**64))
+            expected.append(int(half + apart + F(1, 2)))
+    drawn(monkeypatch, 2, [period] * len(along), along)
+    found = law.on_grid(np.zeros(len(along), dtype=np.int64), np.ones(len(along), dtype=np.int64), 1, ONE, "x")
+    assert found.tolist() == expected
 
 
 class _Given:

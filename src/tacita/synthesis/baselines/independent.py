@@ -70,7 +70,7 @@ class IndependentSynthesis(CellPlan):
             records = max(0, int(add_discrete_laplace(true, 1 / self._root, entropy, "number of records")[0]))
         marginals = []
         for at, one in enumerate(domain.attributes):
-            counts = rowwise.sums(occupied.codes[:, at], occupied.counts, one.size)
+            counts = rowwise.sums(occupied.codes[:, at].astype(np.int64), occupied.counts, one.size)
             marginals.append(add_discrete_laplace(counts, self._scale, entropy, one.name))
         entropy.announce(Request("seed of the synthetic files", "uniform words", np.zeros(0), np.zeros(0)))
         seed = int(entropy.words(1)[0])
