@@ -172,6 +172,15 @@ def written_whole(
 
 
 @contextmanager
+def scratch(out: Path) -> Iterator[Path]:
+    """A hidden folder beside `out` to try things out in; gone afterwards, or with the next run into the same place."""
+    target = Path(os.path.realpath(out))
+    parent = next(place for place in (target.parent, *target.parents) if place.exists())
+    with _aside(parent, target) as aside:
+        yield aside / _NEW
+
+
+@contextmanager
 def _aside(parent: Path, target: Path) -> Iterator[Path]:
     """A hidden folder that says what it is for, locked for as long as this process lives and gone afterwards."""
     aside = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=parent))

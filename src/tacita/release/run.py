@@ -6,27 +6,22 @@ measured values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from tacita.confidential import Confidential
 from tacita.errors import RefusedError, UsageError
-from tacita.implicates import Synthetic
 from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy
-from tacita.privacy import Loss, StrongAlpha, WeakAlpha
-from tacita.release.bundle import Budget, Product, PublicInput, Release
-from tacita.release.bundle_files import fingerprint
+from tacita.privacy import Loss
+from tacita.release.bundle import Budget, Release
 from tacita.release.folder import check_target, named_files
-from tacita.release.measurements import long_form, noise_record
-from tacita.release.microdata import Microdata
+from tacita.release.making import as_release, made
 from tacita.release.mock import mock_tables
-from tacita.release.plans import PUBLISHING, PlannedMicrodata, PlannedRelease, PlannedTable, prepare
+from tacita.release.plans import PlannedRelease, prepare
 from tacita.release.spec import Spec
-from tacita.tables import publish
+from tacita.release.trial import try_out
 
 Progress = Callable[[str], None]
 
@@ -60,7 +55,9 @@ def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lamb
     _refuse_broken_promises(planned)
     plans = [product.plan for product in planned.products]
     # Before [cap] is declared: a cap that is declared stays, even if the run is refused.
-    Ledger.foresee(place, plans, data, cap=spec.cap.loss, neighbours=relation, holds=spec.cap.holds)
+    quotes = Ledger.foresee(place, plans, data, cap=spec.cap.loss, neighbours=relation, holds=spec.cap.holds)
+    if not all(quote.is_free for quote in quotes):
+        try_out(planned, out)
     ledger = Ledger.open(place, cap=spec.cap.loss, neighbours=relation, holds=spec.cap.holds)
     before = ledger.spent(relation, data)
     labels = {f"{spec.title}: {product.spec.name}": product for product in planned.products}
@@ -72,9 +69,9 @@ def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lamb
     progress("Writing the bundle")
     results = [one.result for one in released]
     after = ledger.spent(relation, data)
-    release = _release(
+    release = as_release(
         planned,
-        *_made(planned, results),
+        *made(planned, results),
         budget=Budget(ledger.caps()[relation], after, planned.guarantee.loss),
         ledger_extract=ledger.extract({one.entry for one in released}),
     )
@@ -101,16 +98,15 @@ def rehearse(
     planned.check(data)
     entropy = SeededEntropy(seed)
 
-    def made(product: PlannedTable | PlannedMicrodata) -> Any:
+    results = []
+    for product in planned.products:
         progress(f"Measuring {product.spec.name}")
-        return product.plan.run(data, entropy.child(product.spec.name))
-
-    results = [made(product) for product in planned.products]
+        results.append(product.plan.run(data, entropy.child(product.spec.name)))
     progress("Writing the bundle")
     cost = planned.guarantee.loss
-    release = _release(
+    release = as_release(
         planned,
-        *_made(planned, results),
+        *made(planned, results),
         # Shown against an untouched cap: a rehearsal knows of no ledger.
         budget=Budget(spec.cap.loss if planned.fits else cost, cost, cost),
         ledger_extract={},
@@ -132,7 +128,7 @@ def _refuse_over_cap(planned: PlannedRelease) -> None:
 def _refuse_broken_promises(planned: PlannedRelease) -> None:
     """The promises of a ledger that has other caps, said for the product that would break one."""
     path = planned.spec.resolve(planned.spec.ledger)
-    if not path.is_file():
+    if not Ledger.is_begun(path):
         return
     promised = [account.neighbours for account in Ledger.open(path, read_only=True).accounts() if not account.waived]
     for product in planned.products:
@@ -161,98 +157,3 @@ def _public(spec: Spec, planned: PlannedRelease, path: Path) -> Confidential:
 def _mock(planned: PlannedRelease, seed: int) -> Confidential:
     tables = mock_tables(planned.schema, seed=seed)
     return Confidential.from_frame(tables if len(tables) > 1 else tables["job"], planned.schema)
-
-
-def _made(planned: PlannedRelease, results: Sequence[Any]) -> tuple[tuple[Product, ...], tuple[Microdata, ...]]:
-    """What is published of each result: post-processing only."""
-    tables, rest = results[: len(planned.tables)], results[len(planned.tables) :]
-    return (
-        tuple(_product(planned, table, one) for table, one in zip(planned.tables, tables, strict=True)),
-        tuple(_microdata(planned, files, one) for files, one in zip(planned.microdata, rest, strict=True)),
-    )
-
-
-def _product(planned: PlannedRelease, table: PlannedTable, result: Any) -> Product:
-    spec = table.spec
-    published = publish(result, planned.schema, **{key: getattr(spec, key) for key in PUBLISHING})
-    return Product(
-        name=spec.name,
-        title=table.title,
-        mechanism=table.plan.describe(),
-        settings=spec.model_dump(mode="json"),
-        proof=table.plan.proof,
-        guarantee=table.guarantee,
-        forecast=_forecast(planned, table),
-        noise=noise_record(result),
-        measurements=long_form(result, planned.schema),
-        table=published,
-    )
-
-
-def _microdata(planned: PlannedRelease, files: PlannedMicrodata, result: Any) -> Microdata:
-    if not isinstance(result, Synthetic):
-        raise TypeError("a synthesizer's result has implicates and measured")
-    return Microdata(
-        name=files.spec.name,
-        title=files.title,
-        mechanism=files.plan.describe(),
-        settings=files.spec.model_dump(mode="json"),
-        proof=files.plan.proof,
-        guarantee=files.guarantee,
-        forecast=_forecast(planned, files),
-        measured=result.measured,
-        implicates=result.implicates,
-        stored=result.to_bytes(),
-        tables=files.spec.tables,
-    )
-
-
-def _forecast(planned: PlannedRelease, product: PlannedTable | PlannedMicrodata) -> dict[str, Any]:
-    forecast = product.plan.forecast(planned.schema)
-    return {"cells": forecast.cells, "sentences": list(forecast.sentences), "figures": dict(forecast.figures)}
-
-
-def _release(
-    planned: PlannedRelease, products: tuple[Product, ...], microdata: tuple[Microdata, ...], **rest: Any
-) -> Release:
-    spec = planned.spec
-    written = spec.model_dump(mode="json", by_alias=True)
-    # File names only: where an agency keeps its confidential files is nobody's business.
-    for key in ("schema", "ledger"):
-        written[key] = Path(written[key]).name
-    data = written["data"]
-    written["data"] = Path(data).name if isinstance(data, str) else {key: Path(one).name for key, one in data.items()}
-    return Release(
-        title=spec.title,
-        publisher=spec.publisher,
-        spec=written,
-        schema=planned.schema,
-        products=products,
-        microdata=microdata,
-        guarantee=planned.guarantee,
-        public_inputs=tuple(_public_inputs(planned)),
-        engine=spec.engine,
-        date=_today(),
-        **rest,
-    )
-
-
-def _public_inputs(planned: PlannedRelease) -> Iterator[PublicInput]:
-    """Everything the release takes as public knowledge, whether or not someone thought of listing it."""
-    schema = planned.schema
-    yield PublicInput("The schema: variables, levels and bounds", schema.source or "written by the data steward")
-    for path in schema.code_lists:
-        yield PublicInput(f"Code list {path.name}", schema.source or "beside the schema", fingerprint(path)[0])
-    if isinstance(planned.spec.cap.relation, StrongAlpha | WeakAlpha):
-        attributes = ", ".join(schema.by_role("workplace"))
-        yield PublicInput(
-            f"The list of establishments and their attributes ({attributes})",
-            "public by the definition of the guarantee",
-        )
-    for one in planned.spec.public_input:
-        yield PublicInput(one.what, one.source)
-
-
-def _today() -> str:
-    """The day. How long a run took would tell how many rows it read, so a bundle has no times."""
-    return datetime.now(UTC).date().isoformat()

@@ -1,0 +1,112 @@
+"""From the results of plans to a release: what is published of each. Post-processing only, of measured values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tacita.implicates import Synthetic
+from tacita.privacy import StrongAlpha, WeakAlpha
+from tacita.release.bundle import Product, PublicInput, Release
+from tacita.release.bundle_files import fingerprint
+from tacita.release.measurements import long_form, noise_record
+from tacita.release.microdata import Microdata
+from tacita.release.plans import PUBLISHING, PlannedMicrodata, PlannedRelease, PlannedTable
+from tacita.tables import publish
+
+
+def made(planned: PlannedRelease, results: Sequence[Any]) -> tuple[tuple[Product, ...], tuple[Microdata, ...]]:
+    """What is published of each result: post-processing only."""
+    tables, rest = results[: len(planned.tables)], results[len(planned.tables) :]
+    return (
+        tuple(_product(planned, table, one) for table, one in zip(planned.tables, tables, strict=True)),
+        tuple(_microdata(planned, files, one) for files, one in zip(planned.microdata, rest, strict=True)),
+    )
+
+
+def _product(planned: PlannedRelease, table: PlannedTable, result: Any) -> Product:
+    spec = table.spec
+    published = publish(result, planned.schema, **{key: getattr(spec, key) for key in PUBLISHING})
+    return Product(
+        name=spec.name,
+        title=table.title,
+        mechanism=table.plan.describe(),
+        settings=spec.model_dump(mode="json"),
+        proof=table.plan.proof,
+        guarantee=table.guarantee,
+        forecast=_forecast(planned, table),
+        noise=noise_record(result),
+        measurements=long_form(result, planned.schema),
+        table=published,
+    )
+
+
+def _microdata(planned: PlannedRelease, files: PlannedMicrodata, result: Any) -> Microdata:
+    if not isinstance(result, Synthetic):
+        raise TypeError("a synthesizer's result has implicates and measured")
+    return Microdata(
+        name=files.spec.name,
+        title=files.title,
+        mechanism=files.plan.describe(),
+        settings=files.spec.model_dump(mode="json"),
+        proof=files.plan.proof,
+        guarantee=files.guarantee,
+        forecast=_forecast(planned, files),
+        measured=result.measured,
+        implicates=result.implicates,
+        stored=result.to_bytes(),
+        tables=files.spec.tables,
+    )
+
+
+def _forecast(planned: PlannedRelease, product: PlannedTable | PlannedMicrodata) -> dict[str, Any]:
+    forecast = product.plan.forecast(planned.schema)
+    return {"cells": forecast.cells, "sentences": list(forecast.sentences), "figures": dict(forecast.figures)}
+
+
+def as_release(
+    planned: PlannedRelease, products: tuple[Product, ...], microdata: tuple[Microdata, ...], **rest: Any
+) -> Release:
+    spec = planned.spec
+    written = spec.model_dump(mode="json", by_alias=True)
+    # File names only: where an agency keeps its confidential files is nobody's business.
+    for key in ("schema", "ledger"):
+        written[key] = Path(written[key]).name
+    data = written["data"]
+    written["data"] = Path(data).name if isinstance(data, str) else {key: Path(one).name for key, one in data.items()}
+    return Release(
+        title=spec.title,
+        publisher=spec.publisher,
+        spec=written,
+        schema=planned.schema,
+        products=products,
+        microdata=microdata,
+        guarantee=planned.guarantee,
+        public_inputs=tuple(_public_inputs(planned)),
+        engine=spec.engine,
+        date=_today(),
+        **rest,
+    )
+
+
+def _public_inputs(planned: PlannedRelease) -> Iterator[PublicInput]:
+    """Everything the release takes as public knowledge, whether or not someone thought of listing it."""
+    schema = planned.schema
+    yield PublicInput("The schema: variables, levels and bounds", schema.source or "written by the data steward")
+    for path in schema.code_lists:
+        yield PublicInput(f"Code list {path.name}", schema.source or "beside the schema", fingerprint(path)[0])
+    if isinstance(planned.spec.cap.relation, StrongAlpha | WeakAlpha):
+        attributes = ", ".join(schema.by_role("workplace"))
+        yield PublicInput(
+            f"The list of establishments and their attributes ({attributes})",
+            "public by the definition of the guarantee",
+        )
+    for one in planned.spec.public_input:
+        yield PublicInput(one.what, one.source)
+
+
+def _today() -> str:
+    """The day. How long a run took would tell how many rows it read, so a bundle has no times."""
+    return datetime.now(UTC).date().isoformat()
