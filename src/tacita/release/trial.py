@@ -51,7 +51,7 @@ def try_out(planned: PlannedRelease, out: Path) -> None:
             f"the release cannot be made: on mock values of the same shape, publishing or writing it failed "
             f"({type(problem).__name__}: {problem}). Names of products, titles, levels and labels are what it is made "
             "of beside the numbers; correct what is unusual there. Nothing was spent"
-        ) from None
+        ) from problem
 
 
 def _without_survey_tables(planned: PlannedRelease) -> PlannedRelease:
