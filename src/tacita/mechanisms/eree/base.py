@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tacita.confidential import Confidential
 from tacita.errors import UsageError
+from tacita.how import How
 from tacita.measured import Measured
 from tacita.noise.entropy import Entropy
 from tacita.noise.error import ErrorLaw
@@ -30,6 +31,10 @@ Calibration = Literal["proved", "paper"]
 Where = Mapping[str, Sequence[str]]
 
 PUBLIC_FRAME = "the list of establishments and their workplace attributes is public"
+LISTED_CELLS = (
+    "Where the file has a list of establishments, the table has the cells in which the list has one, and so shows where "
+    "there are any: the list is taken as public."
+)
 # Scales are ratios of 64-bit integers, and α is a factor of them.
 _LONGEST_ALPHA = 10**6
 
@@ -85,6 +90,15 @@ class CountPlan(Rehearsable):
     def accuracy(self, cells: int) -> tuple[tuple[str, ...], dict[str, float]]:
         """Plain sentences and figures about the expected error."""
         raise NotImplementedError
+
+    @property
+    def how(self) -> How:
+        return How(f"Jobs were counted in each cell, and {self._noise} was added to each count.", LISTED_CELLS)
+
+    @property
+    def _noise(self) -> str:
+        """What was added to a count, for readers of the page."""
+        return "random noise"
 
     # what they all do alike
 

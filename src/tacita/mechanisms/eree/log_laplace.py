@@ -48,6 +48,10 @@ class LogLaplace(AlphaPlan):
         return "mechanisms/eree/log_laplace.md"
 
     @property
+    def _noise(self) -> str:
+        return "random noise in proportion to its size"
+
+    @property
     def guarantee(self) -> Guarantee:
         promise = super().guarantee
         if self.calibration == "proved":

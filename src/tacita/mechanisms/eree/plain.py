@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.errors import UsageError
+from tacita.how import How
 from tacita.mechanisms.eree.base import PUBLIC_FRAME, CountPlan, Where, positive
 from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
 from tacita.noise.entropy import Entropy
@@ -40,6 +41,10 @@ class _FixedNoise(CountPlan):
     @property
     def feasible(self) -> bool:
         return True
+
+    @property
+    def _noise(self) -> str:
+        return "random noise of one known size"
 
     def error_law(self, cells: int) -> FixedError:
         return FixedError(self.law)
@@ -139,6 +144,13 @@ class TruncatedLaplace(_FixedNoise):
     @property
     def drops_above(self) -> int | None:
         return self.theta
+
+    @property
+    def how(self) -> How:
+        return How(
+            f"The workers of establishments with more than {self.theta:,} of them were left out altogether. The others "
+            f"were counted in every cell that the codes allow, and {self._noise} was added to each count."
+        )
 
     @property
     def every_cell(self) -> bool:

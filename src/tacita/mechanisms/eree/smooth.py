@@ -35,6 +35,10 @@ class SmoothPlan(AlphaPlan):
         raise NotImplementedError
 
     @property
+    def _noise(self) -> str:
+        return "random noise, the more of it the larger the largest establishment of the cell,"
+
+    @property
     def floor(self) -> Fraction:
         return Fraction(1)
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tacita.confidential import Confidential
 from tacita.errors import UsageError, VerificationError
+from tacita.how import EACH_PAID, SIZE, How
 from tacita.implicates import Implicates
 from tacita.noise.choice import uniform_below
 from tacita.noise.entropy import Entropy, Request, reserve
@@ -73,6 +74,16 @@ class DirichletSynthesis(CellPlan):
     @property
     def proof(self) -> str:
         return "synthesis/baselines/dirichlet.md"
+
+    @property
+    def how(self) -> How:
+        return How(
+            "The rows of the files were drawn at random from the confidential records themselves, mixed with so many "
+            "made-up ones in every combination that can occur that no single record shows. No noise was added: the "
+            "draw is what protects.",
+            SIZE if self.rows is None else "",
+            EACH_PAID,
+        )
 
     def columns(self, schema: Schema) -> tuple[str, ...]:
         # Where the number of rows is that of the records, the run knows more; a file has at least one.

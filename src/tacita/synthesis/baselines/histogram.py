@@ -12,6 +12,7 @@ import numpy as np
 
 from tacita.confidential import Confidential
 from tacita.errors import UsageError
+from tacita.how import FREE, SIZE, How
 from tacita.noise.discrete import DiscreteLaplace
 from tacita.noise.entropy import Entropy, Request
 from tacita.plan import Forecast
@@ -52,6 +53,15 @@ class HistogramSynthesis(CellPlan):
     @property
     def proof(self) -> str:
         return "synthesis/baselines/histogram.md"
+
+    @property
+    def how(self) -> How:
+        return How(
+            "Every combination of the columns that can occur was counted, and random noise was added to each count; "
+            "counts that came out small were set aside. The files are drawn from the noisy counts alone.",
+            SIZE if self.size_is_public else "",
+            FREE,
+        )
 
     def _costs(self) -> Costs:
         return divided(self.per_record, 0, len(self.attributes), "equal", Fraction(0), root=not self.size_is_public)

@@ -16,6 +16,7 @@ import pyarrow as pa
 from tacita import rowwise
 from tacita.confidential import Confidential
 from tacita.errors import UsageError, VerificationError
+from tacita.how import FREE, SIZE, How
 from tacita.implicates import Implicates
 from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
 from tacita.noise.entropy import Entropy, Request
@@ -43,6 +44,15 @@ class IndependentSynthesis(CellPlan):
     @property
     def proof(self) -> str:
         return "synthesis/baselines/independent.md"
+
+    @property
+    def how(self) -> How:
+        return How(
+            "Each column was counted by itself, and random noise was added to each count. The files are drawn from the "
+            "noisy counts alone, column by column: what columns have in common was not looked at and is not in them.",
+            SIZE if self.size_is_public else "",
+            FREE,
+        )
 
     @property
     def _root(self) -> Fraction:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tacita.confidential import Confidential
 from tacita.errors import UsageError
+from tacita.how import FREE, SIZE, How
 from tacita.ledger.codec import neighbours_to_json
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import Entropy, Request
@@ -117,6 +118,16 @@ class PairwiseSynthesis(Rehearsable):
     @property
     def guarantee(self) -> Guarantee:
         return Guarantee(self.neighbours, Loss(self.epsilon, delta=self.delta), assumes=(ONE_ROW,))
+
+    @property
+    def how(self) -> How:
+        return How(
+            "Each column, and pairs of columns, were counted, and random noise was added to each count; where not all "
+            "pairs were counted, which ones was decided by a random draw that was paid for too. The files are drawn "
+            "from the noisy counts alone.",
+            SIZE if self._replace else "",
+            FREE,
+        )
 
     @property
     def proof(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tacita.confidential import Confidential
 from tacita.errors import UsageError
+from tacita.how import FREE, How, as_collected
 from tacita.noise.entropy import Entropy
 from tacita.plan import Forecast, Rehearsable
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, exact, text
@@ -172,6 +173,17 @@ class PanelSynthesis(Rehearsable):
     @property
     def proof(self) -> str:
         return "synthesis/panel/panel.md" if self.promise is None else self.promise.proof
+
+    @property
+    def how(self) -> How:
+        public = as_collected(self.keep).replace("record", self.unit)
+        if self.promise is None:
+            return How(
+                "The models were fitted to the confidential rows themselves, and the files are drawn from them. No "
+                "noise was added and nothing is promised.",
+                public,
+            )
+        return How(self.promise.knows(self.unit), public, FREE)
 
     def describe(self) -> dict[str, Any]:
         found: dict[str, Any] = {"mechanism": type(self).__name__}

@@ -11,6 +11,7 @@ import numpy as np
 
 from tacita.confidential import Confidential
 from tacita.errors import UsageError
+from tacita.how import EACH_PAID, How, as_collected
 from tacita.noise.entropy import Entropy, Request
 from tacita.plan import Forecast
 from tacita.privacy import Guarantee, Loss, Number
@@ -71,6 +72,16 @@ class CensoredPosterior(PosteriorPlan):
     @property
     def proof(self) -> str:
         return "synthesis/pseudo/censored.md"
+
+    @property
+    def how(self) -> How:
+        return How(
+            "A model was fitted to the confidential records themselves, in which no record can count more than a fixed "
+            "amount. Its parameters were then drawn at random, once for each file, and the rows from them. No noise "
+            "was added to a measurement: the draw of the parameters is what protects.",
+            as_collected((*self.by, *self.keep)),
+            EACH_PAID,
+        )
 
     # ------------------------------------------------------------ what it will do
 

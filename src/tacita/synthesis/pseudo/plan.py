@@ -10,6 +10,7 @@ import numpy as np
 
 from tacita.confidential import Confidential
 from tacita.errors import UsageError
+from tacita.how import EACH_PAID, How, as_collected
 from tacita.noise.entropy import Entropy, Request, SeededEntropy
 from tacita.plan import Forecast
 from tacita.privacy import Guarantee, Loss, Number
@@ -116,6 +117,17 @@ class PseudoPosterior(PosteriorPlan):
     @property
     def proof(self) -> str:
         return "synthesis/pseudo/pseudo.md"
+
+    @property
+    def how(self) -> How:
+        return How(
+            "A model was fitted to the confidential records themselves, in which records that stand out count less. "
+            "Its parameters were then drawn at random, once for each file, and the rows from them. No noise was added "
+            "to any measurement. How much one record can matter was read off this same file, over finitely many draws, "
+            "so nothing is proved for the file at hand.",
+            as_collected((*self.by, *self.keep)),
+            EACH_PAID,
+        )
 
     # ------------------------------------------------------------ what it will do
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from tacita.confidential import Confidential
 from tacita.errors import UsageError
+from tacita.how import FREE, SIZE, How, as_collected
 from tacita.ledger.codec import neighbours_to_json
 from tacita.noise.entropy import Entropy, Request
 from tacita.plan import ONE_ROW, Forecast, Rehearsable
@@ -155,6 +156,16 @@ class QuantileSynthesis(Rehearsable):
     @property
     def proof(self) -> str:
         return "synthesis/quantile/quantile.md"
+
+    @property
+    def how(self) -> How:
+        size = SIZE if isinstance(self.neighbours, ReplaceOne) and self.rows is None and not self.groups else ""
+        return How(
+            "Categories were counted with random noise, and the quantiles of numbers were drawn at random near the "
+            "file's own, by laws under which no single record tells. The files are drawn from these alone.",
+            as_collected(self.keep) if self.keep else size,
+            FREE,
+        )
 
     def describe(self) -> dict[str, Any]:
         found: dict[str, Any] = {"mechanism": type(self).__name__}

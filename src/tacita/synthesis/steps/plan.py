@@ -12,6 +12,7 @@ import numpy as np
 
 from tacita.confidential import Confidential
 from tacita.errors import UsageError
+from tacita.how import EACH_PAID, FREE, SIZE, How
 from tacita.noise.discrete import DiscreteLaplace
 from tacita.noise.entropy import Entropy, Request
 from tacita.plan import Forecast
@@ -135,6 +136,18 @@ class StepsSynthesis(CellPlan):
     @property
     def proof(self) -> str:
         return "synthesis/steps/steps.md"
+
+    @property
+    def how(self) -> How:
+        if self.election == "paper":
+            return How("Random noise was added to counts in a tree that was built from the exact ones.", SIZE, EACH_PAID)
+        return How(
+            "Records were counted along a tree of the columns, and random noise was added to each count; where the "
+            "file decided how the tree branches, it did so by a random draw that was paid for too. The files are drawn "
+            "from the noisy counts alone.",
+            SIZE if self.size_is_public else "",
+            FREE,
+        )
 
     def describe(self) -> dict[str, Any]:
         weights = self.budget if isinstance(self.budget, str) else [text(one) for one in self.budget]

@@ -12,6 +12,7 @@ import numpy as np
 
 from tacita.confidential import Confidential
 from tacita.errors import UsageError
+from tacita.how import FREE, How, as_collected
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import Entropy, Request
 from tacita.plan import ONE_ROW, Forecast
@@ -73,6 +74,16 @@ class SurveySynthesis(SurveyPlan):
     @property
     def proof(self) -> str:
         return "synthesis/survey/survey.md"
+
+    @property
+    def how(self) -> How:
+        return How(
+            "Sums of the answers and weights in each cell of the design, and their squares and products over the file, "
+            "were measured with random noise; the ranges they were held to, and the shape of their distribution, were "
+            "drawn at random near the file's own. The files are drawn from these measurements alone.",
+            as_collected((*self.by, *self.keep)),
+            FREE,
+        )
 
     # ------------------------------------------------------------ what it will do
 

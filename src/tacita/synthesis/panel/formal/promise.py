@@ -52,6 +52,14 @@ class Promise:
         parts = ((name, part if name.startswith(LIVES) else part * more) for name, part in found.parts)
         return replace(found, parts=tuple(parts))
 
+    def knows(self, unit: str) -> str:
+        """What was measured, for readers of the page."""
+        said = "Lives, categories, sizes, steps and totals were counted over all units, and random noise was added to "
+        said += "each count and sum. The files are drawn from these and the public columns alone."
+        if self.alpha is None:
+            return said
+        return f"{said} When a {unit} was there and its categories are not covered by the promise, for all the noise."
+
     def guarantee(self, unit: str, keep: tuple[str, ...]) -> Guarantee:
         """Groups are split by a public column, so that each unit is in one of them and ε is that of one group."""
         public = f"{', '.join(keep)} of every {unit} are public: a replaced {unit} keeps them"
