@@ -35,6 +35,7 @@ def as_collected(names: tuple[str, ...]) -> str:
         return SIZE
     listed = f"The column{'s' if len(names) > 1 else ''} {', '.join(names)} of every record"
     leave = "leave" if len(names) > 1 else "leaves"
-    return f"{listed} {leave} as collected, and with {'them' if len(names) > 1 else 'it'} how many records have each " + (
-        "combination." if len(names) > 1 else "value."
+    return (
+        f"{listed} {leave} as collected, and with {'them' if len(names) > 1 else 'it'} how many records have each "
+        + ("combination." if len(names) > 1 else "value.")
     )

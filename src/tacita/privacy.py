@@ -398,7 +398,8 @@ class Guarantee:
         factor = math.exp(self.loss.epsilon)
         shown = f"{factor:.2f}" if factor < 100 else f"{factor:.3g}"
         tail = f", except with probability {float(self.loss.delta):.2g}" if self.loss.delta else ""
-        return f"an attacker's odds change by at most a factor {shown}{tail}"
+        limit = " in the limit" if self.holds == "asymptotically" else ""
+        return f"an attacker's odds change by at most a factor {shown}{limit}{tail}"
 
     def __str__(self) -> str:
         if self.holds == "never":

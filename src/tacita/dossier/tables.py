@@ -24,7 +24,7 @@ from tacita.errors import UsageError
 from tacita.mechanisms.comparators import NoiseInfusion, SuppressAndRound
 from tacita.noise.entropy import SeededEntropy
 from tacita.schema import Schema
-from tacita.tables.publish import TOTAL
+from tacita.tables.publish import without_totals
 
 Floats = NDArray[np.float64]
 
@@ -82,11 +82,9 @@ def check_table(record: Mapping[str, Any], bundle: Path, data: Confidential) -> 
     """One table: cell-wise error, coverage of the margins, and the same for the comparators."""
     settings = record["settings"]
     by, worker = list(settings.get("by") or ()), list(settings.get("worker") or ())
-    published = pq.read_table(bundle / "tables" / f"{record['name']}.parquet").to_pandas()
+    published = pq.read_table(bundle / "tables" / f"{record['name']}.parquet")
     keys = [*by, *worker]
-    plain = published
-    for name in keys:
-        plain = plain[plain[name].astype(str) != TOTAL]
+    plain = without_totals(published, settings.get("totals") or ()).to_pandas()
     pieces = establishment_counts(data, by, worker, settings.get("where") or {})
     cell = _cells(plain, pieces, keys)
     pieces, cell = pieces[cell >= 0], cell[cell >= 0]

@@ -31,7 +31,7 @@ from tacita.release.page import render_page
 from tacita.release.registry import registry_record
 from tacita.release.sdmx import sdmx_csv, sdmx_structure
 from tacita.release.verify import verify as verify_bundle
-from tacita.release.words import guarantee_record
+from tacita.release.words import account_of, guarantee_record
 from tacita.schema import Categorical, Schema
 from tacita.tables.publish import TOTAL
 
@@ -212,7 +212,7 @@ def _write_records(release: Release, folder: Path) -> None:
             publisher=release.publisher,
             published=release.date,
             software=software,
-            abstract=f"{_products(release)} made from a confidential file, with noise of known size added for privacy.",
+            abstract=f"{_products(release)} made from a confidential file and protected as stated.",
             confidentiality=promise,
             unit=release.schema.unit,
             tables=facts,
@@ -242,6 +242,7 @@ def _write_records(release: Release, folder: Path) -> None:
             unit=release.schema.unit,
             guarantee=release.guarantee,
             cap=str(release.budget.cap),
+            all_hold=account_of(release.ledger_extract, release.guarantee.neighbours).get("holds"),
             tables=[_in_short(product) for product in release.products],
             microdata=[_in_short(files) for files in release.microdata],
             version=_version("tacita") or "unknown",

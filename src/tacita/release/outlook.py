@@ -11,16 +11,17 @@ from rich.table import Table
 
 from tacita.errors import RefusedError
 from tacita.ledger import Ledger
+from tacita.privacy import UNCHECKED
 from tacita.release.spec import TableSpec
-from tacita.release.words import kind_of_privacy, not_protected, odds_example
+from tacita.release.words import account_of, firmly, kind_of_privacy, not_protected, odds_example, up_front
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
 
-    from tacita.ledger.views import Share
-    from tacita.privacy import Neighbours
+    from tacita.ledger.views import Account, Share
+    from tacita.privacy import Guarantee, Neighbours
     from tacita.release.plans import PlannedRelease
     from tacita.release.run import Finished
 
@@ -30,22 +31,24 @@ def show_plan(console: Console, planned: PlannedRelease) -> None:
     guarantee, spec = planned.guarantee, planned.spec
     console.print(f"\n[bold]{escape(spec.title)}[/]", highlight=False)
     console.print("This is a plan. No data was opened and nothing was spent.\n")
+    _show_doubts(console, guarantee)
     console.print("[bold]The guarantee[/]")
-    _say(console, f"{kind_of_privacy(guarantee)}: {guarantee}.")
-    _say(console, f"Protected: {guarantee.neighbours.meaning}.")
+    _say(console, escape(f"{kind_of_privacy(guarantee)}: {guarantee}."))
+    _say(console, escape(f"Protected: {guarantee.neighbours.meaning}."))
     _say(console, f"In words: {guarantee.odds_factor}. {odds_example(guarantee)}")
     _say(console, "Not protected:")
     for sentence in not_protected(guarantee.neighbours):
-        _say(console, f"- {sentence}", indent=4)
+        _say(console, f"- {escape(sentence)}", indent=4)
     if guarantee.assumes:
         _say(console, "It assumes:")
         for sentence in guarantee.assumes:
-            _say(console, f"- {sentence}", indent=4)
+            _say(console, f"- {escape(sentence)}", indent=4)
     console.print("\n[bold]The cost[/]")
     cost = Table("product", "mechanism", "privacy loss", box=None, pad_edge=False, padding=(0, 3, 0, 0))
     for product in planned.products:
-        cost.add_row(product.spec.name, product.spec.mechanism, str(product.guarantee.loss))
-    cost.add_row("all together", "", str(guarantee.loss), style="bold")
+        loss = firmly(product.guarantee.loss, product.guarantee.holds)
+        cost.add_row(escape(product.spec.name), escape(product.spec.mechanism), loss)
+    cost.add_row("all together", "", firmly(guarantee.loss, guarantee.holds), style="bold")
     cost.add_row("cap for this file", "", str(spec.cap.loss))
     console.print(Padding(cost, (0, 0, 0, 2), expand=False))
     _show_standing(console, planned)
@@ -53,7 +56,7 @@ def show_plan(console: Console, planned: PlannedRelease) -> None:
     for product in planned.products:
         forecast = product.plan.forecast(planned.schema)
         size = f": up to {forecast.cells:,} cells" if isinstance(product.spec, TableSpec) else ", synthetic files"
-        _say(console, f"{escape(product.title)} ({product.spec.name}){size}")
+        _say(console, f"{escape(f'{product.title} ({product.spec.name})')}{size}")
         for sentence in forecast.sentences:
             _say(console, escape(sentence), indent=4)
     console.print()
@@ -91,7 +94,7 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
         console, shares, [one for one in declared if one not in {share.account.neighbours for share in shares}]
     )
     if relation not in declared:
-        _say(console, f"The ledger has no cap for {relation} yet; `tacita run` would declare this one.")
+        _say(console, escape(f"The ledger has no cap for {relation} yet; `tacita run` would declare this one."))
     full = [share for share in shares if not share.fits]
     for share in full:
         words = f"It does not fit what is left under {share.account.neighbours} ({share.account.left})"
@@ -109,14 +112,17 @@ def _show_shares(console: Console, shares: Sequence[Share], silent: Sequence[Nei
     for share in shares:
         one = share.account
         left = str(one.left.minus(share.charge)) if share.fits else "[bold red]too little[/]"
-        lines.add_row(str(one.neighbours), str(one.cap), str(one.spent), str(share.charge), left)
+        spent = firmly(one.spent, getattr(one, "holds", "always"))
+        lines.add_row(escape(str(one.neighbours)), str(one.cap), spent, str(share.charge), left)
     console.print(Padding(lines, (1, 0, 1, 2), expand=False))
+    for share in shares:
+        _show_trusted(console, share.account)
     for relation in silent:
-        _say(console, f"This release says nothing about {relation}; that promise was waived on record.")
+        _say(console, escape(f"This release says nothing about {relation}; that promise was waived on record."))
 
 
 def _no(words: str) -> str:
-    return f"[bold red]{words}:[/] `tacita run` would refuse."
+    return f"[bold red]{escape(words)}:[/] `tacita run` would refuse."
 
 
 def _sentence(words: str) -> str:
@@ -127,14 +133,17 @@ def show_finished(console: Console, finished: Finished, bundle: Path) -> None:
     """The ledger before and after, and where the bundle is."""
     budget = finished.release.budget
     table = Table("", "spent", "left", box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    promise = finished.release.guarantee
+    holds = account_of(finished.release.ledger_extract, promise.neighbours).get("holds", promise.holds)
     for name, spent in (("before", finished.spent_before), ("after", finished.spent_after)):
-        table.add_row(name, str(spent), str(budget.cap.minus(spent)))
-    relation = finished.release.guarantee.neighbours
-    console.print(f"Ledger, cap {budget.cap} ({relation}):", highlight=False)
+        # Whether the part before was firm is not told apart; a sum with a soft part is soft.
+        table.add_row(name, firmly(spent, None if spent.is_zero else holds), str(budget.cap.minus(spent)))
+    _show_doubts(console, promise)
+    console.print(escape(f"Ledger, cap {budget.cap} ({promise.neighbours}):"), highlight=False)
     console.print(Padding(table, (0, 0, 0, 2), expand=False))
     if finished.spent_before == finished.spent_after:
         console.print("Nothing new was charged: this release had been paid for, and its stored results were used.")
-    console.print(f"Bundle: {bundle}\nPage:   {bundle / 'report.html'}", highlight=False)
+    console.print(escape(f"Bundle: {bundle}\nPage:   {bundle / 'report.html'}"), highlight=False)
 
 
 def show_ledger(console: Console, ledger: Ledger) -> None:
@@ -144,13 +153,31 @@ def show_ledger(console: Console, ledger: Ledger) -> None:
     )
     for entry in ledger.entries():
         loss = "" if entry.loss is None else str(entry.loss)
-        lines.add_row(str(entry.number), entry.time[:19].replace("T", " "), entry.kind, entry.label, loss, entry.state)
+        time = entry.time[:19].replace("T", " ")
+        lines.add_row(str(entry.number), time, entry.kind, escape(entry.label), loss, escape(entry.state))
     console.print(lines)
     console.print()
     for account in ledger.accounts():
-        console.print(str(account), highlight=False)
+        console.print(escape(str(account)), highlight=False)
+        _show_trusted(console, account)
     for entry in ledger.interrupted():
         console.print(f"[yellow]Entry {entry.number} was reserved and never finished; it counts as spent.[/]")
+
+
+def _show_doubts(console: Console, guarantee: Guarantee) -> None:
+    """What a board must not miss, before any number."""
+    for sentence in up_front(guarantee):
+        _say(console, f"[bold red]{escape(sentence)}[/]")
+        console.print()
+
+
+def _show_trusted(console: Console, account: Account) -> None:
+    """Under the sum of an account, what all of it rests on."""
+    if getattr(account, "holds", "always") != "always":
+        _say(console, "[bold red]The sum is not proved: at least one release in it holds asymptotically only.[/]")
+    for sentence in getattr(account, "assumes", ()):
+        unchecked = sentence.startswith(UNCHECKED)
+        _say(console, f"[bold red]- {escape(sentence)}[/]" if unchecked else f"- {escape(sentence)}", indent=4)
 
 
 def _say(console: Console, sentence: str, *, indent: int = 2) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from calendar import month_name
-from collections.abc import Iterable, Iterator
 from datetime import datetime
 from html import escape
 from pathlib import Path
@@ -17,17 +16,21 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from tacita.ledger.codec import guarantee_from_json, loss_from_json, neighbours_from_json
+from tacita.ledger.codec import guarantee_from_json, neighbours_from_json
 from tacita.ledger.terms import implies
 from tacita.mechanisms.eree import requirements
-from tacita.privacy import AddRemoveOne, Guarantee, Loss, ReplaceOne, text
-from tacita.release.charts import budget_bar
+from tacita.privacy import AddRemoveOne, Guarantee, ReplaceOne
+from tacita.release.page_budget import budget_section
+from tacita.release.page_first import first_sheet
 from tacita.release.page_microdata import microdata_section
+from tacita.release.page_parts import bullets, capital, stop
 from tacita.release.page_style import STYLE
 from tacita.release.page_tables import file_list, product_section
 from tacita.release.page_usage import usage_section
-from tacita.release.words import kind_of_privacy, not_protected, odds_example, odds_rows
+from tacita.release.words import firmly, kind_of_privacy, not_protected, odds_rows
 
+# Control characters, and marks that turn the direction of what follows: a name must not rearrange our sentences.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _EMPLOYER_UNITS = ("worker", "establishment")
 _REQUIREMENTS = {
     "individuals": "whether a person holds a job",
@@ -35,13 +38,6 @@ _REQUIREMENTS = {
     "establishment shape": "the make-up of its workforce",
 }
 
-_FIRMNESS = {
-    "always": "That is a proved bound. It holds for every method of attack, now and later, and however much computing "
-    "power goes into it.",
-    "asymptotically": "That bound is proved in a limit only: as a chain that draws the noise gets longer, or as the "
-    "file that a bound was measured on grows. How near to the limit this release is, is evidence, not proof.",
-    "never": "",
-}
 _HOLDS = {
     "always": "Always, for every possible file.",
     "asymptotically": "In the limit only; for this file it is not proved. The section on what the methods assume says "
@@ -57,9 +53,9 @@ def render_page(folder: Path, made: dict[str, Any]) -> str:
     guarantee = guarantee_from_json(plan["guarantee"])
     sections = [
         _head(plan, made),
-        _plain_words(plan, ledger, guarantee),
+        first_sheet(plan, ledger, guarantee),
         _guarantee(plan, ledger, guarantee),
-        _budget(ledger, guarantee),
+        budget_section(ledger, guarantee),
         _tables(folder, plan),
         *(microdata_section(folder, record, plan) for record in plan.get("microdata", [])),
         usage_section(folder, plan),
@@ -69,10 +65,11 @@ def render_page(folder: Path, made: dict[str, Any]) -> str:
         file_list(folder),
         _foot(made, plan),
     ]
-    title = ("REHEARSAL: " if plan["rehearsal"] else "") + plan["title"]
+    title = _UNSEEN.sub("\ufffd", ("REHEARSAL: " if plan["rehearsal"] else "") + plan["title"])
     body = "\n".join(section for section in sections if section)
     # escape() writes an apostrophe in prose as &#x27;; markup and code to copy have them as they are.
     body = body.replace("&#x27;", "’")
+    body = _UNSEEN.sub("\ufffd", body)
     body = re.sub(r"([αεδρ]) = ", "\\1\u00a0=\u00a0", body)  # a parameter and its number stay on one line
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -108,90 +105,18 @@ def _day(moment: str) -> str:
     return f"{date.day} {month_name[date.month]} {date.year}"
 
 
-def _plain_words(plan: dict[str, Any], ledger: dict[str, Any], guarantee: Guarantee) -> str:
-    """The first page: everything a reader must know, without a formula."""
-    products = [*plan["tables"], *plan.get("microdata", [])]
-    unit = plan["schema"]["dataset"]["unit"]
-    cost = "What it costs" if not plan["rehearsal"] else "What it would cost"
-    this, cap, left = (loss_from_json(ledger[key]) for key in ("this_release", "cap", "left"))
-    odds = odds_example(guarantee) or _capital(guarantee.odds_factor) + "."
-    points = [
-        ("What is published", "; ".join(product["title"] for product in products) + "."),
-        (
-            "What is kept silent",
-            f"{_capital(guarantee.neighbours.meaning)}. {odds} {_FIRMNESS[guarantee.holds]}",
-        ),
-        (
-            "What is left open",
-            f"{not_protected(guarantee.neighbours)[0]} The section on the guarantee has the whole list.",
-        ),
-        (
-            cost,
-            f"A privacy loss of {_amount(this, cap)}, out of {_amount(cap, cap)} set as the cap for this file; "
-            f"{_amount(left, cap)} is left for later releases.",
-        ),
-        *_reading(plan, unit),
-    ]
-    listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(words)}</dd>" for name, words in points)
-    return (
-        f"<section class='first'><p class='lead'>{escape(_opening(plan, unit))}</p><dl class='plain'>{listed}</dl>"
-        "</section>"
-    )
-
-
-def _opening(plan: dict[str, Any], unit: str) -> str:
-    tables, sets = len(plan["tables"]), sum(len(one["rows"]) for one in plan.get("microdata", []))
-    counted = [
-        "one " + what if count == 1 else f"{count} {what}s"
-        for what, count in (("table", tables), ("synthetic file", sets))
-        if count
-    ]
-    words = f"This release publishes {' and '.join(counted)} made from a confidential file."
-    if tables:
-        words += (
-            " Every number is an estimate: random noise of known size was added, so that the tables keep silent about "
-            f"each {unit} while they speak about all together."
-        )
-    if sets:
-        words += (
-            " The synthetic files were drawn from a model that knows the confidential file only through measurements "
-            f"with random noise: they resemble it as a whole, and keep silent about each {unit}."
-        )
-    return words
-
-
-def _reading(plan: dict[str, Any], unit: str) -> Iterator[tuple[str, str]]:
-    """How to use what was published, and how not to."""
-    wrong = [f"Statements about one {unit}"]
-    if plan["tables"]:
-        wrong.append("or about a cell whose margin is as large as its value")
-        yield (
-            "How to read a number",
-            "Each number comes with a margin of error. The margin says how far the noise may have moved the number; "
-            "it is part of the statistic and belongs beside it wherever it is quoted.",
-        )
-    if plan.get("microdata"):
-        wrong.append("or results from one synthetic file alone")
-        yield (
-            "How to use the files",
-            "Run an analysis on each synthetic file by itself and combine the answers. The difference between the "
-            "files is part of the error of every result.",
-        )
-    yield "What it must not be used for", ", ".join(wrong) + "."
-
-
 def _guarantee(plan: dict[str, Any], ledger: dict[str, Any], guarantee: Guarantee) -> str:
     rows = [
         ("Definition", kind_of_privacy(guarantee)),
-        ("Neighbouring files", _capital(str(guarantee.neighbours))),
-        ("Privacy loss", str(guarantee.loss)),
-        ("What that means", _capital(guarantee.odds_factor) + "."),
-        ("What is protected", _capital(guarantee.neighbours.meaning) + "."),
+        ("Neighbouring files", capital(str(guarantee.neighbours))),
+        ("Privacy loss", firmly(guarantee.loss, guarantee.holds)),
+        ("What that means", capital(guarantee.odds_factor) + "."),
+        ("What is protected", capital(guarantee.neighbours.meaning) + "."),
         ("How firmly it holds", _HOLDS[guarantee.holds]),
-        ("Unit of privacy", _capital(plan["schema"]["dataset"]["unit"])),
+        ("Unit of privacy", capital(plan["schema"]["dataset"]["unit"])),
     ]
     facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows)
-    open_matters = _list(not_protected(guarantee.neighbours))
+    open_matters = bullets(not_protected(guarantee.neighbours))
     return (
         f"<h2>The guarantee</h2><dl>{facts}</dl>{_odds(guarantee)}<h3>What is not protected</h3>{open_matters}"
         f"{_waivers(ledger)}"
@@ -209,8 +134,8 @@ def _waivers(ledger: dict[str, Any]) -> str:
         relation = neighbours_from_json(line["neighbours"])
         kept = all(implies(one, relation) for one in paid)
         sentences.append(
-            f"{_capital(relation.meaning)} ({relation}). This promise was lifted on {_day(line['time'])}, in entry "
-            f"{line['number']} of the ledger. The reason on record: {line['reason']}{_stop(line['reason'])} "
+            f"{capital(relation.meaning)} ({relation}). This promise was lifted on {_day(line['time'])}, in entry "
+            f"{line['number']} of the ledger. The reason on record: {line['reason']}{stop(line['reason'])} "
             + ("This release keeps it all the same." if kept else "This release says nothing about it.")
         )
     if not sentences:
@@ -218,7 +143,7 @@ def _waivers(ledger: dict[str, Any]) -> str:
     return (
         "<h3>Promises that were lifted</h3><p>The ledger of this file once promised, or was asked to promise, more "
         "than it does now. Whoever keeps the ledger lifted these promises on record. That cannot be undone, and every "
-        f"later release may leave open what they covered.</p>{_list(sentences)}"
+        f"later release may leave open what they covered.</p>{bullets(sentences)}"
     )
 
 
@@ -249,40 +174,6 @@ def _guess(guarantee: Guarantee) -> str:
     return "this person holds a job there"
 
 
-def _budget(ledger: dict[str, Any], guarantee: Guarantee) -> str:
-    losses = {key: loss_from_json(ledger[key]) for key in ("cap", "this_release", "other_releases", "left")}
-    names = {
-        "this_release": "This release",
-        "other_releases": "All other releases from this file, interrupted ones included",
-        "left": "Left for later releases",
-        "cap": "Cap set for this file",
-    }
-    cells = "".join(
-        f"<tr><td>{names[key]}</td><td class='number'>{escape(_amount(losses[key], losses['cap']))}</td></tr>"
-        for key in names
-    )
-    chart = ""
-    if losses["cap"].rho is None:
-        this, other, left = (float(losses[key].epsilon) for key in ("this_release", "other_releases", "left"))
-        chart = f"<figure>{budget_bar(this, other, left)}</figure>"
-    opening = (
-        "<p>This rehearsal spent nothing. The figures show what a release would take from an untouched cap.</p>"
-        if ledger["rehearsal"]
-        else "<p>Losses add up over releases. The ledger keeps the sum, refuses a release that would pass the cap, "
-        "and counts a run that was broken off as spent.</p>"
-    )
-    return (
-        f"<h2>The budget</h2>{opening}{chart}<table><thead><tr><th>Share</th><th class='number'>Privacy loss "
-        f"({escape(str(guarantee.neighbours))})</th></tr></thead><tbody>{cells}</tbody></table>"
-    )
-
-
-def _amount(loss: Loss, cap: Loss) -> str:
-    if loss.rho is not None or cap.rho is not None:
-        return f"ρ = {text(loss.rho or loss.epsilon)}"
-    return f"ε = {text(loss.epsilon)}" + (f", δ = {float(loss.delta):.3g}" if cap.delta else "")
-
-
 def _tables(folder: Path, plan: dict[str, Any]) -> str:
     if not plan["tables"]:
         return ""
@@ -303,7 +194,7 @@ def _requirements(guarantee: Guarantee) -> str:
         return ""
     rows = "".join(
         f"<tr><td>{escape(_REQUIREMENTS[name])}</td><td>{escape(answer.level(guarantee.loss.epsilon))}</td>"
-        f"<td>{escape(_capital(answer.note))}</td></tr>"
+        f"<td>{escape(capital(answer.note))}</td></tr>"
         for name, answer in requirements(guarantee).items()
     )
     return (
@@ -317,10 +208,13 @@ def _requirements(guarantee: Guarantee) -> str:
 
 def _assumptions(guarantee: Guarantee) -> str:
     assumed = guarantee.assumes or ("Nothing beyond the definition itself.",)
-    return (
-        "<h2>What the methods assume</h2><p>The guarantee is proved, and the proof of each mechanism is part of the "
-        f"software. The proofs rest on the following.</p>{_list(_capital(one) + _stop(one) for one in assumed)}"
+    proved = (
+        "The guarantee is proved, and the proof of each mechanism is part of the software. The proofs rest"
+        if guarantee.holds == "always"
+        else "The proof of each mechanism is part of the software, and says what is proved and what is not. All rests"
     )
+    listed = bullets(capital(one) + stop(one) for one in assumed)
+    return f"<h2>What the methods assume</h2><p>{proved} on the following.</p>{listed}"
 
 
 def _public_inputs(plan: dict[str, Any]) -> str:
@@ -346,15 +240,3 @@ def _foot(made: dict[str, Any], plan: dict[str, Any]) -> str:
         "<p>Check this bundle with <code>tacita verify</code>: it fails if one byte of any file has changed.</p>"
         "</footer>"
     )
-
-
-def _list(sentences: Iterable[str]) -> str:
-    return "<ul>" + "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences) + "</ul>"
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]
-
-
-def _stop(words: str) -> str:
-    return "" if words.endswith(".") else "."

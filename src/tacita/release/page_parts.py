@@ -1,4 +1,4 @@
-"""Pieces that several parts of the page use: code to copy, and the sheet of a mechanism's settings."""
+"""Pieces that several parts of the page use: sentences, code to copy, the sheet of a mechanism's settings."""
 
 from __future__ import annotations
 
@@ -14,6 +14,19 @@ def code_blocks(*blocks: tuple[str, str]) -> str:
         f"<pre><code>{escape(code, quote=False)}</code></pre></figure>"
         for language, code in blocks
     )
+
+
+def bullets(sentences: Iterable[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences) + "</ul>"
+
+
+def capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def stop(words: str) -> str:
+    """The full stop that a sentence still needs."""
+    return "" if words.endswith(".") else "."
 
 
 def settings_rows(mechanism: dict[str, Any]) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ STYLE = """
 :root { --ink: #1f2a33; --soft: #5c6b76; --rule: #d5dbe0; --accent: #1d5f8a; --wash: #f5f7f8; }
 * { box-sizing: border-box; }
 html { font-size: 18px; -webkit-text-size-adjust: 100%; }
-body { margin: 0; color: var(--ink); background: #fff; line-height: 1.55; hyphens: manual;
+body { margin: 0; overflow-wrap: break-word; color: var(--ink); background: #fff; line-height: 1.55; hyphens: manual;
   font-family: Charter, "Bitstream Charter", "Source Serif 4", "Iowan Old Style", Georgia, "DejaVu Serif", serif;
   font-feature-settings: "kern", "liga"; text-rendering: optimizeLegibility; }
 main { max-width: 43rem; margin: 0 auto; padding: 4.5rem 1.5rem 5rem; }
@@ -20,6 +20,8 @@ ul { padding-left: 1.15rem; }
 li { margin-bottom: .4rem; }
 .dateline, figcaption, .note { color: var(--soft); font-size: .86rem; line-height: 1.45; }
 .lead { font-size: 1.12rem; line-height: 1.5; }
+.doubt { margin: 0 0 1.2rem; padding: .8rem 1.1rem; border-left: 5px solid #a3331f; background: #fbf1ef;
+  color: #7d2516; font-weight: 600; }
 .stamp { margin: 0 0 2.4rem; padding: .9rem 1.1rem; border: 3px solid #a3331f; color: #a3331f; font-weight: 600; }
 dl { display: grid; grid-template-columns: 11rem 1fr; gap: .55rem 1.4rem; margin: 1.4rem 0 1.6rem;
   padding: 1.1rem 1.3rem; background: var(--wash); }
@@ -35,6 +37,7 @@ caption { text-align: left; color: var(--soft); padding-bottom: .45rem; }
 th { text-align: left; font-weight: 600; border-bottom: 1.5px solid var(--ink); padding: .35rem .9rem .35rem 0;
   vertical-align: bottom; }
 td { border-bottom: 1px solid var(--rule); padding: .38rem .9rem .38rem 0; vertical-align: top; }
+th, td { overflow-wrap: anywhere; } td.number, th.number { overflow-wrap: normal; }
 th:last-child, td:last-child { padding-right: 0; }
 table.odds { width: auto; } table.odds th, table.odds td { min-width: 8rem; }
 figure.code { margin: 1rem 0 1.2rem; }

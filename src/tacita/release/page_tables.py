@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,8 @@ from numpy.typing import NDArray
 
 from tacita.release.bundle_files import bundle_files, fingerprint
 from tacita.release.charts import error_bars
-from tacita.release.facts import MEASURES
 from tacita.release.page_parts import settings_rows, sheet
-from tacita.tables.publish import TOTAL
+from tacita.tables.publish import attributes, without_totals
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +24,7 @@ _BANDS = ((0, 10), (10, 100), (100, 1_000), (1_000, 10_000), (10_000, None))
 
 def product_section(record: dict[str, Any], table: pa.Table) -> str:
     """One table of the release."""
-    cells = _without_totals(table, record["settings"].get("totals") or ())
+    cells = without_totals(table, record["settings"].get("totals") or ())
     values = cells["value"].to_numpy(zero_copy_only=False).astype(float)
     margins = cells["margin_of_error"].to_numpy(zero_copy_only=False).astype(float)  # NaN where nothing bounds it
     confidence = f"{float(record['settings'].get('confidence', '0.95')):.0%}"
@@ -40,17 +38,6 @@ def product_section(record: dict[str, Any], table: pa.Table) -> str:
         _sheet(record),
     ]
     return "".join(parts)
-
-
-def _without_totals(table: pa.Table, totals: Sequence[str]) -> pa.Table:
-    """The cells alone: a total beside its own parts would count twice, and dwarf them."""
-    if not totals:
-        return table
-    plain = np.ones(table.num_rows, dtype=bool)
-    for name in table.column_names:
-        if name not in totals and f"{name}_label" in table.column_names:
-            plain &= np.array([code != TOTAL for code in table[name].to_pylist()], dtype=bool)
-    return table.filter(pa.array(plain))
 
 
 def _picture(table: pa.Table, values: Floats, margins: Floats, confidence: str, *, floor: float) -> str:
@@ -81,8 +68,7 @@ def _examples(values: Floats, *, ranked: bool) -> tuple[NDArray[np.intp], str]:
 
 def _cell_labels(table: pa.Table, order: NDArray[np.intp]) -> list[str]:
     """Each cell in words: the labels of its levels, or the codes where there are no labels."""
-    names = [name for name in table.column_names if name.endswith("_label")]
-    names = names or [name for name in table.column_names if name not in MEASURES]
+    names = [f"{one}_label" if f"{one}_label" in table.column_names else one for one in attributes(table)]
     shown = table.take(pa.array(order))
     labels = [" · ".join(str(part) for part in row.values() if part) for row in shown.select(names).to_pylist()]
     # The picture has one line per label, so two cells that share one are told apart.

@@ -13,10 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tacita.release.facts import MEASURES
-from tacita.release.page_microdata import microdata_code
+from tacita.release.page_analysis import microdata_code
 from tacita.release.page_parts import code_blocks
-from tacita.tables.publish import TOTAL
+from tacita.tables.publish import TOTAL, attributes, summed_over, without_totals
 
 
 def usage_section(folder: Path, plan: dict[str, Any]) -> str:
@@ -26,7 +25,7 @@ def usage_section(folder: Path, plan: dict[str, Any]) -> str:
     if records := sorted(plan["tables"], key=lambda one: bool(one["settings"].get("worker"))):
         record = records[0]
         table = pq.read_table(folder / "tables" / f"{record['name']}.parquet")
-        parts.append(table_code(record["name"], table))
+        parts.append(table_code(record["name"], table, record["settings"].get("totals") or ()))
     if implicates := sorted((folder / "microdata").glob("implicate-*.parquet")):
         parts.append(microdata_code(implicates, plan))
     return "".join(parts)
@@ -52,20 +51,19 @@ def _margins() -> str:
     )
 
 
-def table_code(name: str, table: pa.Table) -> str:
+def table_code(name: str, table: pa.Table, totals: Sequence[str]) -> str:
     """Code that adds, compares and divides cells of one table; totals are left out of sums, or they count twice."""
-    keys = [column for column in table.column_names if f"{column}_label" in table.column_names]
-    keys = keys or [column for column in table.column_names if column not in MEASURES][:1]
-    codes = [code for code in dict.fromkeys(table[keys[0]].to_pylist()) if code != TOTAL][:2] if keys else []
-    if len(codes) < 2:
+    keys, summed = attributes(table), summed_over(table, totals)
+    cells = without_totals(table, totals)
+    pair = [str(code) for code in dict.fromkeys(cells[keys[0]].to_pylist())][:2] if keys else []
+    if len(pair) < 2:
         return ""
-    key, pair = keys[0], [str(code) for code in codes]
-    totals = [one for one in keys if TOTAL in set(table[one].to_pylist())]
+    key = keys[0]
     texts = [position for position, field in enumerate(table.schema, start=1) if pa.types.is_string(field.type)]
     blocks = code_blocks(
-        ("Python", _python(name, key, pair, keys, totals)),
-        ("R", _r(name, key, pair, keys, totals)),
-        ("Stata", _stata(name, key, pair, texts, totals)),
+        ("Python", _python(name, key, pair, keys, summed)),
+        ("R", _r(name, key, pair, keys, summed)),
+        ("Stata", _stata(name, key, pair, texts, summed)),
     )
     return (
         "<h3>Sums, differences and ratios: code to copy</h3>"
@@ -80,7 +78,8 @@ def _python(name: str, key: str, codes: Sequence[str], keys: Sequence[str], tota
     a, b = (_quoted(code) for code in codes)
     return f"""import pandas as pd
 
-table = pd.read_csv("tables/{name}.csv", dtype={{{types}}}){kept}
+types = {{{types}}}
+table = pd.read_csv("tables/{name}.csv", dtype=types, keep_default_na=False, na_values={{"margin_of_error": ""}}){kept}
 
 def add(cells):
     return cells["value"].sum(), (cells["margin_of_error"] ** 2).sum(skipna=False) ** 0.5
@@ -97,9 +96,10 @@ print(f"ratio {{ratio:.3f}} ± {{margin_of_ratio:.3f}}  (if b is large beside it
 def _r(name: str, key: str, codes: Sequence[str], keys: Sequence[str], totals: Sequence[str]) -> str:
     listed = ", ".join(_quoted(one) for one in totals)
     kept = f'\ntable <- table[rowSums(table[c({listed})] == "{TOTAL}") == 0, ]' if totals else ""
-    types = ", ".join(f'"{one}" = "character"' for one in keys)
+    types = ", ".join(f'{_quoted(one)} = "character"' for one in keys)
     a, b = (_quoted(code) for code in codes)
-    return f"""table <- read.csv("tables/{name}.csv", colClasses = c({types})){kept}
+    return f"""types <- c({types})
+table <- read.csv("tables/{name}.csv", colClasses = types, check.names = FALSE, na.strings = ""){kept}
 
 add <- function(cells) c(value = sum(cells$value), margin = sqrt(sum(cells$margin_of_error^2)))
 

@@ -25,19 +25,23 @@ def registry_record(
     unit: str,
     guarantee: Guarantee,
     cap: str,
+    all_hold: str | None = None,
     tables: Sequence[dict[str, Any]],
     microdata: Sequence[dict[str, Any]] = (),
     version: str,
     rehearsal: bool,
 ) -> bytes:
-    """The record as YAML bytes; each product has a name, a title and a mechanism."""
+    """The record as YAML bytes; each product has a name, a title and a mechanism.
+
+    `all_hold` is how firmly the sum of all releases under the cap holds, where the ledger knows.
+    """
     products = [*tables, *microdata]
     kinds = [kind for kind, there in (("tables", tables), ("synthetic microdata", microdata)) if there]
     after = [
         words
         for words, there in (
             ("rounding, non-negativity, totals and ranks are made from the noisy values only", tables),
-            ("synthetic files are drawn from the noisy measurements only", microdata),
+            ("synthetic files are drawn from released numbers and public columns only", microdata),
         )
         if there
     ]
@@ -57,8 +61,13 @@ def registry_record(
             "not_protected": list(not_protected(guarantee.neighbours)),
         },
         "privacy_unit": {"unit": unit, "protected": guarantee.neighbours.meaning},
-        "privacy_loss": {**loss_to_json(guarantee.loss), "cap_over_all_releases": cap},
-        "model": "central: the curator holds the confidential file and adds the noise",
+        "privacy_loss": {
+            **loss_to_json(guarantee.loss),
+            "holds": guarantee.holds,
+            "cap_over_all_releases": cap,
+            "sum_over_all_releases_holds": all_hold or "not recorded",
+        },
+        "model": "central: the curator holds the confidential file and protects what leaves it",
         "accounting": {
             "composition": "losses of all products and releases add, as exact fractions, in an append-only ledger",
             "post_processing": "; ".join(after),

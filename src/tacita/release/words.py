@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
-from tacita.ledger.codec import guarantee_to_json
-from tacita.privacy import Guarantee, Neighbours, NumbersWithin, ReplaceOne, StrongAlpha, WeakAlpha, text
+from tacita.ledger.codec import guarantee_to_json, neighbours_to_json
+from tacita.privacy import (
+    Guarantee,
+    Holds,
+    Loss,
+    Neighbours,
+    NumbersWithin,
+    ReplaceOne,
+    StrongAlpha,
+    WeakAlpha,
+    text,
+    unchecked_units,
+)
 
 
 def guarantee_record(guarantee: Guarantee) -> dict[str, Any]:
@@ -17,6 +29,47 @@ def guarantee_record(guarantee: Guarantee) -> dict[str, Any]:
         "protects": guarantee.neighbours.meaning,
         "odds": guarantee.odds_factor,
     }
+
+
+def up_front(guarantee: Guarantee) -> tuple[str, ...]:
+    """What a reader must know before any number: what nobody could check, and a bound that is not proved.
+
+    >>> from tacita.privacy import UNCHECKED
+    >>> trusted = UNCHECKED + "each row is one whole person; the file has no id of a person, so nothing could check it"
+    >>> for one in up_front(Guarantee(ReplaceOne("person"), Loss("18"), "asymptotically", (trusted,))):
+    ...     print(one)
+    Taken on trust: each row is one whole person; the file has no id of a person, so nothing could check it. All that \
+is promised here rests on this.
+    Not proved for this file: ε = 18 is a bound in a limit only (asymptotic). What can be learned about one person may \
+exceed it.
+    """
+    found = [f"Taken on trust: {one}. All that is promised here rests on this." for one in unchecked_units(guarantee)]
+    if guarantee.holds == "asymptotically":
+        unit = getattr(guarantee.neighbours, "unit", "unit")
+        found.append(
+            f"Not proved for this file: {guarantee.loss} is a bound in a limit only (asymptotic). What can be learned "
+            f"about one {unit} may exceed it."
+        )
+    return tuple(found)
+
+
+def firmly(amount: Loss | str, holds: Holds | None) -> str:
+    """A loss as it may stand anywhere: one that is not proved never stands alone.
+
+    >>> firmly(Loss("18"), "asymptotically"), firmly(Loss("1"), "always")
+    ('ε = 18 (asymptotic, not proved)', 'ε = 1')
+    """
+    notes = {"asymptotically": " (asymptotic, not proved)", "never": " (no guarantee)"}
+    return f"{amount}{notes.get(holds or 'always', '')}"
+
+
+def account_of(extract: Mapping[str, Any], neighbours: Neighbours) -> Mapping[str, Any]:
+    """The ledger's own account of a relation, with how firmly all that was added up `holds` and what it `assumes`.
+
+    Empty for a rehearsal; an older ledger did not say how firmly.
+    """
+    relation = neighbours_to_json(neighbours)
+    return next((one for one in extract.get("accounts", []) if one["neighbours"] == relation), {})
 
 
 def odds_example(guarantee: Guarantee) -> str:
@@ -32,21 +85,21 @@ def odds_example(guarantee: Guarantee) -> str:
     after = 100 * factor / (1 + factor)
     shown = f"{after:.0f}%" if after < 99 else f"{after:.4g}%"
     tail = f", except with probability {float(guarantee.loss.delta):.2g}" if guarantee.loss.delta else ""
-    return (
-        "Someone who gives a guess even odds (50%) before seeing the release "
-        f"may hold it at most {shown} likely afterwards{tail}."
-    )
+    who = "Someone who gives a guess even odds (50%) before seeing the release"
+    if guarantee.holds != "always":
+        who = "If the bound held for this file: s" + who[1:]
+    return f"{who} may hold it at most {shown} likely afterwards{tail}."
 
 
 def odds_rows(guarantee: Guarantee) -> tuple[tuple[str, str, str], ...]:
-    """A belief before the release, and the range it may lie in afterwards; empty where no pure bound is promised.
+    """A belief before the release, and the range it may lie in afterwards; empty where no pure bound is proved.
 
     >>> from tacita.privacy import Loss
     >>> odds_rows(Guarantee(StrongAlpha("0.1"), Loss("1")))[1]
     ('10%', '3.9%', '23%')
     """
     loss = guarantee.loss
-    if guarantee.holds == "never" or loss.rho is not None or loss.delta:
+    if guarantee.holds != "always" or loss.rho is not None or loss.delta:
         return ()
     factor = math.exp(loss.epsilon)
 

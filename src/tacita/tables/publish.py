@@ -36,7 +36,8 @@ def publish(
     rank: bool = False,
     confidence: str | float = "0.95",
 ) -> pa.Table:
-    """One row per cell in the declared order of levels, then the totals.
+    """One row per cell in the declared order of levels, then the totals: sums over the attributes that `totals` leaves
+    out, which say "Total" there. Where it names all of them there is nothing to sum, and no total.
 
     With `totals`, cells are moved together so that they are not negative and add up to their totals. Without,
     a negative cell is set to zero on its own, which leaves sums of many small cells slightly too high.
@@ -47,6 +48,7 @@ def publish(
     codes = _codes(result, schema)
     if stranger := [name for name in totals if name not in codes]:
         raise UsageError(f"totals: {stranger[0]} is no attribute of this table; name some of {', '.join(codes)}")
+    totals = totals if set(totals) != set(codes) else ()
     values = result.values.astype(np.float64).ravel()
     lower, upper = (end.ravel() for end in result.intervals(level))
     published, sums = values, None
@@ -78,6 +80,29 @@ def publish(
     return (
         table if sums is None else pa.concat_tables([table, _total_rows(sums, table, result, schema, integers, level)])
     )
+
+
+def attributes(table: pa.Table) -> tuple[str, ...]:
+    """The columns of a published table that tell its cells apart.
+
+    >>> attributes(pa.table({"place": ["01"], "place_label": ["A"], "sex": ["F"], "value": [3]}))
+    ('place', 'sex')
+    """
+    names = table.column_names[: table.column_names.index("value")]
+    return tuple(name for name in names if not (name.endswith("_label") and name.removesuffix("_label") in names))
+
+
+def summed_over(table: pa.Table, totals: Sequence[str]) -> tuple[str, ...]:
+    """The attributes that say "Total" in the rows of totals; none where the table has no such rows."""
+    return tuple(name for name in attributes(table) if totals and name not in totals)
+
+
+def without_totals(table: pa.Table, totals: Sequence[str]) -> pa.Table:
+    """The cells alone: a total beside its own parts would count twice."""
+    is_cell = np.ones(table.num_rows, dtype=bool)
+    for name in summed_over(table, totals):
+        is_cell &= np.array([code != TOTAL for code in table[name].to_pylist()], dtype=bool)
+    return table.filter(pa.array(is_cell))
 
 
 def _codes(result: Measured, schema: Schema) -> dict[str, NDArray[np.int64]]:

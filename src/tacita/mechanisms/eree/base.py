@@ -32,8 +32,8 @@ Where = Mapping[str, Sequence[str]]
 
 PUBLIC_FRAME = "the list of establishments and their workplace attributes is public"
 LISTED_CELLS = (
-    "Where the file has a list of establishments, the table has the cells in which the list has one, and so shows where "
-    "there are any: the list is taken as public."
+    "Where the file has a list of establishments, the table has the cells in which the list has one, and so shows "
+    "where there are any: the list is taken as public."
 )
 # Scales are ratios of 64-bit integers, and α is a factor of them.
 _LONGEST_ALPHA = 10**6

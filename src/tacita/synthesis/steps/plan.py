@@ -140,7 +140,9 @@ class StepsSynthesis(CellPlan):
     @property
     def how(self) -> How:
         if self.election == "paper":
-            return How("Random noise was added to counts in a tree that was built from the exact ones.", SIZE, EACH_PAID)
+            return How(
+                "Random noise was added to counts in a tree that was built from the exact ones.", SIZE, EACH_PAID
+            )
         return How(
             "Records were counted along a tree of the columns, and random noise was added to each count; where the "
             "file decided how the tree branches, it did so by a random draw that was paid for too. The files are drawn "

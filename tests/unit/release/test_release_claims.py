@@ -1,0 +1,255 @@
+"""Pages and the command line say what a method does, as firmly as it holds, and the doubtful things first."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from release_sample import small_release
+from rich.console import Console
+
+from tacita import mechanisms, synthesis
+from tacita.how import How
+from tacita.ledger import Ledger
+from tacita.ledger.codec import loss_to_json, neighbours_to_json
+from tacita.mechanisms import eree
+from tacita.privacy import UNCHECKED, AddRemoveOne, Guarantee, Loss, ReplaceOne
+from tacita.release.outlook import show_finished, show_ledger, show_plan
+from tacita.release.plans import SYNTHESIZERS, TABLE_PLANS, _plans, prepare
+from tacita.release.run import run
+from tacita.release.spec import Spec
+
+PERSON = ReplaceOne("person")
+TRUSTED = "each row of the file is one whole person; the file has no id of a person, so nothing could check it"
+
+# One of each, as they are released. What a page may say of each is held to its proof below.
+PLANS: dict[str, Any] = {
+    "HistogramSynthesis": lambda: synthesis.HistogramSynthesis(["a"], "1", neighbours=AddRemoveOne("person")),
+    "IndependentSynthesis": lambda: synthesis.IndependentSynthesis(["a"], "1"),
+    "DirichletSynthesis": lambda: synthesis.DirichletSynthesis(["a"], "1"),
+    "StepsSynthesis": lambda: synthesis.StepsSynthesis(["a", "b"], "1"),
+    "PairwiseSynthesis": lambda: synthesis.PairwiseSynthesis(["a", "b"], "1", delta="1e-9"),
+    "QuantileSynthesis": lambda: synthesis.QuantileSynthesis(["a"], "1"),
+    "SurveySynthesis": lambda: synthesis.SurveySynthesis(["pay"], "w", ["field"], "1"),
+    "CensoredPosterior": lambda: synthesis.CensoredPosterior(["pay"], "w", ["field"], "1"),
+    "PseudoPosterior": lambda: synthesis.PseudoPosterior(["pay"], "w", ["field"], "1"),
+    "PanelSynthesis": lambda: synthesis.PanelSynthesis(
+        "firm", keep=["county"], years=(1976, 1978), yearly={"employment": "emp{year}"}, epsilon="4"
+    ),
+    "EdgeLaplace": lambda: eree.EdgeLaplace("1"),
+    "TruncatedLaplace": lambda: eree.TruncatedLaplace(50, "1"),
+    **{
+        name: lambda name=name: getattr(eree, name)("0.1", "2")
+        for name in ("LogLaplace", "SmoothGamma", "SmoothLaplace", "SmoothStaircase", "SmoothStudent", "SmoothVector")
+    },
+}
+# Nothing is added to any number by these: what protects is the law of a draw.
+WITHOUT_NOISE = {"DirichletSynthesis", "CensoredPosterior", "PseudoPosterior"}
+# Their files hold public columns as collected, so the exact number of records in each of their cells.
+DESIGN_LEAVES = {"SurveySynthesis", "CensoredPosterior", "PseudoPosterior", "PanelSynthesis"}
+EACH_FILE_COSTS = WITHOUT_NOISE
+
+
+def test_every_plan_of_the_package_says_how_it_knows_the_file() -> None:
+    assert set(PLANS) == set(_plans((*TABLE_PLANS, *SYNTHESIZERS)))
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_words_of_a_method_are_those_of_its_proof(name: str) -> None:
+    how = PLANS[name]().how
+    assert isinstance(how, How)
+    assert ("random noise" in how.knows.lower()) == (name not in WITHOUT_NOISE)
+    assert ("No noise was added" in how.knows) == (name in WITHOUT_NOISE)
+    assert ("as collected" in how.exact) == (name in DESIGN_LEAVES)
+    if name not in mechanisms.eree.__all__:
+        assert ("cost as much again" in how.another) == (name in EACH_FILE_COSTS)
+    assert ("nothing is proved for the file at hand" in how.knows) == (PLANS[name]().guarantee.holds != "always")
+
+
+def test_a_plain_panel_says_that_nothing_is_promised() -> None:
+    plan = synthesis.PanelSynthesis("firm", keep=["county"], years=(1976, 1978), yearly={"employment": "emp{year}"})
+    assert "nothing is promised" in plan.how.knows
+    assert "random noise was added" not in plan.how.knows
+
+
+# ---------------------------------------------------------------- the page
+
+
+def page_of(tmp_path: Path, **changed: Any) -> str:
+    out = small_release(**changed).write(tmp_path / "bundle")
+    return unescape((out / "report.html").read_text(encoding="utf-8")).replace("\u00a0", " ")
+
+
+def test_what_nobody_could_check_stands_before_everything_else(tmp_path: Path) -> None:
+    page = page_of(tmp_path, guarantee=Guarantee(PERSON, Loss("1"), assumes=(UNCHECKED + TRUSTED,)))
+    first = re.findall(r"<p.*?</p>", page[page.index("</header>") :], re.DOTALL)[0]
+    assert TRUSTED in first
+    assert "rests on this" in first
+
+
+def test_a_bound_in_the_limit_is_said_first_and_beside_each_number(tmp_path: Path) -> None:
+    page = page_of(tmp_path, guarantee=Guarantee(PERSON, Loss("1"), "asymptotically"))
+    assert page.index("Not proved for this file") < page.index("This release publishes")
+    assert "A privacy loss of ε = 1 (asymptotic, not proved)" in page
+    assert "If the bound held for this file: someone who gives a guess" in page
+    assert "Highest after" not in page  # a table of odds that nothing bounds
+    assert "The guarantee is proved" not in page
+    loose = [found for found in re.findall(r"ε = 1\b(?!\.)[^<]{0,60}", page) if "asymptotic" not in found]
+    # The sample's one product keeps a promise of its own.
+    assert not [one for one in loose if not re.search("cap|limit|strong α", one)], loose
+
+
+def account(**more: Any) -> dict[str, Any]:
+    one = Loss("1")
+    return {
+        "neighbours": neighbours_to_json(PERSON),
+        "identities": ["people"],
+        "cap": loss_to_json(Loss("20")),
+        "spent": loss_to_json(one),
+        "left": loss_to_json(one),
+        "waived": None,
+        "silent": [],
+        **more,
+    }
+
+
+def test_a_sum_with_an_earlier_bound_in_the_limit_is_not_printed_as_proved(tmp_path: Path) -> None:
+    trusted = "the number of records is large"
+    extract = {"accounts": [account(holds="asymptotically", assumes=[trusted])]}
+    page = page_of(tmp_path, guarantee=Guarantee(PERSON, Loss("1")), ledger_extract=extract)
+    assert "An earlier release from this file holds asymptotically only" in page
+    assert re.search(
+        r"All other charges to this file</td><td class='number'>ε = [\d.]+ \(asymptotic, not proved\)", page
+    )
+    assert "The number of records is large." in page
+
+
+def test_a_ledger_that_did_not_record_firmness_is_not_taken_as_firm(tmp_path: Path) -> None:
+    page = page_of(tmp_path, guarantee=Guarantee(PERSON, Loss("1")), ledger_extract={"accounts": [account()]})
+    assert "was not recorded when they were made" in page
+
+
+def test_a_page_has_days_and_no_times_nor_attempts(tmp_path: Path) -> None:
+    page = page_of(tmp_path, started="2026-11-15T10:00:01+00:00", finished="2026-11-15T13:14:15+00:00")
+    assert "15 November 2026" in page
+    assert not re.search(r"\d\d:\d\d", page)
+    assert not re.search(r"interrupted|broken off|unfinished|refused|failed", page)
+
+
+HOSTILE = "<script>alert(1)</script>\u202egnp.exe\u2066\x1b[31m\x00\x9b &amp; [/] " + "w" * 300
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    (product,) = small_release().products
+    named = small_release(title=HOSTILE, publisher=HOSTILE, products=(_renamed(product),))
+    page = (named.write(tmp_path / "bundle") / "report.html").read_text(encoding="utf-8")
+    assert "<script" not in page
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+def _renamed(product: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(product, title=HOSTILE, proof=HOSTILE, settings={**product.settings, "title": HOSTILE})
+
+
+# ---------------------------------------------------------------- the command line
+
+SCHEMA = """
+[dataset]
+identity = "people[/]"
+unit = "person"
+[variables.region]
+role = "public"
+type = "categorical"
+levels = ["n", "s"]
+[variables.pay]
+role = "confidential"
+type = "numeric"
+lower = 100
+upper = 100000
+[variables.w]
+role = "confidential"
+type = "numeric"
+lower = 1
+upper = 2000
+"""
+SPEC = """
+title = "Pay [/] [bold]of[/red] all\\\\"
+schema = "people.schema.toml"
+data = "people.parquet"
+ledger = "people.ledger"
+[cap]
+neighbours = "replace"
+unit = "person"
+epsilon = "60"
+[[microdata]]
+name = "pay"
+title = "Pay [/] [link=x]"
+"""
+PSEUDO = 'mechanism = "PseudoPosterior"\noutcomes = ["pay"]\nweight = "w"\nby = ["region"]\nepsilon = "24"\nsets = 2\n'
+COUNTS = 'mechanism = "HistogramSynthesis"\nattributes = ["region"]\nepsilon = "1"\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rows = range(1, 301)
+    pay = [900 + 37 * one % 5000 for one in rows]
+    frame = pd.DataFrame({"region": ["n", "s"] * 150, "pay": pay, "w": [1 + one % 90 for one in rows]})
+    frame.astype({"pay": float, "w": float}).to_parquet(tmp_path / "people.parquet", index=False)
+    (tmp_path / "people.schema.toml").write_text(SCHEMA)
+    return tmp_path
+
+
+def spec(folder: Path, product: str) -> Spec:
+    (folder / "spec.toml").write_text(SPEC + product)
+    return Spec.load(folder / "spec.toml")
+
+
+def shown(show: Any, *args: Any) -> str:
+    console = Console(file=StringIO(), width=400, color_system=None)
+    show(console, *args)
+    found = console.file.getvalue()  # type: ignore[attr-defined]
+    return str(found)
+
+
+def test_plan_run_and_ledger_say_what_a_number_rests_on(folder: Path) -> None:
+    given = spec(folder, PSEUDO)
+    said = shown(show_plan, prepare(given))
+    assert said.index("Taken on trust: each row of the file is one whole person") < said.index("The guarantee")
+    assert said.index("Not proved for this file") < said.index("The guarantee")
+    assert said.count("ε = 24 (asymptotic, not proved)") >= 2
+    assert "Pay [/] [bold]of[/red] all\\" in said
+    assert "Pay [/] [link=x]" in said
+    finished = run(given, folder / "first")
+    said = shown(show_finished, finished, folder / "first")
+    assert "Not proved for this file" in said
+    assert "Taken on trust" in said
+    ledger = Ledger.open(folder / "people.ledger", read_only=True)
+    said = shown(show_ledger, ledger)
+    assert "Pay [/] [bold]of[/red] all\\: pay" in said
+    assert TRUSTED in said
+    assert "The sum is not proved" in said
+
+
+def test_a_later_release_carries_the_firmness_of_the_earlier_one(folder: Path) -> None:
+    """An asymptotic ε, paid for before, is never printed as if it were proved."""
+    run(spec(folder, PSEUDO), folder / "first")
+    planned = prepare(spec(folder, COUNTS))
+    said = shown(show_plan, planned)
+    assert "ε = 24 (asymptotic, not proved)" in said
+    finished = run(planned.spec, folder / "second")
+    assert finished.release.guarantee.holds == "always"
+    page = (folder / "second" / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
+    assert "An earlier release from this file holds asymptotically only" in page
+    assert "ε = 24 (asymptotic, not proved)" in page
+    registry = (folder / "second" / "registry.yaml").read_text(encoding="utf-8")
+    assert "asymptotic" in registry
+    said = shown(show_finished, finished, folder / "second")
+    assert "asymptotic" in said
