@@ -12,6 +12,7 @@ import numpy as np
 
 from tacita.confidential import Confidential, with_rows_bounded
 from tacita.errors import SchemaError, UsageError
+from tacita.how import How
 from tacita.noise.entropy import Entropy, Request
 from tacita.plan import ONE_ROW, Forecast, Plan, Rehearsable, Result
 from tacita.privacy import AddRemoveOne, Guarantee, ReplaceOne
@@ -67,6 +68,12 @@ class Bounded(Rehearsable):
     @property
     def proof(self) -> str:
         return "bounded.md"
+
+    @property
+    def how(self) -> How | None:
+        inner: How | None = getattr(self.plan, "how", None)
+        used = f"Of each {self.unit} no more than {self.at_most} rows were used, chosen by chance. "
+        return None if inner is None else replace(inner, knows=used + inner.knows)
 
     def describe(self) -> dict[str, Any]:
         """The plan's own description, so that whatever knows the plan knows this one; its ε is that of a row."""

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 from browser_page import look, print_to_pdf
@@ -21,7 +20,6 @@ from release_sample import schema, small_release
 from tacita.implicates import Implicates, Kind
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, WeakAlpha
 from tacita.release.page import render_page
-from tacita.release.page_usage import table_code
 
 VOID = {"meta", "br", "img", "hr", "link", "input"}
 
@@ -212,28 +210,6 @@ def test_the_stata_code_names_the_columns_of_the_table(bundle: Path) -> None:
     assert 'import delimited using "tables/employment.csv"' in code
     assert "stringcols(1 2 6)" in code
     assert 'if place == "01"' in code
-
-
-def test_totals_are_not_added_to_their_own_parts(tmp_path: Path) -> None:
-    table = pa.table(
-        {
-            "place": ["01", "01", "01", "02", "02", "02"],
-            "place_label": ["A", "A", "A", "B", "B", "B"],
-            "sex": ["F", "M", "Total", "F", "M", "Total"],
-            "sex_label": ["F", "M", "", "F", "M", ""],
-            "value": [10, 20, 30, 1, 2, 3],
-            "margin_of_error": [3, 4, 9, 3, 4, 9],
-        }
-    )
-    (tmp_path / "tables").mkdir()
-    pa_csv.write_csv(table, tmp_path / "tables" / "jobs.csv")
-    page = table_code("jobs", table)
-    done = subprocess.run(
-        [sys.executable, "-c", _code(page, "Python")], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert "difference 27 ± 7" in done.stdout
-    assert 'drop if sex == "Total"' in _code(page, "Stata")
-    assert 'rowSums(table[c("sex")] == "Total") == 0' in _code(page, "R")
 
 
 @pytest.mark.parametrize(("kind", "words"), [("partial", "Reiter 2003"), ("full", "Raghunathan")])

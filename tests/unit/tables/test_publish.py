@@ -54,6 +54,12 @@ def test_what_a_row_says() -> None:
     assert table["margin_of_error"].to_pylist() == [margin, margin, margin - 3, margin]
 
 
+def test_a_total_over_nothing_is_not_published_beside_its_cell() -> None:
+    """Where `totals` names every attribute, each cell stood in the table twice."""
+    values = [5, 7, -3, 4]
+    assert publish(result(values), SCHEMA, totals=["sector", "place"]).equals(publish(result(values), SCHEMA))
+
+
 def test_worker_attributes_run_fastest() -> None:
     table = publish(result(range(6), worker=True), SCHEMA)
     assert table["sex"].to_pylist() == list(SEXES) * 2
