@@ -36,9 +36,13 @@ class Entry:
     loss: Loss | None
     state: str
     hash: str
+    holds: Holds = "always"
 
     def __str__(self) -> str:
-        amount = "" if self.loss is None else f"{self.loss} under {self.neighbours}"  # a waiver's state names its own
+        firmness = firmness_note(self.holds)
+        amount = (
+            "" if self.loss is None else f"{self.loss} under {self.neighbours}{firmness}"
+        )  # a waiver's state names its own
         return "  ".join(
             part for part in (f"{self.number:>4}", self.time, self.kind, self.label, amount, self.state) if part
         )
@@ -176,6 +180,7 @@ def _entry(record: Record, book: Book) -> Entry:
     neighbours: Neighbours | None = None
     loss: Loss | None = None
     label = identity = state = ""
+    holds: Holds = "always"
     if body["kind"] == "cap":
         neighbours, loss, label = neighbours_from_json(body["neighbours"]), loss_from_json(body["cap"]), body["reason"]
     elif body["kind"] == "waive":
@@ -185,9 +190,9 @@ def _entry(record: Record, book: Book) -> Entry:
         paid = book.reservations[body.get("reserve", record.number)]
         label, identity = paid.label, paid.data.identity
         if body["kind"] == "reserve":
-            neighbours, loss, state = paid.account, paid.charge, paid.state
+            neighbours, loss, state, holds = paid.account, paid.charge, paid.state, paid.guarantee.holds
     time = record.private.get("time", body["time"])  # older lines have the exact time in their public text
-    return Entry(record.number, body["kind"], time, label, identity, neighbours, loss, state, record.hash)
+    return Entry(record.number, body["kind"], time, label, identity, neighbours, loss, state, record.hash, holds)
 
 
 def account(book: Book, neighbours: Neighbours, data: DataKey | None) -> Account:

@@ -112,7 +112,7 @@ def _show_shares(console: Console, shares: Sequence[Share], silent: Sequence[Nei
     for share in shares:
         one = share.account
         left = str(one.left.minus(share.charge)) if share.fits else "[bold red]too little[/]"
-        spent = firmly(one.spent, getattr(one, "holds", "always"))
+        spent = firmly(one.spent, one.holds)
         lines.add_row(escape(str(one.neighbours)), str(one.cap), spent, str(share.charge), left)
     console.print(Padding(lines, (1, 0, 1, 2), expand=False))
     for share in shares:
@@ -152,7 +152,7 @@ def show_ledger(console: Console, ledger: Ledger) -> None:
         "entry", "time (UTC)", "kind", "label", "loss", "state", box=None, pad_edge=False, padding=(0, 2, 0, 0)
     )
     for entry in ledger.entries():
-        loss = "" if entry.loss is None else str(entry.loss)
+        loss = "" if entry.loss is None else firmly(entry.loss, entry.holds)
         time = entry.time[:19].replace("T", " ")
         lines.add_row(str(entry.number), time, entry.kind, escape(entry.label), loss, escape(entry.state))
     console.print(lines)
@@ -173,9 +173,9 @@ def _show_doubts(console: Console, guarantee: Guarantee) -> None:
 
 def _show_trusted(console: Console, account: Account) -> None:
     """Under the sum of an account, what all of it rests on."""
-    if getattr(account, "holds", "always") != "always":
+    if account.holds != "always":
         _say(console, "[bold red]The sum is not proved: at least one release in it holds asymptotically only.[/]")
-    for sentence in getattr(account, "assumes", ()):
+    for sentence in account.assumes:
         unchecked = sentence.startswith(UNCHECKED)
         _say(console, f"[bold red]- {escape(sentence)}[/]" if unchecked else f"- {escape(sentence)}", indent=4)
 
