@@ -90,9 +90,8 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
     except RefusedError as error:
         _say(console, f"{_no('The ledger does not allow it')} {escape(_sentence(str(error)))}")
         return
-    _show_shares(
-        console, shares, [one for one in declared if one not in {share.account.neighbours for share in shares}]
-    )
+    silent = [one for one in declared if one not in {share.account.neighbours for share in shares}]
+    _show_shares(console, shares, silent, planned.guarantee.assumes)
     if relation not in declared:
         _say(console, escape(f"The ledger has no cap for {relation} yet; `tacita run` would declare this one."))
     full = [share for share in shares if not share.fits]
@@ -104,7 +103,9 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
         _say(console, f"{fits} Releases of the same rows under another name would count too; only the run finds them.")
 
 
-def _show_shares(console: Console, shares: Sequence[Share], silent: Sequence[Neighbours]) -> None:
+def _show_shares(
+    console: Console, shares: Sequence[Share], silent: Sequence[Neighbours], assumed: Sequence[str]
+) -> None:
     """Each account with what this release would take from it. A cap it is silent on was waived, or it were refused."""
     lines = Table("counts under", "cap", "spent", "this release", "left after", box=None, pad_edge=False)
     for column in lines.columns:
@@ -116,7 +117,7 @@ def _show_shares(console: Console, shares: Sequence[Share], silent: Sequence[Nei
         lines.add_row(escape(str(one.neighbours)), str(one.cap), spent, str(share.charge), left)
     console.print(Padding(lines, (1, 0, 1, 2), expand=False))
     for share in shares:
-        _show_trusted(console, share.account)
+        _show_trusted(console, share.account, said=assumed)
     for relation in silent:
         _say(console, escape(f"This release says nothing about {relation}; that promise was waived on record."))
 
@@ -171,11 +172,11 @@ def _show_doubts(console: Console, guarantee: Guarantee) -> None:
         console.print()
 
 
-def _show_trusted(console: Console, account: Account) -> None:
-    """Under the sum of an account, what all of it rests on."""
+def _show_trusted(console: Console, account: Account, *, said: Sequence[str] = ()) -> None:
+    """Under the sum of an account, what all of it rests on, unless it was said before."""
     if account.holds != "always":
         _say(console, "[bold red]The sum is not proved: at least one release in it holds asymptotically only.[/]")
-    for sentence in account.assumes:
+    for sentence in (one for one in account.assumes if one not in said):
         unchecked = sentence.startswith(UNCHECKED)
         _say(console, f"[bold red]- {escape(sentence)}[/]" if unchecked else f"- {escape(sentence)}", indent=4)
 

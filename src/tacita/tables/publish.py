@@ -35,9 +35,11 @@ def publish(
     totals: Sequence[str] = (),
     rank: bool = False,
     confidence: str | float = "0.95",
+    cells_twice: bool = False,
 ) -> pa.Table:
     """One row per cell in the declared order of levels, then the totals: sums over the attributes that `totals` leaves
-    out, which say "Total" there. Where it names all of them there is nothing to sum, and no total.
+    out, which say "Total" there. Where it names all of them there is nothing to sum, and no total; `cells_twice` has
+    the cells once more instead, as the first releases had them, for checking those.
 
     With `totals`, cells are moved together so that they are not negative and add up to their totals. Without,
     a negative cell is set to zero on its own, which leaves sums of many small cells slightly too high.
@@ -48,7 +50,7 @@ def publish(
     codes = _codes(result, schema)
     if stranger := [name for name in totals if name not in codes]:
         raise UsageError(f"totals: {stranger[0]} is no attribute of this table; name some of {', '.join(codes)}")
-    totals = totals if set(totals) != set(codes) else ()
+    totals = totals if cells_twice or set(totals) != set(codes) else ()
     values = result.values.astype(np.float64).ravel()
     lower, upper = (end.ravel() for end in result.intervals(level))
     published, sums = values, None
