@@ -6,10 +6,10 @@ OUT ?= build
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check bench studies clean
+.PHONY: help demo test test-slow statistical fuzz check bench studies clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The stamps keep an installation from being repeated until pyproject.toml changes.
 .venv/.core: pyproject.toml
@@ -33,6 +33,14 @@ test: .venv/.dev ## all tests but the slow ones
 
 test-slow: .venv/.dev ## the slow tests: minutes each
 	@$(BIN)/pytest -m slow $(PYTEST)
+
+RUNS ?= 1
+statistical: .venv/.dev ## the tests that draw fresh entropy; RUNS=30 repeats them
+	@for run in $$(seq $(RUNS)); do echo "run $$run of $(RUNS)"; \
+	  $(BIN)/pytest -m fresh -q tests/statistical tests/unit/noise $(PYTEST) || exit 1; done
+
+fuzz: .venv/.dev ## 20,000 fuzzed specifications, 3,000 runs and 500 odd files: about an hour; SEED=2 for others
+	@FUZZ=full SEED=$(or $(SEED),1) $(BIN)/pytest -q tests/fuzz $(PYTEST)
 
 check: .venv/.dev ## style, types and layers
 	@$(BIN)/ruff check .

@@ -6,14 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from goodness_of_fit import counts_p_value, fits
 
 from tacita.mechanisms.kng.layouts import HonestLayout
 from tacita.noise.entropy import SystemEntropy
 from tacita.privacy import AddRemoveOne, Neighbours, ReplaceOne
 
-TEST_FAILURE_RATE = 1e-6
-DRAWS = 6000
+pytestmark = pytest.mark.fresh
+DRAWS = 15_000
 VALUES = np.array([1.0, 2.0, 2.5, 4.0, 4.1, 5.0, 6.0, 6.2, 7.0, 7.5, 8.0, 9.5])
 HALF, UPPER = Fraction(1, 2), Fraction(3, 4)
 
@@ -24,14 +24,6 @@ def gap_chances(tau: float, multiplier: float, low: float = 0.0, high: float = 1
     count = np.arange(VALUES.size + 1)
     weight = np.diff(edges) * np.exp(-multiplier * np.abs(count - tau * VALUES.size))
     return np.asarray(weight / weight.sum())
-
-
-def p_value(seen: np.ndarray, chances: np.ndarray) -> float:
-    expected = chances * seen.sum()
-    big = expected >= 10
-    observed, wanted = np.append(seen[big], seen[~big].sum()), np.append(expected[big], expected[~big].sum())
-    kept = wanted > 0
-    return float(chi2.sf(np.sum((observed[kept] - wanted[kept]) ** 2 / wanted[kept]), kept.sum() - 1))
 
 
 @pytest.mark.parametrize(
@@ -52,9 +44,9 @@ def test_one_quantile(tau: Fraction, relation: Neighbours, sensitivity: float) -
     ]
     seen = np.bincount(np.searchsorted(VALUES, drawn), minlength=VALUES.size + 1)
     multiplier = epsilon / (2 * sensitivity)
-    assert p_value(seen, gap_chances(float(tau), multiplier)) > TEST_FAILURE_RATE
+    assert fits(counts_p_value(seen, gap_chances(float(tau), multiplier)))
     for wrong in (multiplier * 0.8, multiplier * 1.25):
-        assert p_value(seen, gap_chances(float(tau), wrong)) < TEST_FAILURE_RATE
+        assert not fits(counts_p_value(seen, gap_chances(float(tau), wrong)))
 
 
 def test_a_quantile_above_the_median_given_the_median() -> None:
@@ -69,4 +61,4 @@ def test_a_quantile_above_the_median_given_the_median() -> None:
         assert upper >= median
         seen[np.searchsorted(VALUES, upper)] += 1
         wanted += gap_chances(0.75, 1.5 / (2 * 0.75), low=median)
-    assert p_value(seen, wanted / DRAWS) > TEST_FAILURE_RATE
+    assert fits(counts_p_value(seen, wanted / DRAWS))

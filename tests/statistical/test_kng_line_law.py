@@ -7,21 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from goodness_of_fit import counts_p_value, fits
 from test_kng_bisection_exact import LATTICE, TARGETS, log_law, whole_law
 
 from tacita.mechanisms.kng.line import bisect, draw_threshold
 from tacita.noise.entropy import SeededEntropy, reserve
-
-TEST_FAILURE_RATE = 1e-6
-
-
-def p_value(seen: np.ndarray, chances: np.ndarray) -> float:
-    thin = chances * seen.sum() < 10
-    seen, chances = np.append(seen[~thin], seen[thin].sum()), np.append(chances[~thin], chances[thin].sum())
-    expected = chances * seen.sum()
-    seen, expected = seen[expected > 5], expected[expected > 5]
-    return float(chi2.sf(((seen - expected) ** 2 / expected).sum(), expected.size - 1))
 
 
 @pytest.mark.parametrize("share", [Fraction(1, 100), Fraction(1, 4), Fraction(1, 2), Fraction(99, 100)], ids=str)
@@ -31,7 +21,7 @@ def test_a_threshold_has_its_law(places: tuple[int, ...], share: Fraction) -> No
     ordered = np.array(places, dtype=np.int64)
     found = [draw_threshold(ordered, 12, share, epsilon, source) for _ in range(4_000)]
     seen = np.bincount(found, minlength=13)
-    assert p_value(seen, np.exp(log_law(places, 12, share, epsilon))) > TEST_FAILURE_RATE
+    assert fits(counts_p_value(seen, np.exp(log_law(places, 12, share, epsilon))))
 
 
 @pytest.mark.parametrize("factor", [Fraction(4, 5), Fraction(6, 5)])
@@ -40,7 +30,7 @@ def test_a_threshold_of_a_wrong_rate_is_rejected(factor: Fraction) -> None:
     found = [draw_threshold(places, 30, Fraction(1, 2), factor / 2, source) for _ in range(8_000)]
     law = np.exp(log_law(places.tolist(), 30, Fraction(1, 2), Fraction(1, 2)))
     away = np.abs(np.arange(31) - 15)
-    assert p_value(np.bincount(away[found], minlength=16), np.bincount(away, law)) < TEST_FAILURE_RATE
+    assert not fits(counts_p_value(np.bincount(away[found], minlength=16), np.bincount(away, law)))
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -52,4 +42,4 @@ def test_a_whole_bisection_has_its_law(name: str) -> None:
     seen = Counter(tuple(bisect(values, LATTICE, TARGETS[name], epsilons, source, "y").tolist()) for _ in range(5_000))
     assert set(seen) <= set(law)
     counts, chances = np.array([seen[key] for key in law]), np.array(list(law.values()))
-    assert p_value(counts, chances) > TEST_FAILURE_RATE
+    assert fits(counts_p_value(counts, chances))

@@ -6,26 +6,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from goodness_of_fit import counts_p_value, fits
 from numpy.typing import NDArray
 from planes_by_hand import Planes, small
-from scipy.stats import chi2
 
 from tacita.mechanisms.kng import plane
 from tacita.mechanisms.kng.plane import draw_plane
 from tacita.noise.entropy import SeededEntropy
 
-TEST_FAILURE_RATE = 1e-6
-DRAWS = 2_000
-
-
-def p_value(counts: NDArray[np.int64], chances: NDArray[np.float64]) -> float:
-    """Pearson's test with the rarest points of the lattice taken together."""
-    order = np.argsort(chances)
-    expected, seen = chances[order] * counts.sum(), counts[order].astype(float)
-    group = np.floor(np.cumsum(expected) / 20).astype(int)
-    expected, seen = np.bincount(group, expected), np.bincount(group, seen)
-    expected, seen = expected[expected > 5], seen[expected > 5]
-    return float(chi2.sf(((seen - expected) ** 2 / expected).sum(), expected.size - 1))
+DRAWS = 4_000
 
 
 def drawn(given: Planes, rate: Fraction, draws: int) -> NDArray[np.int64]:
@@ -49,14 +38,14 @@ def test_draws_have_their_law_whatever_the_boxes(
         monkeypatch.setattr(plane, "_MOST_BOXES", most_boxes)
     given, rate = small(p, rows, seed=p, bits=3 if p == 2 else 2), Fraction(1, 2)
     counts = drawn(given, rate, DRAWS)
-    assert p_value(counts, np.exp(given.log_law(rate))) > TEST_FAILURE_RATE
+    assert fits(counts_p_value(counts, np.exp(given.log_law(rate))))
     # By score, where a wrong rate shows most: twelve records and few draws must do.
     for factor, accepted in ((Fraction(1), True), (Fraction(4, 5), False), (Fraction(6, 5), False)):
         chances = np.bincount(given.scores(), np.exp(given.log_law(rate * factor)))
-        found = p_value(np.bincount(given.scores(), counts).astype(np.int64), chances)
-        assert (found > TEST_FAILURE_RATE) is accepted
+        found = counts_p_value(np.bincount(given.scores(), counts), chances)
+        assert fits(found) is accepted
 
 
 def test_without_records_every_plane_is_as_likely() -> None:
     given = small(2, 0, seed=1, bits=2)
-    assert p_value(drawn(given, Fraction(1), 1_600), np.full(16, 1 / 16)) > TEST_FAILURE_RATE
+    assert fits(counts_p_value(drawn(given, Fraction(1), 1_600), np.full(16, 1 / 16)))

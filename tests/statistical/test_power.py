@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from goodness_of_fit import counts_p_value, fits, share_p_value, values_p_value
 from numpy.typing import NDArray
-from scipy.stats import beta, chi2_contingency, chisquare, kstest
-from test_noise_laws import TEST_FAILURE_RATE, WRONG, p_value
+from scipy.stats import beta
+from test_noise_laws import WRONG, p_value
 
 from tacita.mechanisms.eree.vector_design import least_noise
 from tacita.noise import SeededEntropy, SystemEntropy, power
 from tacita.noise.power import PowerLaw
 
+pytestmark = pytest.mark.fresh
 F = Fraction
 DRAWS = 100_000
 LAWS = [PowerLaw(F(3), F(2)), PowerLaw(F(3, 2), F(1, 2)), least_noise(F("0.05"), F(4), 3)]
@@ -46,7 +48,7 @@ def coordinate_p_value(draws: NDArray[np.int64], law: PowerLaw, scale: Fraction)
 def test_every_coordinate_has_its_law(law: PowerLaw, d: int) -> None:
     draws = vectors(law, d, F(13, 4))
     for j in range(d):
-        assert coordinate_p_value(draws[:, j], law, F(13, 4)) > TEST_FAILURE_RATE
+        assert fits(coordinate_p_value(draws[:, j], law, F(13, 4)))
 
 
 @every_law
@@ -54,27 +56,27 @@ def test_every_coordinate_has_its_law(law: PowerLaw, d: int) -> None:
 def test_a_wrong_scale_is_rejected(law: PowerLaw, factor: Fraction) -> None:
     draws = vectors(law, 2, F(13, 4) * factor)
     for j in range(2):
-        assert coordinate_p_value(draws[:, j], law, F(13, 4)) < TEST_FAILURE_RATE
+        assert not fits(coordinate_p_value(draws[:, j], law, F(13, 4)))
 
 
 def norm_p_value(draws: NDArray[np.float64], law: PowerLaw) -> float:
     """‖Z‖₁ has density ∝ t^(d−1)·(b + t)^−(a+d), so ‖Z‖₁/(b + ‖Z‖₁) is Beta(d, a)."""
     norm = np.abs(draws).sum(axis=1)
-    return float(kstest(norm / (float(law.b) + norm), beta(draws.shape[1], float(law.a)).cdf).pvalue)
+    return values_p_value(norm / (float(law.b) + norm), beta(draws.shape[1], float(law.a)).cdf)
 
 
 @every_law
 @pytest.mark.parametrize("d", [2, 8])
 def test_the_norm_has_its_law(law: PowerLaw, d: int) -> None:
-    assert norm_p_value(fine(law, d), law) > TEST_FAILURE_RATE
+    assert fits(norm_p_value(fine(law, d), law))
 
 
 def test_independent_coordinates_are_rejected() -> None:
     """Right margins and a wrong joint law: the mistake that tests of single coordinates cannot see."""
     law = LAWS[0]
     apart = np.column_stack([fine(law, 1)[:, 0] for _ in range(3)])
-    assert norm_p_value(apart, law) < TEST_FAILURE_RATE
-    assert norm_p_value(0.8 * fine(law, 3), law) < TEST_FAILURE_RATE
+    assert not fits(norm_p_value(apart, law))
+    assert not fits(norm_p_value(0.8 * fine(law, 3), law))
 
 
 @every_law
@@ -84,21 +86,20 @@ def test_given_the_norm_all_directions_are_alike(law: PowerLaw) -> None:
     order = np.bincount(np.argsort(size, axis=1) @ np.array([9, 3, 1]))
     order = order[order > 0]
     assert order.size == 6
-    assert chisquare(order).pvalue > TEST_FAILURE_RATE
+    assert fits(counts_p_value(order, np.full(6, 1 / 6)))
     share = size[:, 1] / size.sum(axis=1)
-    assert kstest(share, beta(1, 2).cdf).pvalue > TEST_FAILURE_RATE
     far = size.sum(axis=1) > np.median(size.sum(axis=1))
-    table = np.array([np.histogram(share[half], bins=np.linspace(0, 1, 9))[0] for half in (far, ~far)])
-    assert chi2_contingency(table)[1] > TEST_FAILURE_RATE
+    for some in (np.ones_like(far), far, ~far):
+        assert fits(values_p_value(share[some], beta(1, 2).cdf))
 
 
 def test_signs_are_fair_and_independent() -> None:
     draws = fine(LAWS[0], 3)
     pattern = np.bincount((draws > 0) @ np.array([4, 2, 1]), minlength=8)
-    assert chisquare(pattern).pvalue > TEST_FAILURE_RATE
+    assert fits(counts_p_value(pattern, np.full(8, 1 / 8)))
     large = np.abs(draws[:, 2]) > np.median(np.abs(draws[:, 2]))
-    table = np.array([[((draws[:, 2] > 0) == s)[large == big].sum() for s in (True, False)] for big in (True, False)])
-    assert chi2_contingency(table)[1] > TEST_FAILURE_RATE
+    for some in (large, ~large):
+        assert fits(float(share_p_value((draws[some, 2] > 0).sum(), some.sum(), 0.5)))
 
 
 @every_law

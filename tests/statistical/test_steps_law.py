@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from elections_by_hand import chances
+from goodness_of_fit import cells_of, counts_p_value, fits, share_p_value
 from numpy.typing import NDArray
 from person_sample import NAMES, ZEROS, persons, schema
-from scipy.stats import binom, chi2
+from scipy.stats import binom
 
 from tacita.confidential import Confidential
 from tacita.noise.binomial import reaching
@@ -26,29 +27,22 @@ from tacita.synthesis.steps.electing import Ballot, Electorate, _scores, candida
 from tacita.synthesis.steps.reading import Occupied
 from tacita.synthesis.steps.score import widest
 
-# The chance that one of these tests fails although the code is right; a wrong law must be rejected at this level.
-TEST_FAILURE_RATE = 1e-6
 A_FIFTH_LESS = Fraction(4, 5)
 
 
-def p_value(observed: NDArray[Any], expected: NDArray[np.float64]) -> float:
-    """Pearson's test, thin cells merged."""
-    order = np.argsort(-expected)
-    seen, wanted = observed[order].astype(float), expected[order]
-    thick = max(1, int((wanted >= 10).sum()))
-    if thick < wanted.size:
-        # What is thin joins the thinnest of the others.
-        seen = np.append(seen[: thick - 1], seen[thick - 1 :].sum())
-        wanted = np.append(wanted[: thick - 1], wanted[thick - 1 :].sum())
-    if wanted.size == 1:
-        return 1.0
-    return float(chi2.sf(((seen - wanted) ** 2 / wanted).sum(), wanted.size - 1))
+def sum_chances(scale: Fraction, terms: int, reach: int) -> NDArray[np.float64]:
+    """A sum of independent discrete Laplace numbers: below −reach, each number up to reach, above."""
+    one = DiscreteLaplace(scale).pmf(np.arange(-300, 301))
+    law = one
+    for _ in range(terms - 1):
+        law = np.convolve(law, one)
+    middle = law.size // 2
+    inside = law[middle - reach : middle + reach + 1]
+    return np.concatenate([[(1 - inside.sum()) / 2], inside, [(1 - inside.sum()) / 2]])
 
 
-def noise_p_value(noise: NDArray[np.int64], scale: Fraction) -> float:
-    k = np.arange(-60, 61)
-    chance = DiscreteLaplace(scale).pmf(k)
-    return p_value(np.bincount(np.clip(noise, -60, 60) + 60, minlength=121), chance / chance.sum() * noise.size)
+def noise_p_value(noise: NDArray[np.int64], scale: Fraction, terms: int = 1, reach: int = 60) -> float:
+    return counts_p_value(cells_of(noise, -reach, 2 * reach + 1), sum_chances(scale, terms, reach))
 
 
 # ---------------------------------------------------------------- counts and cells of whole runs
@@ -65,7 +59,7 @@ def runs() -> tuple[list[Any], dict[str, Any]]:
             [str(one) for one in range(5)], fill_value=0
         ).to_numpy().ravel(),
     }  # fmt: skip
-    return [plan.run(data, SystemEntropy()).trees[0] for _ in range(500)], true
+    return [plan.run(data, SeededEntropy(seed)).trees[0] for seed in range(500)], true
 
 
 @pytest.mark.parametrize(("layer", "name"), [(1, "first"), (2, "second")])
@@ -73,19 +67,18 @@ def test_the_noise_of_each_layer_has_the_scale_of_its_share(runs: Any, layer: in
     trees, true = runs
     noise = np.concatenate([tree.layers[layer].noisy - true[name] for tree in trees])
     # ε' = 1, half for the cells, a quarter for each layer: scale 4.
-    assert noise_p_value(noise, Fraction(4)) > TEST_FAILURE_RATE
-    assert noise_p_value(noise, 4 * A_FIFTH_LESS) < TEST_FAILURE_RATE
+    assert fits(noise_p_value(noise, Fraction(4)))
+    assert not fits(noise_p_value(noise, 4 * A_FIFTH_LESS))
 
 
 def test_the_cells_of_a_leaf_sum_to_its_count_with_the_noise_of_all_of_them(runs: Any) -> None:
     trees, true = runs
     noise = np.concatenate([tree.cells[0].sums - true["second"] for tree in trees])
     sizes = np.concatenate([tree.cells[0].possible for tree in trees])
-    unit = noise / np.sqrt(sizes * DiscreteLaplace(Fraction(2)).variance())
-    # Sums of 6 to 12 draws: their mean square is close to normal over 5000 sums; kurtosis at most 3 + 3/6.
-    z = (np.mean(unit**2) - 1) / np.sqrt(2.5 / unit.size)
-    assert abs(z) < 5.5
-    assert abs((np.mean(unit**2) / 0.64 - 1) / np.sqrt(2.5 / unit.size)) > 5.5
+    # Leaves of people who voted have half as many possible cells as the others: 6 and 12.
+    for size in np.unique(sizes):
+        assert fits(noise_p_value(noise[sizes == size], Fraction(2), int(size), 100))
+        assert not fits(noise_p_value(noise[sizes == size], 2 * A_FIFTH_LESS, int(size), 100))
 
 
 @pytest.mark.parametrize(("layers", "epsilon"), [(0, "2"), (2, "1/2"), (5, "2")])
@@ -120,6 +113,7 @@ def one_leaf() -> Leaves:
     return Leaves(1, np.array([0, 1]), fixed, np.array([6, 2]), np.array([0, 0, 1]), codes, np.array([1, 5, 2]))
 
 
+@pytest.mark.fresh
 @pytest.mark.parametrize("dense", [0, 1 << 20], ids=["sparse", "all cells"])
 def test_both_ways_list_cells_with_the_same_law(dense: int) -> None:
     """Every cell, occupied or empty: how often it is below the threshold, and each value above it."""
@@ -145,20 +139,21 @@ def test_both_ways_list_cells_with_the_same_law(dense: int) -> None:
                 k = np.arange(-200, 201)
                 chance = DiscreteLaplace(law_scale).pmf(k)
                 value = np.clip(k + true[node, place], 0, top)
-                expected = np.bincount(value, weights=chance, minlength=top + 1) * draws
-                found.append(p_value(seen[node, place], expected))
-        return min(found)
+                found.append(counts_p_value(seen[node, place], np.bincount(value, weights=chance, minlength=top + 1)))
+        return min(1.0, len(found) * min(found))
 
-    assert worst(scale) > TEST_FAILURE_RATE / 22
-    assert worst(scale * A_FIFTH_LESS) < TEST_FAILURE_RATE / 22
-    # Cells are independent, so the number of listed ones has the variance of a sum of coins.
+    assert fits(worst(scale))
+    assert not fits(worst(scale * A_FIFTH_LESS))
+    # Cells are independent, so the number of listed ones is a sum of coins.
     q = np.exp(-1 / float(scale))
     tails = [q / (1 + q)] * 19 + [1 - q**m / (1 + q) for m in (1, 5, 2)]
-    variance = sum(p * (1 - p) for p in tails)
-    assert abs(listed.var() / variance - 1) < 6 * np.sqrt(2 / draws)
-    assert abs(listed.mean() - sum(tails)) < 6 * np.sqrt(variance / draws)
+    law = np.ones(1)
+    for p in tails:
+        law = np.convolve(law, [1 - p, p])
+    assert fits(counts_p_value(np.bincount(listed, minlength=23), law))
 
 
+@pytest.mark.fresh
 @pytest.mark.parametrize(("count", "threshold", "scale"), [(40, 1, 2), (1000, 4, 1), (10**12, 24, 1)])
 def test_how_many_reach_the_threshold_is_binomial(count: int, threshold: int, scale: int) -> None:
     spare = reserve(64, SystemEntropy())
@@ -168,18 +163,19 @@ def test_how_many_reach_the_threshold_is_binomial(count: int, threshold: int, sc
         q = np.exp(-1 / at)
         law = binom(count, q**threshold / (1 + q))
         low, high = int(law.ppf(1e-9)), int(law.ppf(1 - 1e-9))
-        chance = law.pmf(np.arange(low, high + 1))
-        return p_value(np.bincount(np.clip(drawn, low, high) - low, minlength=chance.size), chance * drawn.size)
+        chance = np.concatenate([[law.cdf(low - 1)], law.pmf(np.arange(low, high + 1)), [law.sf(high)]])
+        return counts_p_value(cells_of(drawn, low, high - low + 1), chance)
 
-    assert p(scale) > TEST_FAILURE_RATE
-    assert p(0.8 * scale) < TEST_FAILURE_RATE
+    assert fits(p(scale))
+    assert not fits(p(0.8 * scale))
 
 
 # ---------------------------------------------------------------- elections and the urn
 
 
+@pytest.mark.fresh
 def test_elections_have_the_chances_of_the_proof() -> None:
-    draws = 6000
+    draws = 20_000
     fixed = np.full((draws, 3), FREE, dtype=np.int16)
     codes = np.tile(np.array([[0, 0, 1], [0, 2, 3], [1, 1, 1], [0, 1, 1]], dtype=np.int16), (draws, 1))
     at, ones = np.repeat(np.arange(draws), 4), np.ones(4 * draws, dtype=np.int64)
@@ -192,21 +188,21 @@ def test_elections_have_the_chances_of_the_proof() -> None:
     scores = _scores(PAIR, single, levels >= 2, levels, np.array([8]), ballot)[0, :3]
     scale = widest(8, PAIR.sizes, with_stop=False) / float(epsilon)
     seen = np.bincount(winners, minlength=3)
-    assert p_value(seen, chances(scores, scale) * draws) > TEST_FAILURE_RATE
-    assert p_value(seen, chances(scores, 0.8 * scale) * draws) < 1e-3
+    assert fits(counts_p_value(seen, chances(scores, scale)))
+    assert not fits(counts_p_value(seen, chances(scores, 0.8 * scale)))
 
 
+@pytest.mark.fresh
 def test_the_urn_follows_its_prior_and_its_records() -> None:
     occupied = Occupied(np.array([[0, 1, 1], [1, 2, 2]], dtype=np.int16), np.array([6, 2]), 8)
-    drawn = np.concatenate([_urn(PAIR, occupied, 3, 2, SystemEntropy(), "test") for _ in range(3000)])
     weight = np.full(24, 2.0)
     weight[[0, 12]] = 0
     weight[[5, 22]] += [6, 2]
-    # Draws of one urn are alike: compare means, with the variance of an urn of 3 draws (1 + (3 − 1)/(52 + 1) times).
     share = weight / weight.sum()
-    seen = np.bincount(drawn, minlength=24)
-    assert seen[[0, 12]].sum() == 0
-    possible = share > 0
-    assert p_value(seen[possible], share[possible] * drawn.size) > TEST_FAILURE_RATE
-    even = np.full(22, 1 / 22)
-    assert p_value(seen[possible], even * drawn.size) < TEST_FAILURE_RATE
+    seen = np.bincount([_urn(PAIR, occupied, 1, 2, SystemEntropy(), "test")[0] for _ in range(5000)], minlength=24)
+    assert fits(counts_p_value(seen, share))
+    assert not fits(counts_p_value(seen, (weight > 0) / 22))
+    # A second draw from the same urn finds one record more where the first fell.
+    pairs = np.array([_urn(PAIR, occupied, 2, 2, SystemEntropy(), "test") for _ in range(5000)])
+    again = float(share @ (weight + 1) / (weight.sum() + 1))
+    assert fits(float(share_p_value((pairs[:, 0] == pairs[:, 1]).sum(), len(pairs), again)))

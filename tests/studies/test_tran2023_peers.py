@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from goodness_of_fit import counts_p_value, fits, values_p_value
 from scipy import stats
 
 from tacita.errors import UsageError
@@ -24,8 +25,6 @@ from tacita.studies.tran2023.simulation import simulate
 
 UNIT = (0.0, 1.0)
 SMALL = np.array([0.1, 0.3, 0.35, 0.8])
-# A test of fit fails by chance once in a million.
-FAILURE_RATE = 1e-6
 
 
 def neighbours(values: np.ndarray) -> list[np.ndarray]:
@@ -51,18 +50,10 @@ def all_joint_weights(values: np.ndarray, quantiles: Sequence[float], epsilon: f
     return found
 
 
-def fits(drawn: Counter[tuple[int, ...]], chances: dict[tuple[int, ...], float]) -> bool:
-    """Chi-squared, with everything that is rarely expected taken together."""
+def follows(drawn: Counter[tuple[int, ...]], chances: dict[tuple[int, ...], float]) -> bool:
     assert set(drawn) <= set(chances)
-    total, weight = sum(drawn.values()), sum(chances.values())
-    wanted = {key: total * chance / weight for key, chance in chances.items()}
-    often = [key for key in wanted if wanted[key] >= 10]
-    seen = [*(drawn[key] for key in often), sum(drawn[key] for key in wanted if wanted[key] < 10)]
-    hoped = [*(wanted[key] for key in often), sum(x for x in wanted.values() if x < 10)]
-    if hoped[-1] < 1e-9:
-        seen, hoped = seen[:-1], hoped[:-1]
-    statistic = float(np.sum((np.array(seen) - hoped) ** 2 / np.array(hoped)))
-    return bool(stats.chi2.sf(statistic, len(hoped) - 1) > FAILURE_RATE)
+    weights = np.array(list(chances.values()))
+    return fits(counts_p_value([drawn[key] for key in chances], weights / weights.sum()))
 
 
 def gaps_of(values: np.ndarray, outputs: np.ndarray) -> tuple[int, ...]:
@@ -130,7 +121,7 @@ def test_one_draw_follows_its_gap_chances(quantile: float) -> None:
     rng = np.random.default_rng(4)
     for draw in (independent, recursive):
         drawn = Counter(gaps_of(SMALL, draw(SMALL, [quantile], 3.0, UNIT, rng)) for _ in range(6000))
-        assert fits(drawn, {(k,): float(chance) for k, chance in enumerate(chances)})
+        assert follows(drawn, {(k,): float(chance) for k, chance in enumerate(chances)})
 
 
 def largest_loss(log_density: Callable[[np.ndarray, float], float], values: np.ndarray) -> float:
@@ -195,7 +186,7 @@ def test_the_recursive_draw_is_private_on_an_enumerated_case() -> None:
                 for j, q in enumerate(right):
                     key = (i, gap, gap + j)
                     chances[key] = chances.get(key, 0.0) + float(chance * weight / 2 * p * q)
-    assert fits(drawn, chances)
+    assert follows(drawn, chances)
 
 
 # ---------------------------------------------------------------- JointExp
@@ -220,14 +211,14 @@ def test_the_joint_density_agrees_with_enumeration(quantiles: list[float], recor
 def test_joint_draws_follow_the_enumerated_chances(quantiles: list[float], epsilon: float) -> None:
     rng = np.random.default_rng(7)
     drawn = Counter(gaps_of(SMALL, joint(SMALL, quantiles, epsilon, UNIT, rng)) for _ in range(6000))
-    assert fits(drawn, all_joint_weights(SMALL, quantiles, epsilon))
+    assert follows(drawn, all_joint_weights(SMALL, quantiles, epsilon))
 
 
 def test_joint_draws_are_uniform_within_a_gap() -> None:
     drawn = np.array([joint(np.array([]), [0.2, 0.7], 1.0, UNIT, np.random.default_rng(k)) for k in range(2000)])
     # Two ordered uniform outputs: Beta(1, 2) and Beta(2, 1).
-    assert stats.kstest(drawn[:, 0], stats.beta(1, 2).cdf).pvalue > FAILURE_RATE
-    assert stats.kstest(drawn[:, 1], stats.beta(2, 1).cdf).pvalue > FAILURE_RATE
+    assert fits(values_p_value(drawn[:, 0], stats.beta(1, 2).cdf))
+    assert fits(values_p_value(drawn[:, 1], stats.beta(2, 1).cdf))
 
 
 @pytest.mark.parametrize("quantiles", [[0.5], [0.01], [0.99], [0.25, 0.5, 0.75], [0.1, 0.11, 0.6]])

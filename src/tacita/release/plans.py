@@ -84,7 +84,7 @@ class PlannedRelease:
         return self.guarantee.loss <= self.spec.cap.loss
 
     def forecasts(self) -> dict[str, Forecast]:
-        return {product.spec.name: product.plan.forecast(self.schema) for product in self.products}
+        return {one.spec.name: _understood(one.spec, one.plan.forecast, self.schema) for one in self.products}
 
     def check(self, data: Any) -> None:
         """Refuse a confidential file that any product cannot be made from, in the words of that product."""
@@ -98,17 +98,18 @@ def prepare(spec: Spec, *, rehearsal: bool = False) -> PlannedRelease:
     Only a rehearsal may use a mechanism without a guarantee.
     """
     schema = Schema.load(spec.resolve(spec.schema_path))
-    tables = tuple(Planned(table, *_planned(spec, table, schema, rehearsal)) for table in spec.table)
-    microdata = tuple(Planned(files, *_planned(spec, files, schema, rehearsal)) for files in spec.microdata)
+    told = (spec, schema, rehearsal)
+    tables = tuple(Planned(table, *_understood(table, _planned, table, *told)) for table in spec.table)
+    microdata = tuple(Planned(files, *_understood(files, _planned, files, *told)) for files in spec.microdata)
     planned = PlannedRelease(spec, schema, tables, microdata)
     for product in planned.products:
-        _named(product.spec, product.plan.columns, schema)
+        _understood(product.spec, _named, product.spec, product.plan.columns, schema)
     for files in microdata:
-        _named(files.spec, check_survey_tables, files.spec.tables, files.plan, schema)
+        _understood(files.spec, _named, files.spec, check_survey_tables, files.spec.tables, files.plan, schema)
     return planned
 
 
-def _planned(spec: Spec, product: Named, schema: Schema, rehearsal: bool) -> tuple[Plan, Guarantee]:
+def _planned(product: Named, spec: Spec, schema: Schema, rehearsal: bool) -> tuple[Plan, Guarantee]:
     mechanism = _mechanism(product)
     plan: Plan = _named(product, mechanism, **_arguments(spec, product, mechanism))
     at_most = spec.cap.at_most if product.at_most is None else product.at_most
@@ -149,6 +150,20 @@ def _named(product: Named, call: Any, *args: Any, **kwargs: Any) -> Any:
         return call(*args, **kwargs)
     except TacitaError as error:
         raise type(error)(f"{product.spoken}: {error}") from None
+
+
+def _understood(product: Named, call: Any, *args: Any) -> Any:
+    """Call something that sees the specification and the schema alone, both public: its message may be shown.
+
+    Plans check what people get wrong. What is left, a date for a name or a table within a list, fails somewhere inside.
+    """
+    try:
+        return call(*args)
+    except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError, RecursionError) as error:
+        raise SpecError(
+            f"{product.spoken}: a setting has a value that {product.mechanism} cannot take "
+            f"({type(error).__name__}: {str(error)[:200]}); correct it"
+        ) from None
 
 
 def _mechanism(product: Named) -> type:

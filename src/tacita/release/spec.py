@@ -7,7 +7,6 @@ is a `SpecError` that names the key and the fix.
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -35,6 +34,7 @@ from tacita.privacy import (
     text,
 )
 from tacita.release.spec_errors import explain
+from tacita.schema.toml_file import read_toml
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
@@ -42,6 +42,13 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 def _file_name(value: str) -> str:
     if not _NAME.fullmatch(value):
         raise ValueError("becomes a file name: use small letters, digits, - and _ only")
+    return value
+
+
+def _path_text(value: str) -> str:
+    """A path that a file system can be asked about at all; whether something is there is found out later."""
+    if not value or not value.isprintable() or max(len(part.encode()) for part in value.split("/")) > 255:
+        raise ValueError("must be the name of a file: not empty, no control characters, no part beyond 255 bytes")
     return value
 
 
@@ -70,6 +77,7 @@ def _rows(value: int) -> int:
 AtMost = Annotated[int, AfterValidator(_rows)]
 Exact = Annotated[str, BeforeValidator(_exact_text)]
 FileName = Annotated[str, AfterValidator(_file_name)]
+PathText = Annotated[str, AfterValidator(_path_text)]
 
 
 class _Part(BaseModel):
@@ -270,13 +278,9 @@ class EvaluationSpec(_Part):
     @classmethod
     def load(cls, path: Path) -> EvaluationSpec:
         """Read it from a TOML file of its own, for files that no specification belongs to."""
+        raw = read_toml(path, str(path), SpecError, if_missing="there is no such file")
         try:
-            raw = tomllib.loads(path.read_text(encoding="utf-8"))
             return cls.model_validate(raw)
-        except FileNotFoundError:
-            raise SpecError(f"{path}: there is no such file") from None
-        except (UnicodeDecodeError, tomllib.TOMLDecodeError):
-            raise SpecError(f"{path}: not valid TOML") from None
         except ValidationError as error:
             raise SpecError(f"{path.name}: {explain(error, cls, raw)}") from None
 
@@ -291,9 +295,9 @@ class Spec(_Part):
     """
 
     title: str
-    schema_path: str = Field(alias="schema")
-    data: str | dict[str, str]
-    ledger: str
+    schema_path: PathText = Field(alias="schema")
+    data: PathText | dict[str, PathText]
+    ledger: PathText
     engine: Literal["duckdb", "spark"] = "duckdb"
     publisher: str = ""
     cap: CapSpec
@@ -329,15 +333,8 @@ class Spec(_Part):
     def load(cls, path: str | Path) -> Spec:
         """Read a TOML file."""
         where = Path(path)
-        try:
-            raw = tomllib.loads(where.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise SpecError(f"{where}: there is no such file; draft one with `tacita init`") from None
-        except UnicodeDecodeError:
-            raise SpecError(f"{where}: not a UTF-8 text file; a specification is a TOML file") from None
-        except tomllib.TOMLDecodeError as error:
-            raise SpecError(f"{where}: not valid TOML: {error}") from None
-        return cls.parse(raw, where)
+        missing = "there is no such file; draft one with `tacita init`"
+        return cls.parse(read_toml(where, str(where), SpecError, if_missing=missing), where)
 
     @classmethod
     def parse(cls, raw: dict[str, Any], path: Path) -> Spec:

@@ -21,17 +21,17 @@ _WRONG_KIND = {
 
 def explain(error: ValidationError, model: type[BaseModel], raw: dict[str, Any]) -> str:
     """All mistakes of one specification, joined; the first is the most likely cause of the rest."""
-    return "; ".join(dict.fromkeys(_sentences(error, model, raw)))
+    sentences = "; ".join(dict.fromkeys(_sentences(error, model, raw)))
+    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in sentences)
 
 
 def _sentences(error: ValidationError, model: type[BaseModel], raw: dict[str, Any]) -> Iterator[str]:
     # Unknown keys come first: a misspelt key also shows up as a missing one, and the spelling is the cause.
     problems = sorted(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
     for problem in problems:
-        # A union reports every alternative it tried ("str", "dict[...]"); the key itself is what a person typed.
-        path = tuple(part for part in problem["loc"] if isinstance(part, int) or part.isidentifier())
-        path = path[:-1] if path and path[-1] in ("str", "dict") else path
-        key, rule = _spoken(path, raw), problem["type"]
+        rule = problem["type"]
+        path = _typed(problem["loc"], raw, absent=rule == "missing")
+        key = _spoken(path, raw)
         if rule == "extra_forbidden":
             yield _unknown(path, model, raw)
         elif rule == "missing":
@@ -46,6 +46,17 @@ def _sentences(error: ValidationError, model: type[BaseModel], raw: dict[str, An
             yield 'data: must be a file name in quotes, or a table such as { job = "job.parquet" }'
         else:
             yield f"{key}: {_WRONG_KIND.get(rule, problem['msg'])}"
+
+
+def _typed(loc: tuple[int | str, ...], raw: Any, *, absent: bool) -> tuple[int | str, ...]:
+    """The path as a person typed it: a union reports every alternative it tried ("str", "dict[...]") as a part too."""
+    path: list[int | str] = []
+    for part in loc:
+        known = part in raw if isinstance(raw, dict) else isinstance(part, int) and isinstance(raw, list | tuple)
+        if known or (absent and part == loc[-1]):
+            path.append(part)
+        raw = raw[part] if known else raw
+    return tuple(path)
 
 
 def _unknown(path: tuple[int | str, ...], model: type[BaseModel], raw: dict[str, Any]) -> str:

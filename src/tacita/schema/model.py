@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +15,7 @@ from tacita.errors import SchemaError
 from tacita.schema import reading
 from tacita.schema.design import SurveyDesign
 from tacita.schema.kinds import Categorical, Identifier, Integer, Role, TableName, Variable
+from tacita.schema.toml_file import read_toml
 
 # What people call the entity "workplace" when they speak of the unit that is protected.
 _WORDS_FOR = {"establishment": "workplace"}
@@ -106,16 +106,8 @@ class Schema:
     def load(cls, path: str | Path) -> Schema:
         """Read a schema from TOML; code-list files are looked for beside it."""
         path = Path(path)
-        try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise SchemaError(
-                f"schema {path.name}: file not found; correct the path, or draft one with tacita init"
-            ) from None
-        except (OSError, UnicodeDecodeError) as problem:
-            raise SchemaError(f"schema {path.name}: cannot be read as UTF-8 text ({type(problem).__name__})") from None
-        except tomllib.TOMLDecodeError as problem:
-            raise SchemaError(f"schema {path.name}: not valid TOML: {problem}") from None
+        missing = "file not found; correct the path, or draft one with tacita init"
+        content = read_toml(path, f"schema {path.name}", SchemaError, if_missing=missing)
         return cls.from_dict(content, folder=path.parent)
 
     @classmethod

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
+from goodness_of_fit import counts_p_value, fits, share_p_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chi2
 
 from tacita.errors import UsageError
 from tacita.noise import choice
 from tacita.noise.choice import accepts, choose, uniform_below, uniform_bits
 from tacita.noise.entropy import SeededEntropy, SystemEntropy, reserve
 
-TEST_FAILURE_RATE = 1e-6
 DRAWS = 20_000
 
 
@@ -36,17 +35,6 @@ def exact_shares(widths: Any, scores: Any, rate: Fraction, shift: Any = None) ->
         return [Fraction(int((one / total * arb(2) ** 600).mid().floor().unique_fmpz()), 2**600) for one in weights]
 
 
-def chi_square(seen: Any, chances: Any) -> float:
-    """The p-value of Pearson's test, thin cells taken together."""
-    chances, seen = np.asarray(chances, dtype=float), np.asarray(seen, dtype=float)
-    thin = chances * seen.sum() < 10
-    seen = np.append(seen[~thin], seen[thin].sum())
-    expected = np.append(chances[~thin], chances[thin].sum()) * seen.sum()
-    assert seen[expected == 0].sum() == 0, "something impossible was drawn"
-    seen, expected = seen[expected > 0], expected[expected > 0]
-    return float(chi2.sf(((seen - expected) ** 2 / expected).sum(), max(seen.size - 1, 1)))
-
-
 LAWS: dict[str, tuple[list[int], list[int], Fraction, list[int] | None]] = {
     "plain": ([1, 2, 3, 4], [0, 1, 2, 3], Fraction(1, 2), None),
     "rate 0": ([5, 0, 7, 1], [9, 0, -4, 10**9], Fraction(0), None),
@@ -58,6 +46,7 @@ LAWS: dict[str, tuple[list[int], list[int], Fraction, list[int] | None]] = {
 }
 
 
+@pytest.mark.fresh
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("certain", [False, True])
 def test_every_choice_has_its_chance(name: str, certain: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,11 +57,11 @@ def test_every_choice_has_its_chance(name: str, certain: bool, monkeypatch: pyte
     law = (np.array(widths), np.array(scores), rate, spare)
     found = [choose(*law, shift=None if shift is None else np.array(shift)) for _ in range(draws)]
     seen = np.bincount(found, minlength=len(widths))
-    assert chi_square(seen, exact_shares(widths, scores, rate, shift)) > TEST_FAILURE_RATE
+    assert fits(counts_p_value(seen, exact_shares(widths, scores, rate, shift)))
     if rate:
         off = exact_shares(widths, scores, rate * Fraction(6, 5), shift)
         if not certain and name != "rate 0":
-            assert chi_square(seen, off) < TEST_FAILURE_RATE, "a rate 20 percent off is not noticed"
+            assert not fits(counts_p_value(seen, off)), "a rate 20 percent off is not noticed"
 
 
 finite_laws = st.integers(1, 12).flatmap(
@@ -179,11 +168,12 @@ def test_a_law_without_a_choice_is_refused(widths: list[int], rate: Fraction) ->
 # ---------------------------------------------------------------- the small draws beside it
 
 
+@pytest.mark.fresh
 @pytest.mark.parametrize("exponent", [Fraction(1, 1000), Fraction(1, 3), Fraction(2), Fraction(7)])
 def test_accepts_with_its_probability(exponent: Fraction) -> None:
     spare, chance = reserve(64, SystemEntropy()), float(np.exp(-float(exponent)))
     kept = sum(accepts(exponent, spare) for _ in range(DRAWS))
-    assert chi_square([kept, DRAWS - kept], [chance, 1 - chance]) > TEST_FAILURE_RATE
+    assert fits(float(share_p_value(kept, DRAWS, chance)))
 
 
 def test_accepts_decides_by_exactly_the_exponential() -> None:
@@ -204,12 +194,13 @@ def test_accepts_knows_certainty_and_refuses_growth() -> None:
     assert not accepts(Fraction(10**9), reserve(8, SeededEntropy(1)))
 
 
+@pytest.mark.fresh
 @pytest.mark.parametrize("end", [1, 2, 3, 7, 8, 100])
 def test_uniform_below_is_uniform(end: int) -> None:
     spare = reserve(64, SystemEntropy())
     seen = np.bincount([uniform_below(end, spare) for _ in range(DRAWS)], minlength=end)
     assert seen.size == end
-    assert chi_square(seen, np.full(end, 1 / end)) > TEST_FAILURE_RATE
+    assert fits(counts_p_value(seen, np.full(end, 1 / end)))
 
 
 def test_uniform_below_rejects_instead_of_wrapping() -> None:

@@ -8,10 +8,11 @@ from math import exp, log
 import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
+from goodness_of_fit import counts_p_value, fits, values_p_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
-from scipy.stats import chi2
+from scipy.stats import norm
 
 from tacita.errors import UsageError
 from tacita.noise import gaussian
@@ -19,7 +20,6 @@ from tacita.noise.entropy import SeededEntropy, SystemEntropy
 from tacita.noise.gaussian import DiscreteGaussian, add_discrete_gaussian, discrete_gaussian
 from tacita.noise.replay import Recording
 
-TEST_FAILURE_RATE = 1e-6
 DRAWS = 100_000
 VARIANCES = [Fraction(1, 50), Fraction(1, 3), Fraction(1), Fraction(9, 2), Fraction(99), Fraction(100), Fraction(12345)]
 
@@ -32,36 +32,19 @@ def shares(variance: Fraction, most: int) -> np.ndarray:
 
 
 def p_value(found: np.ndarray, variance: Fraction) -> float:
-    """Pearson's test of draws, tails and thin cells taken together."""
     most = int(np.abs(found).max()) + 5 * int(np.sqrt(float(variance))) + 5
-    chances = shares(variance, most)
-    seen = np.bincount(found + most, minlength=chances.size).astype(float)
-    # Neighbouring numbers in groups of about the same chance: few enough for the test to have power.
-    group = np.minimum((np.cumsum(chances) - chances / 2) * 40, 39).astype(int)
-    seen, expected = (np.bincount(group, weights=one, minlength=40) for one in (seen, chances * found.size))
-    thin = expected < 10
-    seen, expected = (np.append(one[~thin], one[thin].sum()) for one in (seen, expected))
-    seen, expected = seen[expected > 0], expected[expected > 0]
-    return float(chi2.sf(((seen - expected) ** 2 / expected).sum(), max(seen.size - 1, 1)))
+    return counts_p_value(np.bincount(found + most, minlength=2 * most + 1), shares(variance, most))
 
 
+@pytest.mark.fresh
 @pytest.mark.parametrize("variance", VARIANCES, ids=str)
 def test_draws_follow_the_law(variance: Fraction) -> None:
     found = discrete_gaussian(DRAWS, variance, SystemEntropy())
     assert found.shape == (DRAWS,)
-    assert p_value(found, variance) > TEST_FAILURE_RATE
+    assert fits(p_value(found, variance))
     if variance >= Fraction(1, 3):
-        assert p_value(found, variance * Fraction(6, 5)) < TEST_FAILURE_RATE, "20 percent too little noise is not seen"
-        assert p_value(found, variance * Fraction(5, 6)) < TEST_FAILURE_RATE
-
-
-def test_small_cells_one_by_one() -> None:
-    """Without groups: every whole number near 0 has its own share."""
-    found = discrete_gaussian(DRAWS, Fraction(2), SystemEntropy())
-    chances = shares(Fraction(2), 5)
-    seen = np.array([(found == k).sum() for k in range(-5, 6)])
-    spread = np.sqrt(DRAWS * chances * (1 - chances))
-    assert (np.abs(seen - DRAWS * chances) < 5.5 * spread + 1).all()
+        assert not fits(p_value(found, variance * Fraction(6, 5))), "20 percent too little noise is not seen"
+        assert not fits(p_value(found, variance * Fraction(5, 6)))
 
 
 @pytest.mark.parametrize("variance", [Fraction(1, 1 << 60), Fraction(1, 10**4)])
@@ -69,12 +52,11 @@ def test_hardly_any_variance_is_hardly_any_noise(variance: Fraction) -> None:
     assert not discrete_gaussian(1000, variance, SystemEntropy()).any()
 
 
+@pytest.mark.fresh
 def test_huge_variance_keeps_its_size() -> None:
     found = discrete_gaussian(DRAWS, Fraction(1 << 60), SystemEntropy()) / 2.0**30
-    squares = found**2
-    assert abs(found.mean()) < 5.5 / np.sqrt(DRAWS)
-    assert abs(squares.mean() - 1) < 5.5 * np.sqrt(2 / DRAWS)
-    assert abs((squares < 0.4549364).mean() - 0.5) < 5.5 * 0.5 / np.sqrt(DRAWS)  # median of a squared normal number
+    assert fits(values_p_value(found, norm.cdf))
+    assert not fits(values_p_value(0.8 * found, norm.cdf))
 
 
 @pytest.mark.parametrize("variance", [*VARIANCES, Fraction(1 << 60)], ids=str)

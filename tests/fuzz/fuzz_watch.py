@@ -1,0 +1,86 @@
+"""Watches workers: collects how every case ended, and ends a worker that hangs."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+# A case may use this many seconds of the processor; on a busy machine it may wait for it this much longer.
+MOST_SECONDS, MOST_WAITING = 20, 120
+
+
+def ended(kind: str, seed: int, count: int) -> list[dict[str, Any]]:
+    """How each of `count` cases ended; a hang and a process that died are endings too."""
+    found: list[dict[str, Any]] = []
+    while len(found) < count:
+        found += _worker(kind, seed, len(found), count)
+    for one in found:
+        if one.get("seconds", 0) > MOST_SECONDS and "wrong" not in one:
+            one["wrong"] = f"took {one['seconds']} s"
+    return found
+
+
+def _worker(kind: str, seed: int, first: int, last: int) -> list[dict[str, Any]]:
+    """Everything up to the last case, or up to the first that hangs or kills the process."""
+    script = [sys.executable, str(Path(__file__).with_name("fuzz_worker.py")), kind, str(seed), str(first), str(last)]
+    found: list[dict[str, Any]] = []
+    with subprocess.Popen(script, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment()) as process:
+        lines: queue.Queue[bytes] = queue.Queue()
+        threading.Thread(target=_pass_on, args=(process.stdout, lines), daemon=True).start()
+        while True:
+            try:
+                line = lines.get(timeout=MOST_WAITING)
+            except queue.Empty:
+                process.kill()
+                return [*found, {"number": first + len(found), "end": "hang", "wrong": "hang"}]
+            if not line:
+                break
+            told = json.loads(line)
+            if "number" in told:
+                found.append(told)
+    if first + len(found) < last:
+        found.append({"number": first + len(found), "end": "died", "wrong": f"the process died: {process.returncode}"})
+    return found
+
+
+def _pass_on(stream: Any, lines: queue.Queue[bytes]) -> None:
+    for line in stream:
+        if line.startswith(b"{"):
+            lines.put(line)
+    lines.put(b"")
+
+
+def _environment() -> dict[str, str]:
+    """The package as this process finds it, and the samples of the unit tests."""
+    import tacita
+
+    folders = Path(tacita.__file__).parents[1], Path(__file__).parents[1] / "unit"
+    return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders))}
+
+
+def summary(found: list[dict[str, Any]]) -> str:
+    """Numbers for people: how cases ended, what was wrong how often, and where to look."""
+    wrong: dict[str, list[int]] = {}
+    for one in found:
+        if "wrong" in one:
+            wrong.setdefault(one["wrong"], []).append(one["number"])
+    ends = ", ".join(f"{times} {end}" for end, times in Counter(one["end"] for one in found).most_common())
+    slowest = max((one.get("seconds", 0) for one in found), default=0)
+    lines = [f"{len(found)} cases: {ends}; slowest {slowest} s; wrong: {sum(map(len, wrong.values()))}"]
+    lines += [
+        f"  {len(numbers)} × {what}: {numbers[:6]}" for what, numbers in sorted(wrong.items(), key=lambda x: -len(x[1]))
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    _found = ended(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    sys.stdout.write(summary(_found) + "\n")
+    sys.exit(any("wrong" in one for one in _found))
