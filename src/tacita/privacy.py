@@ -395,8 +395,8 @@ class Guarantee:
             return "no bound: this method has no guarantee"
         if self.loss.rho is not None:
             return "bounded on average over outputs (zero-concentrated privacy)"
-        factor = math.exp(self.loss.epsilon)
-        shown = f"{factor:.2f}" if factor < 100 else f"{factor:.3g}"
+        factor = math.exp(self.loss.epsilon) if self.loss.epsilon < 700 else math.inf
+        shown = f"{factor:.2f}" if factor < 100 else f"{factor:.3g}" if factor < math.inf else "beyond 10^300"
         tail = f", except with probability {float(self.loss.delta):.2g}" if self.loss.delta else ""
         limit = " in the limit" if self.holds == "asymptotically" else ""
         return f"an attacker's odds change by at most a factor {shown}{limit}{tail}"

@@ -13,6 +13,7 @@ from mutating import to_toml
 from starting_points import STARTS
 
 from tacita.errors import SchemaError, SpecError, TacitaError
+from tacita.privacy import Guarantee, Loss, ReplaceOne
 from tacita.release.plans import prepare
 from tacita.release.spec import EvaluationSpec, Spec
 from tacita.schema import Schema
@@ -98,3 +99,8 @@ def test_what_is_no_file(tmp_path: Path) -> None:
             Spec.load(path)
         with pytest.raises(SchemaError, match="is not a file"):
             Schema.load(path)
+
+
+@pytest.mark.parametrize("epsilon", ["5000", "9223372036854775807"])
+def test_a_loss_too_large_for_a_factor_has_words(epsilon: str) -> None:
+    assert "a factor beyond 10^300" in Guarantee(ReplaceOne("person"), Loss(epsilon)).odds_factor
