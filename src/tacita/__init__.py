@@ -18,6 +18,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tacita.account import furnish
+
 if TYPE_CHECKING:
     from tacita.bounded import Bounded
     from tacita.confidential import Confidential
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     )
 
 __version__ = "0.1.0"
+
+furnish()  # before any library looks for a home or a cache
 
 # Names are loaded when they are first used, so that `tacita --help` does not wait for the engine.
 _HOMES = {

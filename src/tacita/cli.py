@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from tacita.errors import TacitaError, UsageError, spent
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from tacita.terminal import Steps, complain, console, open_terminal, styled
 
 app = typer.Typer(
     name="tacita",
@@ -35,10 +33,21 @@ OutFolder = Annotated[
 Force = Annotated[bool, typer.Option("--force", help="Replace what the target holds already.")]
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        console().print(f"tacita {version('tacita')}", highlight=False)
+        raise typer.Exit
+
+
 @app.callback()
 def _common(
     debug: Annotated[
         bool, typer.Option("--debug", help="Show the full traceback of an error; it may carry confidential values.")
+    ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and stop.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
     # `main` looks for --debug itself, since an error can come from anywhere, even before this is called.
@@ -71,7 +80,7 @@ def init(
     out.mkdir(parents=True, exist_ok=True)
     for target, text in zip((schema, spec), texts, strict=True):
         target.write_text(text, encoding="utf-8")
-    _console().print(f"Drafted {schema} and {spec}. Fill in what says TODO, then: tacita plan {spec}")
+    console().print(f"Drafted {schema} and {spec}. Fill in what says TODO, then: tacita plan {spec}")
 
 
 def _relative(file: Path, folder: Path) -> str:
@@ -88,7 +97,7 @@ def plan(spec: SpecFile) -> None:
     from tacita.release.plans import prepare
     from tacita.release.spec import Spec
 
-    show_plan(_console(), prepare(Spec.load(spec)))
+    show_plan(console(), prepare(Spec.load(spec)))
 
 
 @app.command(epilog="Example:  tacita run release.toml --out bundle/")
@@ -102,17 +111,19 @@ def run(spec: SpecFile, out: OutFolder, force: Force = False) -> None:
     from tacita.release.run import steps
     from tacita.release.spec import Spec
 
-    console, loaded = _console(), Spec.load(spec)
-    with _Steps(console, steps(loaded)) as progress:
+    screen, loaded = console(), Spec.load(spec)
+    with Steps(screen, steps(loaded)) as progress:
         finished = run_release(loaded, out, force=force, progress=progress)
-    show_finished(console, finished, out)
+    show_finished(screen, finished, out)
 
 
 @app.command(epilog="Example:  tacita rehearse release.toml --mock --seed 1 --out rehearsal/")
 def rehearse(
     spec: SpecFile,
     out: OutFolder,
-    seed: Annotated[int, typer.Option(metavar="S", help="A whole number; the same seed gives the same rehearsal.")],
+    seed: Annotated[
+        int, typer.Option(metavar="S", min=0, help="A whole number; the same seed gives the same rehearsal.")
+    ],
     mock: Annotated[bool, typer.Option("--mock", help="Draw rows from the schema alone.")] = False,
     public_data: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Rows declared public, in the form of the confidential file.")
@@ -126,10 +137,10 @@ def rehearse(
 
     if mock == (public_data is not None):
         raise UsageError("say what to rehearse on: either --mock, or --public-data PATH")
-    console, loaded = _console(), Spec.load(spec)
-    with _Steps(console, steps(loaded)) as progress:
+    screen, loaded = console(), Spec.load(spec)
+    with Steps(screen, steps(loaded)) as progress:
         rehearse_release(loaded, out, seed=seed, public_data=public_data, force=force, progress=progress)
-    console.print(f"REHEARSAL written to {out}. Nothing was spent, and it is not a release.")
+    screen.print(f"REHEARSAL written to {out}. Nothing was spent, and it is not a release.")
 
 
 @app.command(epilog="Example:  tacita verify bundle/")
@@ -142,15 +153,15 @@ def verify(
     """Check a bundle: fails if one byte has changed, or if a claim is not backed by what the bundle holds."""
     from tacita.release.verify import UNSIGNED, checks, compare_with_ledger
 
-    console = _console()
+    screen = console()
     if not bundle.is_dir():
         raise UsageError(f"{bundle}: there is no such folder")
     for sentence in checks(bundle):
-        console.print(f"  [green]ok[/]  {sentence}", highlight=False)
+        screen.print(styled("  ok", "green", f"  {sentence}"), highlight=False)
     if ledger is not None:
         compare_with_ledger(bundle, ledger)
-        console.print("  [green]ok[/]  the ledger holds these entries and is unaltered")
-    console.print(f"Verified: {bundle}\n{UNSIGNED}", markup=False, highlight=False)
+        screen.print(styled("  ok", "green", "  the ledger holds these entries and is unaltered"), highlight=False)
+    screen.print(f"Verified: {bundle}\n{UNSIGNED}", highlight=False)
 
 
 @app.command(epilog="Example:  tacita report bundle/ --out page.html")
@@ -167,7 +178,7 @@ def report(
         raise UsageError(f"{bundle}: there is no such folder")
     check_page(out, bundle, force=force)
     write_page(out, page_of(bundle))
-    _console().print(f"Page written to {out}")
+    console().print(f"Page written to {out}")
 
 
 @app.command(
@@ -210,9 +221,9 @@ def evaluate(
     from tacita.dossier.run import evaluate as make_dossier
     from tacita.release.spec import Spec
 
-    console = _console()
+    screen = console()
     if spec is not None and Spec.load(spec).engine == "spark":
-        console.print(
+        screen.print(
             'The specification names engine = "spark". An evaluation does not use it: DuckDB reads the files on this '
             f"machine, and no more than {rows:,} rows of each come into memory."
         )
@@ -229,9 +240,9 @@ def evaluate(
         rows=rows,
         attacks=attacks,
     )
-    with _Steps(console, 1) as progress:
-        make_dossier(request, out, force=force, progress=progress.at, say=lambda words: console.print(words))
-    console.print(f"Confidential, not for release: {out / 'dossier.html'}", highlight=False)
+    with Steps(screen, 1) as progress:
+        make_dossier(request, out, force=force, progress=progress.at, say=screen.print)
+    screen.print(f"Confidential, not for release: {out / 'dossier.html'}", highlight=False)
 
 
 @ledger_app.command("show", epilog="Example:  tacita ledger show jobs.ledger")
@@ -240,7 +251,7 @@ def ledger_show(path: Annotated[Path, typer.Argument(metavar="LEDGER", help="The
     from tacita.ledger import Ledger
     from tacita.release.outlook import show_ledger
 
-    show_ledger(_console(), Ledger.open(path, read_only=True))
+    show_ledger(console(), Ledger.open(path, read_only=True))
 
 
 @ledger_app.command("verify", epilog="Example:  tacita ledger verify jobs.ledger")
@@ -249,7 +260,7 @@ def ledger_verify(path: Annotated[Path, typer.Argument(metavar="LEDGER", help="T
     from tacita.ledger import Ledger
 
     head = Ledger.open(path, read_only=True).verify()
-    _console().print(f"Verified: {path}\nhead of the chain: {head}")
+    console().print(f"Verified: {path}\nhead of the chain: {head}")
 
 
 _STUDIES = ("haney2017", "tran2023", "bowen2018", "hu2024", "kinney2007")
@@ -268,7 +279,7 @@ def study(
         typer.Option("--replicates", "--trials", metavar="R", help="Replicates: how often each method is drawn."),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="S", help="Studies use simulated data, so they may be seeded.")
+        int | None, typer.Option(metavar="S", min=0, help="Studies use simulated data, so they may be seeded.")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="The paper's own size.")] = False,
     keep_data: Annotated[bool, typer.Option("--keep-data", help="Also keep the files of the first replicate.")] = False,
@@ -284,8 +295,8 @@ def study(
 ) -> None:
     """Repeat a paper's experiment on simulated data, beside its printed numbers."""
     seeded: dict[str, Any] = {} if seed is None else {"seed": seed}
-    console = _console()
-    with _Steps(console, 1) as progress:
+    screen = console()
+    with Steps(screen, 1) as progress:
         if name == "haney2017":
             from tacita.studies import haney2017
             from tacita.studies.frame import FULL_JOBS
@@ -319,7 +330,7 @@ def study(
             )
         else:
             raise UsageError(f"there is no study {name}; the studies so far are {', '.join(_STUDIES)}")
-    console.print(f"Results: {out / 'results.json'}\nPage:    {out / 'report.html'}", highlight=False)
+    screen.print(f"Results: {out / 'results.json'}\nPage:    {out / 'report.html'}", highlight=False)
 
 
 @app.command(epilog="Example:  tacita demo --out demo/")
@@ -327,78 +338,33 @@ def demo(out: OutFolder, force: Force = False) -> None:
     """A complete release of a small simulated file: plan, run, verify, and a page to look at."""
     from tacita.demo import demonstrate
 
-    demonstrate(_console(), out, force=force)
-
-
-class _Steps:
-    """A progress bar that names each step; calling it starts the next."""
-
-    def __init__(self, console: Console, total: int) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-        self._bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console
-        )
-        self._total = total
-
-    def __enter__(self) -> _Steps:
-        self._task = self._bar.add_task("Starting", total=self._total)
-        self._bar.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        if kind is None:
-            self._bar.update(self._task, completed=self._total, description="Done")
-        self._bar.stop()
-
-    def at(self, step: str, done: int, total: int) -> None:
-        """For work that counts its own steps."""
-        self._total = total
-        self._bar.update(self._task, description=step, completed=done, total=total)
-
-    def __call__(self, step: str) -> None:
-        done = self._bar.tasks[self._task]
-        # The first call starts step one, so the bar counts finished steps.
-        self._bar.update(self._task, description=step, completed=done.completed + (done.description != "Starting"))
-
-
-def _console(*, stderr: bool = False) -> Console:
-    from rich.console import Console
-
-    return Console(stderr=stderr, soft_wrap=True)
+    demonstrate(console(), out, force=force)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """The entry point: runs a verb and turns errors into messages and exit codes."""
+    open_terminal()
     given = sys.argv[1:] if arguments is None else arguments
     is_debug = "--debug" in given
     try:
         app([argument for argument in given if argument != "--debug"])
-    except TacitaError as error:
-        if is_debug:
-            raise
-        _complain(
-            type(error).__name__.removesuffix("Error"), f"{error}. {spent(error)}" if spent(error) else str(error)
-        )
-        sys.exit(error.exit_code)
     except Exception as error:
         if is_debug:
             raise
-        # A library's message may quote a value of the confidential file, so only its kind is shown.
-        _complain(
-            "Unexpected error",
-            f"{type(error).__name__}. Its message is not shown, since it could carry a confidential value; "
-            f"add --debug to see it where that is safe. {spent(error)}".rstrip(". "),
-        )
-        sys.exit(1)
+        kind, message, code = _in_words(error, given)
+        complain(kind, ". ".join(part for part in (message, spent(error)) if part))
+        sys.exit(code)
 
 
-def _complain(kind: str, message: str) -> None:
-    from rich.markup import escape
-
-    words = {"Usage": "Wrong usage", "Schema": "Schema", "Spec": "Specification", "Refused": "Refused"}
-    words |= {"Verification": "Not verified", "Tacita": "Error"}
-    _console(stderr=True).print(f"[bold red]{words.get(kind, kind)}:[/] {escape(message)}", highlight=False)
+def _in_words(error: Exception, given: list[str]) -> tuple[str, str, int]:
+    """What kind of error it is, what it says, and the exit code."""
+    if isinstance(error, TacitaError):
+        return type(error).__name__.removesuffix("Error"), str(error), error.exit_code
+    if isinstance(error, OSError) and str(error.filename) in given:
+        return "Usage", f"{str(error.filename)[:80]}: {error.strerror}; correct the path", 2
+    # A library's message may quote a value of the confidential file, so only its kind is shown.
+    hidden = "Its message is not shown, since it could carry a confidential value; add --debug to see it"
+    return "Unexpected error", f"{type(error).__name__}. {hidden} where that is safe", 1
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from tacita.release.run import run
 from tacita.release.spec import Spec
 from tacita.release.verify import UNSIGNED, checks
 from tacita.studies.frame import simulate
+from tacita.terminal import styled
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,6 +77,6 @@ def demonstrate(console: Console, out: Path, *, force: bool = False) -> Path:
     show_finished(console, finished, bundle)
     console.rule("tacita verify bundle", align="left")
     for sentence in checks(bundle):
-        console.print(f"  [green]ok[/]  {sentence}", highlight=False)
+        console.print(styled("  ok", "green", f"  {sentence}"), highlight=False)
     console.print(f"{UNSIGNED}\n\nVerified. Open the page in a browser: {bundle / 'report.html'}", highlight=False)
     return bundle

@@ -9,10 +9,16 @@ import altair as alt
 import pandas as pd
 import vl_convert
 
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None  # type: ignore[assignment]
+
 INK, SOFT, RULE = "#1f2a33", "#5c6b76", "#d5dbe0"
 ACCENT, PALE, EMPTY = "#1d5f8a", "#9db8c9", "#e1e7eb"
 _FONT = "Charter, 'Bitstream Charter', 'Source Serif 4', 'Iowan Old Style', Georgia, 'DejaVu Serif', serif"
 _LONGEST_LABEL = 58  # characters; a longer label would leave no room for the plot
+_ADDRESS_SPACE = 1 << 40  # bytes; a limit below this has been seen to end the process
 _WIDTH = 300  # plot area; the labels beside it need the rest of the column
 
 
@@ -70,11 +76,14 @@ def error_bars(labels: list[str], values: list[float], margins: list[float], con
 
 
 def _short(label: str) -> str:
+    label = "".join(letter if letter.isprintable() else " " for letter in label)  # others end the drawing library
     return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1].rstrip(" ·,") + "…"
 
 
 def inline_svg(chart: Any) -> str:
     """Render without a browser or a network, then make the picture fit to its column."""
+    if _is_cramped():
+        return "<p>The picture is left out: the account that made this page has a limit on its address space.</p>"
     styled = (
         chart.configure(font=_FONT, background="transparent", padding=4)
         .configure_axis(
@@ -98,6 +107,14 @@ def inline_svg(chart: Any) -> str:
     sized = re.sub(r'(<svg[^>]*?)\swidth="[\d.]+"\sheight="[\d.]+"', r"\1", plain, count=1)
     limit = f"{float(width[1]):.0f}px" if width else "100%"
     return re.sub(r"<svg", f'<svg role="img" style="width:100%;max-width:{limit};height:auto"', sized, count=1)
+
+
+def _is_cramped() -> bool:
+    """Whether the drawing library would end the process: it sets aside address space that a limit does not give."""
+    if resource is None:
+        return False
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return limit != resource.RLIM_INFINITY and limit < _ADDRESS_SPACE
 
 
 def _vega_lite_version() -> str:

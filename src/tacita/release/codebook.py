@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
@@ -10,6 +11,7 @@ from tacita.release.csv_cells import harmless_text
 from tacita.release.facts import Column, TableFacts
 
 DDI_NAMESPACE = "ddi:codebook:2_5"
+_NOT_XML = re.compile("[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 _LARGEST_INLINE_LIST = 60  # a longer code list stays in the codebook; validators need not carry it twice
 
 
@@ -95,8 +97,17 @@ def _study(
 
 def _text(parent: ElementTree.Element, tag: str, content: str) -> ElementTree.Element:
     child = ElementTree.SubElement(parent, tag)
-    child.text = content
+    child.text = xml_text(content)
     return child
+
+
+def xml_text(content: str) -> str:
+    """The text without the letters that no XML document may hold.
+
+    >>> xml_text("a" + chr(1) + "b")
+    'a\N{REPLACEMENT CHARACTER}b'
+    """
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", content)
 
 
 def _number(value: float) -> str:
@@ -119,7 +130,7 @@ def _variable(
 ) -> None:
     interval = "contin" if column.kind == "number" else "discrete"
     places = " ".join(f"F{number}" for number in files)
-    names = {"ID": f"F{files[0]}V{position}", "name": column.name, "files": places, "intrvl": interval}
+    names = {"ID": f"F{files[0]}V{position}", "name": xml_text(column.name), "files": places, "intrvl": interval}
     variable = ElementTree.SubElement(parent, "var", names)
     _text(variable, "labl", column.label)
     if column.drawn:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
@@ -14,11 +13,13 @@ from tacita.ledger import Ledger
 from tacita.privacy import UNCHECKED
 from tacita.release.spec import TableSpec
 from tacita.release.words import account_of, firmly, kind_of_privacy, not_protected, odds_example, up_front
+from tacita.terminal import styled
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
+    from rich.text import Text
 
     from tacita.ledger.views import Account, Share
     from tacita.privacy import Guarantee, Neighbours
@@ -29,36 +30,36 @@ if TYPE_CHECKING:
 def show_plan(console: Console, planned: PlannedRelease) -> None:
     """The guarantee in plain words, the cost of each table, and the error to expect."""
     guarantee, spec = planned.guarantee, planned.spec
-    console.print(f"\n[bold]{escape(spec.title)}[/]", highlight=False)
+    console.print(f"\n{spec.title}", style="bold", highlight=False)
     console.print("This is a plan. No data was opened and nothing was spent.\n")
     _show_doubts(console, guarantee)
-    console.print("[bold]The guarantee[/]")
-    _say(console, escape(f"{kind_of_privacy(guarantee)}: {guarantee}."))
-    _say(console, escape(f"Protected: {guarantee.neighbours.meaning}."))
+    console.print("The guarantee", style="bold")
+    _say(console, f"{kind_of_privacy(guarantee)}: {guarantee}.")
+    _say(console, f"Protected: {guarantee.neighbours.meaning}.")
     _say(console, f"In words: {guarantee.odds_factor}. {odds_example(guarantee)}")
     _say(console, "Not protected:")
     for sentence in not_protected(guarantee.neighbours):
-        _say(console, f"- {escape(sentence)}", indent=4)
+        _say(console, f"- {sentence}", indent=4)
     if guarantee.assumes:
         _say(console, "It assumes:")
         for sentence in guarantee.assumes:
-            _say(console, f"- {escape(sentence)}", indent=4)
-    console.print("\n[bold]The cost[/]")
+            _say(console, f"- {sentence}", indent=4)
+    console.print("\nThe cost", style="bold")
     cost = Table("product", "mechanism", "privacy loss", box=None, pad_edge=False, padding=(0, 3, 0, 0))
     for product in planned.products:
         loss = firmly(product.guarantee.loss, product.guarantee.holds)
-        cost.add_row(escape(product.spec.name), escape(product.spec.mechanism), loss)
+        cost.add_row(product.spec.name, product.spec.mechanism, loss)
     cost.add_row("all together", "", firmly(guarantee.loss, guarantee.holds), style="bold")
     cost.add_row("cap for this file", "", str(spec.cap.loss))
     console.print(Padding(cost, (0, 0, 0, 2), expand=False))
     _show_standing(console, planned)
-    console.print("\n[bold]The error to expect[/]")
+    console.print("\nThe error to expect", style="bold")
     for product in planned.products:
         forecast = product.plan.forecast(planned.schema)
         size = f": up to {forecast.cells:,} cells" if isinstance(product.spec, TableSpec) else ", synthetic files"
-        _say(console, f"{escape(f'{product.title} ({product.spec.name})')}{size}")
+        _say(console, f"{product.title} ({product.spec.name}){size}")
         for sentence in forecast.sentences:
-            _say(console, escape(sentence), indent=4)
+            _say(console, sentence, indent=4)
     console.print()
 
 
@@ -71,7 +72,7 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
     cap, relation = spec.cap.loss, spec.cap.relation
     path = spec.resolve(spec.ledger)
     if not planned.fits:
-        _say(console, f"{_no('It does not fit the cap')} Lower epsilon, or drop a product.")
+        _say(console, _no("It does not fit the cap", "Lower epsilon, or drop a product."))
         return
     if not Ledger.is_begun(path):
         _say(console, f"It fits. The ledger is new; {cap.minus(cost)} would be left for later releases.")
@@ -80,7 +81,7 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
     declared = ledger.caps()
     if declared.get(relation, cap) != cap:
         words = f"The ledger's cap is {declared[relation]}, not {cap}"
-        _say(console, f"{_no(words)} Correct \\[cap].")
+        _say(console, _no(words, "Correct [cap]."))
         return
     schema = planned.schema
     try:
@@ -88,16 +89,16 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
             planned.guarantees, schema.identity, schema.lineage, cap=cap, neighbours=relation, holds=spec.cap.holds
         )
     except RefusedError as error:
-        _say(console, f"{_no('The ledger does not allow it')} {escape(_sentence(str(error)))}")
+        _say(console, _no("The ledger does not allow it", _sentence(str(error))))
         return
     silent = [one for one in declared if one not in {share.account.neighbours for share in shares}]
     _show_shares(console, shares, silent, planned.guarantee.assumes)
     if relation not in declared:
-        _say(console, escape(f"The ledger has no cap for {relation} yet; `tacita run` would declare this one."))
+        _say(console, f"The ledger has no cap for {relation} yet; `tacita run` would declare this one.")
     full = [share for share in shares if not share.fits]
     for share in full:
         words = f"It does not fit what is left under {share.account.neighbours} ({share.account.left})"
-        _say(console, f"{_no(words)} Only what was released before is returned from the ledger, at no cost.")
+        _say(console, _no(words, "Only what was released before is returned from the ledger, at no cost."))
     if not full:
         fits = "It fits." if len(shares) == 1 else "It fits every cap that it counts against."
         _say(console, f"{fits} Releases of the same rows under another name would count too; only the run finds them.")
@@ -112,18 +113,18 @@ def _show_shares(
         column.overflow = "fold"
     for share in shares:
         one = share.account
-        left = str(one.left.minus(share.charge)) if share.fits else "[bold red]too little[/]"
+        left = str(one.left.minus(share.charge)) if share.fits else styled("too little", "bold red")
         spent = firmly(one.spent, one.holds)
-        lines.add_row(escape(str(one.neighbours)), str(one.cap), spent, str(share.charge), left)
+        lines.add_row(str(one.neighbours), str(one.cap), spent, str(share.charge), left)
     console.print(Padding(lines, (1, 0, 1, 2), expand=False))
     for share in shares:
         _show_trusted(console, share.account, said=assumed)
     for relation in silent:
-        _say(console, escape(f"This release says nothing about {relation}; that promise was waived on record."))
+        _say(console, f"This release says nothing about {relation}; that promise was waived on record.")
 
 
-def _no(words: str) -> str:
-    return f"[bold red]{escape(words)}:[/] `tacita run` would refuse."
+def _no(words: str, fix: str) -> Text:
+    return styled(f"{words}:", "bold red", f" `tacita run` would refuse. {fix}")
 
 
 def _sentence(words: str) -> str:
@@ -140,11 +141,11 @@ def show_finished(console: Console, finished: Finished, bundle: Path) -> None:
         # Whether the part before was firm is not told apart; a sum with a soft part is soft.
         table.add_row(name, firmly(spent, None if spent.is_zero else holds), str(budget.cap.minus(spent)))
     _show_doubts(console, promise)
-    console.print(escape(f"Ledger, cap {budget.cap} ({promise.neighbours}):"), highlight=False)
+    console.print(f"Ledger, cap {budget.cap} ({promise.neighbours}):", highlight=False)
     console.print(Padding(table, (0, 0, 0, 2), expand=False))
     if finished.spent_before == finished.spent_after:
         console.print("Nothing new was charged: this release had been paid for, and its stored results were used.")
-    console.print(escape(f"Bundle: {bundle}\nPage:   {bundle / 'report.html'}"), highlight=False)
+    console.print(f"Bundle: {bundle}\nPage:   {bundle / 'report.html'}", highlight=False)
 
 
 def show_ledger(console: Console, ledger: Ledger) -> None:
@@ -155,33 +156,35 @@ def show_ledger(console: Console, ledger: Ledger) -> None:
     for entry in ledger.entries():
         loss = "" if entry.loss is None else firmly(entry.loss, entry.holds)
         time = entry.time[:19].replace("T", " ")
-        lines.add_row(str(entry.number), time, entry.kind, escape(entry.label), loss, escape(entry.state))
+        lines.add_row(str(entry.number), time, entry.kind, entry.label, loss, entry.state)
     console.print(lines)
     console.print()
     for account in ledger.accounts():
-        console.print(escape(str(account)), highlight=False)
+        console.print(str(account), highlight=False)
         _show_trusted(console, account)
     for entry in ledger.interrupted():
-        console.print(f"[yellow]Entry {entry.number} was reserved and never finished; it counts as spent.[/]")
+        console.print(f"Entry {entry.number} was reserved and never finished; it counts as spent.", style="yellow")
 
 
 def _show_doubts(console: Console, guarantee: Guarantee) -> None:
     """What a board must not miss, before any number."""
     for sentence in up_front(guarantee):
-        _say(console, f"[bold red]{escape(sentence)}[/]")
+        _say(console, styled(sentence, "bold red"))
         console.print()
 
 
 def _show_trusted(console: Console, account: Account, *, said: Sequence[str] = ()) -> None:
     """Under the sum of an account, what all of it rests on, unless it was said before."""
     if account.holds != "always":
-        _say(console, "[bold red]The sum is not proved: at least one release in it holds asymptotically only.[/]")
+        _say(
+            console, styled("The sum is not proved: at least one release in it holds asymptotically only.", "bold red")
+        )
     for sentence in (one for one in account.assumes if one not in said):
         unchecked = sentence.startswith(UNCHECKED)
-        _say(console, f"[bold red]- {escape(sentence)}[/]" if unchecked else f"- {escape(sentence)}", indent=4)
+        _say(console, styled(f"- {sentence}", "bold red" if unchecked else ""), indent=4)
 
 
-def _say(console: Console, sentence: str, *, indent: int = 2) -> None:
+def _say(console: Console, sentence: str | Text, *, indent: int = 2) -> None:
     """A sentence that wraps under itself; long lines are hard to read on a wide screen."""
     console.print(
         Padding(sentence, (0, 0, 0, indent), expand=False),

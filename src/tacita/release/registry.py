@@ -6,7 +6,6 @@ library: quoted strings, maps and lists are all it needs.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -91,7 +90,7 @@ def _lines(value: Yaml, indent: str = "") -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
             if isinstance(inner, str):
-                yield f"{indent}{key}: {json.dumps(inner, ensure_ascii=False)}"
+                yield f"{indent}{key}: {_quoted(inner)}"
             else:
                 yield f"{indent}{key}:"
                 yield from _lines(inner, indent + "  ")
@@ -99,4 +98,14 @@ def _lines(value: Yaml, indent: str = "") -> Iterator[str]:
         for inner in value:
             if not isinstance(inner, str):
                 raise TypeError("lists in a registry record hold text only")
-            yield f"{indent}- {json.dumps(inner, ensure_ascii=False)}"
+            yield f"{indent}- {_quoted(inner)}"
+
+
+def _quoted(text: str) -> str:
+    """A YAML string in double quotes, with letters that YAML does not allow written as their numbers.
+
+    >>> print(_quoted('caf\N{LATIN SMALL LETTER E WITH ACUTE} "1"'), _quoted(chr(7)))
+    "caf\N{LATIN SMALL LETTER E WITH ACUTE} \\"1\\"" "\\U00000007"
+    """
+    plain = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(one if one.isprintable() else f"\\U{ord(one):08X}" for one in plain) + '"'

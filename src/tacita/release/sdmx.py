@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import pyarrow as pa
 
+from tacita.release.codebook import xml_text
 from tacita.release.facts import Column, TableFacts
 from tacita.tables.publish import TOTAL
 
@@ -164,7 +165,7 @@ def _maintained(parent: ElementTree.Element, tag: str, identifier: str, label: s
 
 
 def _name(parent: ElementTree.Element, label: str) -> None:
-    ElementTree.SubElement(parent, f"{{{_COMMON}}}Name", {f"{{{_XML}}}lang": "en"}).text = label
+    ElementTree.SubElement(parent, f"{{{_COMMON}}}Name", {f"{{{_XML}}}lang": "en"}).text = xml_text(label)
 
 
 def _reference(parent: ElementTree.Element, identifier: str, kind: str, package: str) -> None:

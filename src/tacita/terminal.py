@@ -1,0 +1,112 @@
+"""Printing on any terminal: one that knows no Greek letters, one that is closed, and text that looks like markup.
+
+A `console` takes text as it is. Titles, labels and paths are other people's, and a bracket in one of them must not be
+read as a colour; what is coloured is coloured by `styled` or a `style`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+_SPELLED = {
+    "ε": "epsilon",
+    "δ": "delta",
+    "α": "alpha",
+    "±": "+/-",
+    "≤": "<=",
+    "≥": ">=",
+    "×": "x",
+    "→": "->",
+    "·": "-",
+    "–": "-",
+    "—": "-",
+    "…": "...",
+    "“": '"',
+    "”": '"',
+    "’": "'",
+    "\N{NO-BREAK SPACE}": " ",
+}
+_SPELL = "tacita-spell"
+
+
+def open_terminal() -> None:
+    """Make output safe on this process's streams, whatever they are; call before anything is printed."""
+    codecs.register_error(_SPELL, _spell)
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by whoever started this process
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=_SPELL)
+
+
+def _spell(problem: UnicodeError) -> tuple[str, int]:
+    """A letter that the terminal lacks, in letters that it has."""
+    if not isinstance(problem, UnicodeEncodeError):
+        raise problem
+    lacking = problem.object[problem.start : problem.end]
+    return "".join(_SPELLED.get(letter, "?") for letter in lacking), problem.end
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Where a verb prints; no markup and no emoji codes are read from the text."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, soft_wrap=True, markup=False, emoji=False)
+
+
+def styled(words: str, style: str, rest: str = "") -> Text:
+    """Some words in a style, and the rest of the line as it is."""
+    from rich.text import Text
+
+    return Text.assemble((words, style), rest)
+
+
+class Steps:
+    """A progress bar that names each step; calling it starts the next."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+        )
+        self._total = total
+
+    def __enter__(self) -> Steps:
+        self._task = self._bar.add_task("Starting", total=self._total)
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None:
+            self._bar.update(self._task, completed=self._total, description="Done")
+        self._bar.stop()
+
+    def at(self, step: str, done: int, total: int) -> None:
+        """For work that counts its own steps."""
+        self._total = total
+        self._bar.update(self._task, description=step, completed=done, total=total)
+
+    def __call__(self, step: str) -> None:
+        done = self._bar.tasks[self._task]
+        # The first call starts step one, so the bar counts finished steps.
+        self._bar.update(self._task, description=step, completed=done.completed + (done.description != "Starting"))
+
+
+def complain(kind: str, message: str) -> None:
+    """An error in one line on stderr; `kind` is the error's class without its ending."""
+    words = {"Usage": "Wrong usage", "Spec": "Specification", "Verification": "Not verified", "Tacita": "Error"}
+    console(stderr=True).print(styled(f"{words.get(kind, kind)}:", "bold red", f" {message}"), highlight=False)
