@@ -213,7 +213,7 @@ def spec(folder: Path, product: str) -> Spec:
 
 
 def shown(show: Any, *args: Any) -> str:
-    console = Console(file=StringIO(), width=400, color_system=None)
+    console = Console(file=StringIO(), width=400, color_system=None, markup=False, emoji=False)  # as in `terminal`
     show(console, *args)
     return " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
 
