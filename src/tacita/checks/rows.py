@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacita.checks.design import design_problems, positive_rules
+from tacita.checks.levels import none_matches, unmatched_problem
 from tacita.engine import Engine, is_missing, is_whole, level_code, number_of, text_of
 from tacita.schema import Categorical, Identifier, Integer, Numeric, Schema, TableName
 
@@ -65,6 +66,8 @@ class FileChecks:
         return problems
 
     def _check_levels(self, where: str, table: Any, column: str, kind: Categorical) -> list[str]:
+        if kind.outside != "error" and none_matches(table, column, kind, self.engine):
+            return [unmatched_problem(where, column)]
         if kind.outside != "error" and kind.missing is not None:
             return []
         # One value more than the rule allows is enough to know; a column of free text must not fill memory.

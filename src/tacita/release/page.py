@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from tacita.ledger.codec import guarantee_from_json, neighbours_from_json
 from tacita.ledger.terms import implies
 from tacita.mechanisms.eree import requirements
-from tacita.privacy import AddRemoveOne, Guarantee, ReplaceOne
+from tacita.privacy import AddRemoveOne, Guarantee, ReplaceOne, unchecked_units
 from tacita.release.page_budget import budget_section
 from tacita.release.page_first import first_sheet
 from tacita.release.page_microdata import microdata_section
@@ -106,13 +106,16 @@ def _day(moment: str) -> str:
 
 
 def _guarantee(plan: dict[str, Any], ledger: dict[str, Any], guarantee: Guarantee) -> str:
+    trusted = (
+        " Provided that what is taken on trust at the top of this page is so." if unchecked_units(guarantee) else ""
+    )
     rows = [
         ("Definition", kind_of_privacy(guarantee)),
         ("Neighbouring files", capital(str(guarantee.neighbours))),
         ("Privacy loss", firmly(guarantee.loss, guarantee.holds)),
         ("What that means", capital(guarantee.odds_factor) + "."),
         ("What is protected", capital(guarantee.neighbours.meaning) + "."),
-        ("How firmly it holds", _HOLDS[guarantee.holds]),
+        ("How firmly it holds", _HOLDS[guarantee.holds] + trusted),
         ("Unit of privacy", capital(plan["schema"]["dataset"]["unit"])),
     ]
     facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in rows)

@@ -40,7 +40,7 @@ def first_sheet(plan: dict[str, Any], ledger: dict[str, Any], guarantee: Guarant
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(words)}</dd>" for name, words in points)
     doubts = "".join(f"<p class='doubt'>{escape(one)}</p>" for one in up_front(guarantee))
     return (
-        f"<section class='first'>{doubts}<p class='lead'>{escape(_opening(plan, unit))}</p>"
+        f"<section class='first'>{doubts}<p class='lead'>{escape(_opening(plan))}</p>"
         f"<dl class='plain'>{listed}</dl></section>"
     )
 
@@ -57,7 +57,7 @@ def _cost(plan: dict[str, Any], ledger: dict[str, Any], guarantee: Guarantee) ->
     return ("What it would cost" if plan["rehearsal"] else "What it costs"), words
 
 
-def _opening(plan: dict[str, Any], unit: str) -> str:
+def _opening(plan: dict[str, Any]) -> str:
     """What there is, and how it knows the confidential file, in the words of each method."""
     tables, files = plan["tables"], plan.get("microdata", [])
     counted = [
@@ -67,10 +67,8 @@ def _opening(plan: dict[str, Any], unit: str) -> str:
     ]
     words = [f"This release publishes {' and '.join(counted)} made from a confidential file."]
     if tables:
-        words.append(
-            f"Every number in the {'table' if len(tables) == 1 else 'tables'} is an estimate: random noise was added "
-            f"on purpose, so that single {unit}s do not show while all together do. {methods(tables)}"
-        )
+        made = methods(tables) or "Random noise was added on purpose."
+        words.append(f"Every number in {'the table' if len(tables) == 1 else 'the tables'} is an estimate. {made}")
     if files:
         words.append(methods(files) or "How the synthetic files came about is in the proof of their method.")
     return " ".join(words).strip()

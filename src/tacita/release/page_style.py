@@ -28,7 +28,7 @@ dl { display: grid; grid-template-columns: 11rem 1fr; gap: .55rem 1.4rem; margin
 dl.plain { grid-template-columns: 9.5rem 1fr; gap: .8rem 1.4rem; padding: 0; background: none; }
 dl.plain dt { color: var(--accent); }
 dt { color: var(--soft); font-size: .9rem; padding-top: .08rem; }
-dd { margin: 0; text-wrap: pretty; }
+dd { margin: 0; min-width: 0; overflow-wrap: anywhere; text-wrap: pretty; }
 figure { margin: 1.3rem 0 1.5rem; }
 figcaption { margin-top: .4rem; }
 table { width: 100%; border-collapse: collapse; margin: 1rem 0 1.4rem; font-size: .87rem; line-height: 1.4;

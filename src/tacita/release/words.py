@@ -20,6 +20,8 @@ from tacita.privacy import (
     unchecked_units,
 )
 
+_CERTAIN = 99.99  # percent: beyond that a bound hides nothing, and digits would only make it look like one
+
 
 def guarantee_record(guarantee: Guarantee) -> dict[str, Any]:
     """The whole promise as JSON, with the sentences a reader needs beside the numbers."""
@@ -88,6 +90,8 @@ def odds_example(guarantee: Guarantee) -> str:
     who = "Someone who gives a guess even odds (50%) before seeing the release"
     if guarantee.holds != "always":
         who = "If the bound held for this file: s" + who[1:]
+    if after >= _CERTAIN:
+        return f"{who} may be all but certain of it afterwards{tail}."
     return f"{who} may hold it at most {shown} likely afterwards{tail}."
 
 
@@ -175,4 +179,5 @@ def kind_of_privacy(guarantee: Guarantee) -> str:
         return f"(α, ε{', δ' if loss.delta else ''}) privacy of numbers"
     if loss.rho is not None:
         return "zero-concentrated differential privacy"
-    return "approximate differential privacy" if loss.delta else "pure differential privacy"
+    kind = "approximate differential privacy" if loss.delta else "pure differential privacy"
+    return kind if guarantee.holds == "always" else f"{kind}, in a limit only"

@@ -93,12 +93,14 @@ class CountPlan(Rehearsable):
 
     @property
     def how(self) -> How:
-        return How(f"Jobs were counted in each cell, and {self._noise} was added to each count.", LISTED_CELLS)
+        return How(
+            f"Jobs were counted in each cell, and random noise was added to each count{self._noise}.", LISTED_CELLS
+        )
 
     @property
     def _noise(self) -> str:
-        """What was added to a count, for readers of the page."""
-        return "random noise"
+        """How much noise a count got, for readers of the page: the end of a sentence."""
+        return ""
 
     # what they all do alike
 

@@ -49,7 +49,7 @@ class LogLaplace(AlphaPlan):
 
     @property
     def _noise(self) -> str:
-        return "random noise in proportion to its size"
+        return ", in proportion to it"
 
     @property
     def guarantee(self) -> Guarantee:

@@ -44,7 +44,7 @@ class _FixedNoise(CountPlan):
 
     @property
     def _noise(self) -> str:
-        return "random noise of one known size"
+        return ", of one known size"
 
     def error_law(self, cells: int) -> FixedError:
         return FixedError(self.law)
@@ -149,7 +149,7 @@ class TruncatedLaplace(_FixedNoise):
     def how(self) -> How:
         return How(
             f"The workers of establishments with more than {self.theta:,} of them were left out altogether. The others "
-            f"were counted in every cell that the codes allow, and {self._noise} was added to each count."
+            f"were counted in every cell that the codes allow, and random noise was added to each count{self._noise}."
         )
 
     @property

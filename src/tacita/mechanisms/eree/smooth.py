@@ -36,7 +36,7 @@ class SmoothPlan(AlphaPlan):
 
     @property
     def _noise(self) -> str:
-        return "random noise, the more of it the larger the largest establishment of the cell,"
+        return ": the more, the larger the cell's largest establishment is"
 
     @property
     def floor(self) -> Fraction:
