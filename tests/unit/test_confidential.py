@@ -151,7 +151,7 @@ def test_a_lenient_rule_lets_any_file_through() -> None:
         place={"levels": ["01", "02", "?"], "outside": "?", "missing": "?", "missing_codes": ["99"]},
         pay={"outside": "clamp", "missing": 0},
     )
-    frame = spoil(place=[SECRET, SECRET, None, "99"], pay=[np.nan, np.inf, -np.inf, -5.0])
+    frame = spoil(place=["01", "01", SECRET, "99"], pay=[np.nan, np.inf, -np.inf, -5.0])
     Confidential.from_frame(frame, lenient).check(ALL)
 
 

@@ -12,6 +12,7 @@ from tacita.dossier.record import table_record
 from tacita.dossier.sections import number, percent, table
 from tacita.dossier.tables import TableCheck
 from tacita.evaluation.risk import PlanAttack
+from tacita.release.words import firmly
 
 
 def published_tables(found: Findings) -> str:
@@ -180,7 +181,7 @@ def attacks(found: Findings) -> str:
     rows = [
         (
             escape(one.product),
-            escape(str(one.guarantee.loss)) if one.claimed is not None else "none",
+            escape(firmly(one.guarantee.loss, one.guarantee.holds)) if one.claimed is not None else "none",
             f"{number(one.canary.epsilon, 3)}<span class='meaning'>of at most {number(one.canary.ceiling, 3)}</span>",
             "—" if one.power is None else percent(one.power),
             "—" if one.membership is None else _interval(one.membership.advantage, one.membership.interval),

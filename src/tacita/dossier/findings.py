@@ -19,6 +19,7 @@ from tacita.dossier.tables import TableCheck
 from tacita.dossier.touches import Touch
 from tacita.evaluation import Comparison
 from tacita.evaluation.risk import PlanAttack
+from tacita.privacy import Guarantee
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class Findings:
     tables: tuple[TableCheck, ...]
     touches: tuple[Touch, ...]
     attacks: tuple[PlanAttack, ...] = ()
+    promise: Guarantee | None = None
+    """Of the bundle that was evaluated, if one was."""
     earlier: str = ""
     changes: tuple[Change, ...] = ()
 

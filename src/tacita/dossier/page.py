@@ -8,6 +8,7 @@ from tacita.dossier import evidence, sections
 from tacita.dossier.findings import Findings
 from tacita.dossier.record import NOTICE
 from tacita.dossier.style import DOSSIER_STYLE
+from tacita.release.page_parts import visible
 
 
 def render_dossier(found: Findings) -> str:
@@ -32,7 +33,7 @@ def render_dossier(found: Findings) -> str:
     ]
     body = "\n".join(part for part in parts if part).replace("&#x27;", "’")
     title = escape(f"{NOTICE}: {found.title}")
-    return (
+    return visible(
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title}</title>\n<style>{DOSSIER_STYLE}</style>\n</head>\n<body>\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,6 +25,8 @@ from tacita.dossier.touches import touches
 from tacita.errors import RefusedError, UsageError
 from tacita.evaluation import Comparison, compare
 from tacita.evaluation.risk.plans import LEAST_RUNS
+from tacita.ledger.codec import guarantee_from_json
+from tacita.privacy import Guarantee
 from tacita.release.folder import check_target, written_whole
 
 _PER_FILE = 8  # seconds for the models of each synthetic file, whatever its size
@@ -77,6 +80,7 @@ def evaluate(
         compared=looked.practice,
         tables=tables,
         attacks=attacks,
+        promise=_promise(request),
         touches=tuple(
             touches(request.ledger, moment, columns, [one.name for one in tables], [one.product for one in attacks])
         ),
@@ -175,6 +179,13 @@ def estimate(files: tuple[File, ...], columns: int) -> str:
     memory = 0.4 + rows * columns * _BYTES / 1e9
     spoken = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
     return f"About {spoken} and {memory:.1f} GB of memory for {rows:,} rows of {columns} columns."
+
+
+def _promise(request: Request) -> Guarantee | None:
+    if request.bundle is None:
+        return None
+    plan = json.loads((request.bundle / "plan.json").read_text(encoding="utf-8"))
+    return guarantee_from_json(plan["guarantee"])
 
 
 def _tables(request: Request, progress: Progress) -> tuple[TableCheck, ...]:

@@ -11,6 +11,7 @@ from tacita.dossier import pictures
 from tacita.dossier.findings import Findings, per_file, trends_of
 from tacita.dossier.questions import GROUPS
 from tacita.dossier.scoring import Answer
+from tacita.release.words import up_front
 
 _MOST_PICTURES = 30
 _MOST_PAIRS = 15
@@ -62,11 +63,14 @@ def plain_words(found: Findings) -> str:
     """The first page: what was compared and what stands out."""
     points = [*_compared_files(found), *_stand_outs(found)]
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{words}</dd>" for name, words in points)
+    first = () if found.promise is None else up_front(found.promise)
+    doubts = "".join(f"<p class='doubt'>{escape(one)}</p>" for one in first)
     return (
-        "<section class='first'><p class='lead'>This dossier measures what a release is worth and what it risks, "
+        f"<section class='first'>{doubts}"
+        "<p class='lead'>This dossier measures what a release is worth and what it risks, "
         "against the confidential rows it was made from. It is confidential itself: nothing in it was paid for, so "
-        "nothing in it may leave. Scores here say how the release turned out. They never replace the guarantee, "
-        f"which holds for every possible file.</p><dl class='plain'>{listed}</dl></section>"
+        "nothing in it may leave. Scores here say how the release turned out. They never replace a guarantee, "
+        f"which is about every possible file.</p><dl class='plain'>{listed}</dl></section>"
     )
 
 

@@ -23,14 +23,12 @@ from tacita.privacy import AddRemoveOne, Guarantee, ReplaceOne, unchecked_units
 from tacita.release.page_budget import budget_section
 from tacita.release.page_first import first_sheet
 from tacita.release.page_microdata import microdata_section
-from tacita.release.page_parts import bullets, capital, stop
+from tacita.release.page_parts import bullets, capital, stop, visible
 from tacita.release.page_style import STYLE
 from tacita.release.page_tables import file_list, product_section
 from tacita.release.page_usage import usage_section
 from tacita.release.words import firmly, kind_of_privacy, not_protected, odds_rows
 
-# Control characters, and marks that turn the direction of what follows: a name must not rearrange our sentences.
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _EMPLOYER_UNITS = ("worker", "establishment")
 _REQUIREMENTS = {
     "individuals": "whether a person holds a job",
@@ -65,13 +63,12 @@ def render_page(folder: Path, made: dict[str, Any]) -> str:
         file_list(folder),
         _foot(made, plan),
     ]
-    title = _UNSEEN.sub("\ufffd", ("REHEARSAL: " if plan["rehearsal"] else "") + plan["title"])
+    title = ("REHEARSAL: " if plan["rehearsal"] else "") + plan["title"]
     body = "\n".join(section for section in sections if section)
     # escape() writes an apostrophe in prose as &#x27;; markup and code to copy have them as they are.
     body = body.replace("&#x27;", "’")
-    body = _UNSEEN.sub("\ufffd", body)
     body = re.sub(r"([αεδρ]) = ", "\\1\u00a0=\u00a0", body)  # a parameter and its number stay on one line
-    return (
+    return visible(
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
 from typing import Any
+
+# Control characters, and marks that turn the direction of what follows: a name must not rearrange our sentences.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def visible(page: str) -> str:
+    """The same page with a mark in place of every character that a reader could not see."""
+    return _UNSEEN.sub("\ufffd", page)
 
 
 def code_blocks(*blocks: tuple[str, str]) -> str:

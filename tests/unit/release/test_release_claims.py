@@ -14,6 +14,8 @@ from release_sample import small_release
 from rich.console import Console
 
 from tacita import mechanisms, synthesis
+from tacita.dossier.findings import Findings
+from tacita.dossier.sections import plain_words
 from tacita.how import How
 from tacita.ledger import Ledger
 from tacita.ledger.codec import loss_to_json, neighbours_to_json
@@ -157,6 +159,13 @@ def _renamed(product: Any) -> Any:
     from dataclasses import replace
 
     return replace(product, title=HOSTILE, proof=HOSTILE, settings={**product.settings, "title": HOSTILE})
+
+
+def test_the_dossier_opens_with_the_same_doubts() -> None:
+    promise = Guarantee(PERSON, Loss("18"), "asymptotically", (UNCHECKED + TRUSTED,))
+    page = plain_words(Findings("t", "2026-11-15", "0", 0.0, (), (), None, None, (), (), (), (), (), promise=promise))
+    assert page.index(TRUSTED) < page.index("Not proved for this file") < page.index("This dossier measures")
+    assert "holds for every possible file" not in page
 
 
 # ---------------------------------------------------------------- the command line
