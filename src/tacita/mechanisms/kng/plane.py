@@ -19,7 +19,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.errors import TacitaError, UsageError
+from tacita.errors import UsageError
+from tacita.mechanisms.kng.boxes import _bounds, _compact, _score, _value
+from tacita.mechanisms.kng.sheet import File, cut, propose
 from tacita.noise.choice import accepts, choose, uniform_bits
 from tacita.noise.entropy import Entropy, Request, reserve
 from tacita.noise.forcing import settles
@@ -32,12 +34,12 @@ _ROUNDING = 1e-13
 _MOST_BOXES = 60_000
 _GOOD_ENVELOPE = 0.1
 _POOL = 128
-_GIVE_UP = 100_000  # refusals; ordinary files need fewer than a hundred
 _LONGEST_POOL = 100_000_000
 # Records that leave a direction open, such as those with a predictor that never changes, make the likely planes a thin
-# sheet that few boxes cover badly. After so many refusals there are four times as many boxes.
+# sheet that boxes along the axes cover badly. After so many refusals (ordinary files need fewer than a hundred) boxes
+# are cut along the sheet, and after as many again more of them.
 _PATIENCE = 1000
-_LARGEST = 4_000_000
+_LARGEST = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,6 @@ class Axis:
 
 
 @numba.njit(cache=True, nogil=True)
-def _value(axis, j):  # type: ignore[no-untyped-def]
-    return axis[0] + axis[1] * math.sinh(axis[2] + axis[3] * j)
-
-
-@numba.njit(cache=True, nogil=True)
 def _split_records(phi, v, cell, pool, start, count, low, high, end, below, open_):  # type: ignore[no-untyped-def]
     """Sort a parent's undecided records by a child's bounds; the still undecided are appended at `end`."""
     p = low.size
@@ -101,37 +98,6 @@ def _split_records(phi, v, cell, pool, start, count, low, high, end, below, open
             end += 1
             open_[cell[i]] += 1
     return end
-
-
-@numba.njit(cache=True, nogil=True)
-def _bounds(below, open_, records):  # type: ignore[no-untyped-def]
-    """The least and the largest score that a box allows."""
-    least = 0
-    most = 0
-    for g in range(below.size):
-        first = 2 * below[g] - records[g]
-        last = first + 2 * open_[g]
-        if first > 0:
-            least += first
-        elif last < 0:
-            least += -last
-        elif first % 2 != 0:
-            least += 1
-        most += max(abs(first), abs(last))
-    return least, most
-
-
-@numba.njit(cache=True, nogil=True)
-def _compact(pool, start, count, leaf, boxes):  # type: ignore[no-untyped-def]
-    """Forget the records of boxes that were split. Lists lie in the order of their boxes, so they move down."""
-    used = 0
-    for box in range(boxes):
-        if leaf[box]:
-            for at in range(count[box]):
-                pool[used + at] = pool[start[box] + at]
-            start[box] = used
-            used += count[box]
-    return used
 
 
 @numba.njit(cache=True, nogil=True)
@@ -230,19 +196,6 @@ def _refine(phi, v, cell, records, axes, bits, rate, most_boxes):  # type: ignor
     return corner[:boxes], sizes[:boxes], least[:boxes], start[:boxes], count[:boxes], below[:boxes], leaf[:boxes], pool
 
 
-@numba.njit(cache=True, nogil=True)
-def _score(phi, v, cell, members, below, records, theta):  # type: ignore[no-untyped-def]
-    """The exact score at a lattice point inside a box whose undecided records are `members`."""
-    counts = below.copy()
-    for i in members:
-        value = 0.0
-        for k in range(theta.size):
-            value += phi[i, k] * theta[k]
-        if v[i] <= value:
-            counts[cell[i]] += 1
-    return np.abs(2 * counts - records).sum()
-
-
 @settles("phi", "v", "cell")
 def draw_plane(
     phi: Floats, v: Floats, cell: Integers, cells: int, axes: list[Axis], rate: Fraction, entropy: Entropy, label: str
@@ -257,16 +210,12 @@ def draw_plane(
     bits = np.array([one.bits for one in axes], dtype=np.int64)
     entropy.announce(Request(label, f"plane rate={rate}", records, np.full(cells, float(1 / rate))))
     spare = reserve(1024, entropy)
-    most_boxes, refused = _MOST_BOXES, 0
-    while True:
-        if refused == 0 or (refused % _PATIENCE == 0 and most_boxes < _LARGEST):
-            # Each round has the law of the claim whatever the boxes are, so earlier refusals may decide about them.
-            most_boxes = most_boxes * (4 if refused else 1)
-            corner, sizes, least, start, count, below, leaf, pool = _refine(
-                phi, v, cell, records, table, bits, float(rate), most_boxes
-            )
-            leaves = np.flatnonzero(leaf)
-            ones, volumes = np.ones(leaves.size, np.int64), sizes[leaves].sum(axis=1, dtype=np.int64)
+    corner, sizes, least, start, count, below, leaf, pool = _refine(
+        phi, v, cell, records, table, bits, float(rate), _MOST_BOXES
+    )
+    leaves = np.flatnonzero(leaf)
+    ones, volumes = np.ones(leaves.size, np.int64), sizes[leaves].sum(axis=1, dtype=np.int64)
+    for _ in range(_PATIENCE):
         box = leaves[choose(ones, least[leaves], rate, spare, shift=volumes)]
         at = [int(corner[box, k]) + uniform_bits(int(sizes[box, k]), spare) for k in range(len(axes))]
         theta = np.array([_value(table[k], at[k]) for k in range(len(axes))])
@@ -274,9 +223,13 @@ def draw_plane(
         k = int(_score(phi, v, cell, members, below[box], records, theta))
         if accepts(rate * (k - int(least[box])), spare):
             return theta
+    del pool
+    # Each round has the law of the claim whatever the boxes are, so earlier refusals may decide about them.
+    file, most_boxes, refused = File(phi, v, cell, records), _MOST_BOXES, 0
+    while True:
+        if refused % _PATIENCE == 0 and most_boxes <= _LARGEST:
+            sheets = cut(file, table, bits, float(rate), most_boxes)
+            most_boxes *= 4
+        if (found := propose(sheets, file, rate, spare)) is not None:
+            return found
         refused += 1
-        if refused == _GIVE_UP:
-            raise TacitaError(
-                f"{label}: the plane could not be drawn in reasonable time, because a predictor hardly varies "
-                "in the file; what was reserved is spent. Leave that predictor out, or give it a coarser scale"
-            )
