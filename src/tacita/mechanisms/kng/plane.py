@@ -38,7 +38,7 @@ _LONGEST_POOL = 100_000_000
 # Records that leave a direction open, such as those with a predictor that never changes, make the likely planes a thin
 # sheet that boxes along the axes cover badly. After so many refusals (ordinary files need fewer than a hundred) boxes
 # are cut along the sheet, and after as many again more of them.
-_PATIENCE = 1000
+_PATIENCE = 300
 _LARGEST = 1_000_000
 
 
@@ -226,10 +226,10 @@ def draw_plane(
     del pool
     # Each round has the law of the claim whatever the boxes are, so earlier refusals may decide about them.
     file, most_boxes, refused = File(phi, v, cell, records), _MOST_BOXES, 0
-    while True:
-        if refused % _PATIENCE == 0 and most_boxes <= _LARGEST:
-            sheets = cut(file, table, bits, float(rate), most_boxes)
-            most_boxes *= 4
-        if (found := propose(sheets, file, rate, spare)) is not None:
-            return found
+    sheets = cut(file, table, bits, float(rate), most_boxes)
+    while (found := propose(sheets, file, rate, spare)) is None:
         refused += 1
+        if refused % _PATIENCE == 0 and most_boxes < _LARGEST:
+            most_boxes *= 4
+            sheets = cut(file, table, bits, float(rate), most_boxes)
+    return found

@@ -58,6 +58,8 @@ class Sheets:
     tilt: Floats
     first: Floats
     step: Floats
+    pool: NDArray[np.int32]
+    kept: float  # about which share of rounds ends with a plane
     corner: Integers
     sizes: Integers
     held: Integers  # how many values a window of each coefficient may hold: held·2^shift
@@ -66,8 +68,6 @@ class Sheets:
     start: Integers
     count: Integers
     below: Integers
-    pool: NDArray[np.int32]
-    kept: float  # about which share of rounds ends with a plane
 
     @cached_property
     def widths(self) -> Integers:
@@ -136,10 +136,9 @@ def _cut(file: File, axes: Floats, bits: Integers, rate: float, boxes: int, enou
     shape = (axes, bits, tilt, first, step, low, high)
     found = _refine(features, file.v, doubt, file.cell, file.records, *shape, rate, boxes)
     corner, sizes, held, shift, least, start, count, below, leaf, pool, share = found
-    # A box whose windows hold nothing is never drawn.
-    kept = np.flatnonzero(leaf & (held > 0).all(axis=1))
-    parts = (one[kept] for one in (corner, sizes, held, shift, least, start, count, below))
-    return Sheets(order, axes, bits, tilt, first, step, *parts, pool, share)
+    filled = np.flatnonzero(leaf & (held > 0).all(axis=1))
+    parts = (one[filled] for one in (corner, sizes, held, shift, least, start, count, below))
+    return Sheets(order, axes, bits, tilt, first, step, pool, share, *parts)
 
 
 def propose(sheets: Sheets, file: File, rate: Fraction, spare: Spare) -> Floats | None:
@@ -192,8 +191,8 @@ def _place(axis, bits, first, step, end, moved):  # type: ignore[no-untyped-def]
 def _most_held(axis, bits, low, high, wide):  # type: ignore[no-untyped-def]
     """How many values a window of this width can hold at most, and about how many at least, between two ends.
 
-    Values are at least step·√(unit² + distance²) apart, at their distance from the offset; a half-open window of a
-    width holds at most as many, rounded up.
+    Values are at least step·√(unit² + distance²) apart; a half-open window holds at most its width over that,
+    rounded up.
     """
     if high < low:
         return 0.0, 0.0
