@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html import unescape
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
+from browser_page import look
 from release_sample import small_release
 from rich.console import Console
 
@@ -156,9 +159,21 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
 
 
 def _renamed(product: Any) -> Any:
-    from dataclasses import replace
+    labels = pa.array([f"{at}{HOSTILE}" for at in range(product.table.num_rows)])
+    table = product.table.set_column(product.table.column_names.index("place_label"), "place_label", labels)
+    settings = {**product.settings, "title": HOSTILE}
+    return replace(product, title=HOSTILE, proof=HOSTILE, settings=settings, table=table)
 
-    return replace(product, title=HOSTILE, proof=HOSTILE, settings={**product.settings, "title": HOSTILE})
+
+@pytest.mark.parametrize("width", [500, 1200])
+def test_hostile_names_neither_run_nor_stretch_the_page(tmp_path: Path, width: int) -> None:
+    (product,) = small_release().products
+    named = small_release(title=HOSTILE, publisher=HOSTILE, products=(_renamed(product),))
+    page = (named.write(tmp_path / "bundle") / "report.html").read_text(encoding="utf-8")
+    seen = look(page, tmp_path, width)
+    assert seen.console == []
+    assert seen.requests == []
+    assert seen.content <= seen.window
 
 
 def test_the_dossier_opens_with_the_same_doubts() -> None:

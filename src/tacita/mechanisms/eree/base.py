@@ -118,7 +118,7 @@ class CountPlan(Rehearsable):
             found[one.name] = value
         return found
 
-    def contribution(self, schema: Schema) -> Contribution:
+    def contribution(self, schema: Schema) -> Contribution | None:
         """Jobs of one establishment are counted together; a worker counts through one job."""
         return Contribution("worker", ONE_JOB)
 

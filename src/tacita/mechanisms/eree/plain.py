@@ -20,6 +20,7 @@ from tacita.noise.entropy import Entropy
 from tacita.noise.error import FixedError
 from tacita.plan import ONE_JOB
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, text
+from tacita.schema import Schema
 from tacita.workforce import Workforce
 
 
@@ -135,7 +136,10 @@ class TruncatedLaplace(_FixedNoise):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(AddRemoveOne("establishment"), Loss(self.epsilon), assumes=(ONE_JOB,))
+        return Guarantee(AddRemoveOne("establishment"), Loss(self.epsilon))
+
+    def contribution(self, schema: Schema) -> None:
+        """All jobs of an establishment are taken together, by its id, whoever holds them."""
 
     @property
     def proof(self) -> str:
