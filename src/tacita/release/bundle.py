@@ -31,7 +31,7 @@ from tacita.release.page import render_page
 from tacita.release.registry import registry_record
 from tacita.release.sdmx import sdmx_csv, sdmx_structure
 from tacita.release.verify import verify as verify_bundle
-from tacita.release.words import account_of, guarantee_record
+from tacita.release.words import account_of, guarantee_record, up_front
 from tacita.schema import Categorical, Schema
 from tacita.tables.publish import TOTAL
 
@@ -205,7 +205,8 @@ def _write_records(release: Release, folder: Path) -> None:
     for files in release.microdata:
         facts += microdata_facts(files, release.schema, rehearsal=release.rehearsal)
     software = f"tacita {_version('tacita') or 'unknown'}"
-    promise = f"{release.guarantee}. Protected: {release.guarantee.neighbours.meaning}."
+    said = f"{release.guarantee}. Protected: {release.guarantee.neighbours.meaning}."
+    promise = " ".join((*up_front(release.guarantee), said))
     (folder / "codebook.xml").write_bytes(
         ddi(
             title=release.full_title,

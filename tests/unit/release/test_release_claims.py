@@ -95,6 +95,8 @@ def test_what_nobody_could_check_stands_before_everything_else(tmp_path: Path) -
     first = re.findall(r"<p.*?</p>", page[page.index("</header>") :], re.DOTALL)[0]
     assert TRUSTED in first
     assert "rests on this" in first
+    for record in ("codebook.xml", "datapackage.json", "registry.yaml", "plan.json"):
+        assert TRUSTED in (tmp_path / "bundle" / record).read_text(encoding="utf-8"), record
 
 
 def test_a_bound_in_the_limit_is_said_first_and_beside_each_number(tmp_path: Path) -> None:
