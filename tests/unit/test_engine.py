@@ -6,6 +6,7 @@ import importlib.util
 import math
 import shutil
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +204,15 @@ def test_codes_as_text(engine: Any) -> None:
     assert answers(engine, pa.array([7.0, 0.5, np.nan, None]), text_of) == ["7", "0.5", None, None]
     assert answers(engine, pa.array([7, -1, None]), text_of) == ["7", "-1", None]
     assert answers(engine, pa.array(["07", "", None]), text_of) == ["07", None, None]
+
+
+def test_decimals_as_text_keep_every_digit(engine: Any) -> None:
+    whole = [2**53 + 1, 10**37 + 1, -7]
+    stored = pa.array([Decimal(one) for one in whole], pa.decimal128(38, 0))
+    assert answers(engine, stored, text_of) == [str(one) for one in whole]
+    for kind in (pa.decimal128(12, 4), pa.decimal128(38, 30), pa.decimal128(4, 4)):
+        stored = pa.array([Decimal("0.5"), Decimal("-0.0001"), Decimal(0), None], kind)
+        assert answers(engine, stored, text_of) == ["0.5", "-0.0001", "0", None], kind
 
 
 def test_numbers_after_their_rule(engine: Any) -> None:
