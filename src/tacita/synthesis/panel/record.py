@@ -1,8 +1,8 @@
 """What a folder of partitions remembers about the run that fills it, so that only that run goes on.
 
-Until all files are there, the record holds the seed of the draws and a digest of the confidential rows, keyed with a
-secret of the run that stands beside it: the folder is confidential until then. Both are taken out at the end, and what
-is left says nothing about the rows.
+The record says nothing about the rows. What a run needs to go on, the seed of its draws and a digest of the rows with
+the key, is kept outside the folder until all files are there, in a hidden file beside it that only its owner
+can read: with key and digest a guess at the rows can be checked. It is removed at the end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from tacita.errors import RefusedError, VerificationError
 from tacita.synthesis.panel.plan import PanelSynthesis
 
 RECORD = "panel.json"
-_FORM = "panel-folder-2"
+_KEPT_APART = ("key", "rows", "seed")
+_FORM = "panel-folder-3"
+_FORM_WITH_KEY = "panel-folder-2"  # of earlier versions: key and digest stood in the record itself
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,7 @@ class Run:
     seed: str | None = None
     key: str | None = None
     rows: str | None = None
-
-    @property
-    def finished(self) -> bool:
-        return self.key is None
+    finished: bool = False
 
     @classmethod
     def begin(cls, folder: Path, plan: PanelSynthesis, data: Confidential, seed: str | None, rehearsal: bool) -> Run:
@@ -46,6 +45,7 @@ class Run:
         key = secrets.token_hex(32)
         given = json.loads(json.dumps(plan.describe()))
         run = cls(folder, given, data.schema.hash, str(plan.guarantee), rehearsal, seed, key, _digest(key, data))
+        _clear(folder)
         run._write()
         return run
 
@@ -61,6 +61,11 @@ class Run:
         run = _read(record)
         if run.plan != json.loads(json.dumps(plan.describe())) or run.schema != data.schema.hash:
             raise RefusedError(f"{folder.name}: holds the files of another plan or schema; give a new folder")
+        if not run.finished and run.key is None:
+            raise RefusedError(
+                f"{folder.name}: was begun, and {_resume(folder).name} beside it, without which nobody can go on, is "
+                "gone; put it back, or give a new folder"
+            )
         if run.key is not None and not hmac.compare_digest(str(run.rows), _digest(run.key, data)):
             raise RefusedError(
                 f"{folder.name}: its files were begun from other rows than those of {data.identity} now; give the file "
@@ -69,17 +74,34 @@ class Run:
         return run
 
     def finish(self) -> None:
-        replace(self, seed=None, key=None, rows=None)._write()
+        replace(self, seed=None, key=None, rows=None, finished=True)._write()
+        _resume(self.folder).unlink(missing_ok=True)
 
     def _write(self) -> None:
+        if not self.finished:
+            kept = {name: getattr(self, name) for name in _KEPT_APART}
+            put(_resume(self.folder), json.dumps(kept, sort_keys=True).encode(), mode=0o600)
         content = {name: value for name, value in vars(self).items() if name != "folder"}
-        put(self.folder / RECORD, json.dumps({"form": _FORM, **content}, sort_keys=True).encode())
+        public = {**content, **dict.fromkeys(_KEPT_APART)}
+        put(self.folder / RECORD, json.dumps({"form": _FORM, **public}, sort_keys=True).encode())
 
 
-def put(path: Path, content: bytes) -> None:
+def _resume(folder: Path) -> Path:
+    """Where a run keeps what it needs to go on: beside its folder, which is handed on."""
+    place = folder.absolute()
+    return place.with_name(f".{place.name[:200]}.resume.json")
+
+
+def _clear(folder: Path) -> None:
+    """Nothing was begun here, so a key that is left belongs to a folder that was removed."""
+    _resume(folder).unlink(missing_ok=True)
+
+
+def put(path: Path, content: bytes, *, mode: int = 0o666) -> None:
     """A file that is whole or not there, and on disk when this returns."""
-    aside = path.with_name(f"{os.getpid()}.part")
-    with aside.open("wb") as file:
+    aside = path.with_name(f"{os.getpid()}.part" if mode == 0o666 else f".{os.getpid()}.resume.part")
+    aside.unlink(missing_ok=True)
+    with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:  # noqa: PTH123
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
@@ -89,9 +111,16 @@ def put(path: Path, content: bytes) -> None:
 def _read(record: Path) -> Run:
     try:
         found = json.loads(record.read_text(encoding="utf-8"))
-        if found.pop("form") != _FORM:
+        form = found.pop("form")
+        if form == _FORM_WITH_KEY:
+            run = Run(record.parent, **found, finished=found["key"] is None)
+            run._write()  # takes the key out of the folder
+            return run
+        if form != _FORM:
             raise ValueError
-        return Run(record.parent, **found)
+        resume = _resume(record.parent)
+        kept = json.loads(resume.read_bytes()) if not found["finished"] and resume.is_file() else {}
+        return Run(record.parent, **(found | {name: kept.get(name) for name in _KEPT_APART}))
     except (ValueError, TypeError, AttributeError, LookupError):
         raise VerificationError(
             f"{record.parent.name}: its {RECORD} is not one that Tacita wrote; give a new folder"

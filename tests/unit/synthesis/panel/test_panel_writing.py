@@ -292,3 +292,39 @@ def test_spark_measures_the_same_before_noise(tmp_path: Path) -> None:
     assert given.run(there, replaying).to_bytes() == first.to_bytes()
     for difference in compare(recording, replaying):
         assert np.array_equal(difference.true_d, difference.true_d2)
+
+
+@BOTH
+def test_what_a_run_needs_to_go_on_is_no_part_of_its_folder(
+    tmp_path: Path, epsilon: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, folder, beside = plan(group="industry", epsilon=epsilon), tmp_path / "panel", tmp_path / ".panel.resume.json"
+    with stopped_after(2, monkeypatch):
+        write_panel(given, opened(), folder, SeededEntropy(5))
+    kept = json.loads(beside.read_text())
+    assert beside.stat().st_mode & 0o777 == 0o600
+    assert kept["key"]
+    for path in folder.rglob("*"):
+        assert path.is_dir() or not any(one and one.encode() in path.read_bytes() for one in kept.values())
+    moved = beside.rename(tmp_path / "elsewhere")
+    with pytest.raises(RefusedError, match=r"\.panel\.resume\.json beside it"):
+        write_panel(given, opened(), folder, Exhausted(1))
+    moved.rename(beside)
+    assert len(write_panel(given, opened(), folder, Exhausted(1))) == 8
+    assert [path.name for path in tmp_path.iterdir()] == ["panel"]
+
+
+def test_a_run_begun_by_an_earlier_version_goes_on_and_gives_its_key_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, folder, beside = plan(group="industry"), tmp_path / "panel", tmp_path / ".panel.resume.json"
+    with stopped_after(2, monkeypatch):
+        write_panel(given, opened(), folder, SeededEntropy(5))
+    record = json.loads((folder / RECORD).read_text()) | json.loads(beside.read_text()) | {"form": "panel-folder-2"}
+    del record["finished"]
+    beside.unlink()
+    (folder / RECORD).write_text(json.dumps(record))
+    with stopped_after(1, monkeypatch):
+        write_panel(given, opened(), folder, Exhausted(1))
+    assert record["key"] not in (folder / RECORD).read_text()
+    assert len(write_panel(given, opened(), folder, Exhausted(1))) == 8
