@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 
 from tacita.engine import code_text, connect
 from tacita.engine.header import csv_header
-from tacita.errors import SchemaError, UsageError
+from tacita.errors import RefusedError, SchemaError, UsageError
+from tacita.same_file import same_files
 
 Storage = Literal["text", "integer", "numeric"]
 _MOST_LEVELS = 1_000  # a public column with more different values is drafted without its levels
@@ -27,6 +28,11 @@ _MOST_LEVELS = 1_000  # a public column with more different values is drafted wi
 def draft_schema(path: str | Path, public_copy: str | Path | None = None) -> str:
     """TOML text of a schema with the file's columns; levels and bounds come from `public_copy` or stay TODO."""
     path = Path(path)
+    if public_copy is not None and same_files([Path(public_copy)], [path]):
+        raise RefusedError(
+            f"--public-copy {public_copy}: is the confidential file itself, or a copy of it; its values would stand in "
+            "a schema, which is public. Give a file that is public, or leave the option out"
+        )
     columns = storage_types(path)
     public = _public_values(Path(public_copy), columns) if public_copy is not None else {}
     source = f"values read from the public file {Path(public_copy).name}" if public_copy is not None else "TODO"

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 from cli_sample import SCHEMA, SECRET, SPEC, Call, replaced, write_jobs
 
@@ -95,7 +97,8 @@ def test_all_public_inputs_are_listed_with_their_source(folder: Path, tacita: Ca
 @pytest.mark.parametrize("source", ["mock", "public"])
 def test_a_rehearsal_spends_nothing_and_does_not_verify(folder: Path, tacita: Call, source: str) -> None:
     spec, out = folder / "release.toml", folder / "rehearsal"
-    rows = ["--mock"] if source == "mock" else ["--public-data", folder / "jobs.parquet"]
+    write_jobs(folder / "public.parquet", lambda job: "south" if job % 3 else "north")
+    rows = ["--mock"] if source == "mock" else ["--public-data", folder / "public.parquet"]
     done = tacita("rehearse", spec, *rows, "--seed", 7, "--out", out)
     assert done.code == 0, done.err
     assert "REHEARSAL" in done.out
@@ -339,3 +342,54 @@ def test_verify_says_that_a_bundle_can_be_forged(folder: Path, tacita: Call, mon
     said = tacita("verify", "jobs:v2")
     assert said.code == 0, said.err
     assert "who can write to it can forge one" in said.out
+
+
+def test_confidential_rows_are_not_rehearsed_on(folder: Path, tacita: Call) -> None:
+    """A rehearsal's seed is printed: on the confidential rows its noise could be taken off again."""
+    spec, rows = folder / "release.toml", folder / "jobs.parquet"
+    (folder / "link.parquet").symlink_to(rows)
+    (folder / "hard.parquet").hardlink_to(rows)
+    (folder / "copy.parquet").write_bytes(rows.read_bytes())
+    pa_csv.write_csv(pq.read_table(rows).take(list(range(59, -1, -1))), folder / "same.csv")  # the rows, otherwise
+    asked = ("rehearse", spec, "--seed", 1, "--out", folder / "out", "--public-data")
+    for name in ("jobs.parquet", "link.parquet", "hard.parquet", "copy.parquet", "same.csv"):
+        said = tacita(*asked, folder / name)
+        assert said.code == 3, name
+        assert "confidential file of this specification" in said.err
+    assert tacita("run", spec, "--out", folder / "bundle").code == 0
+    for name in ("jobs.parquet", "link.parquet", "hard.parquet", "copy.parquet"):
+        (folder / name).unlink()
+    said = tacita(*asked, folder / "same.csv")  # the file is gone, and the ledger knows its rows
+    assert said.code == 3
+    assert "paid for in the ledger" in said.err
+    assert not (folder / "out").exists()
+
+
+def test_confidential_values_are_not_drafted_as_public(folder: Path, tacita: Call) -> None:
+    (folder / "copy.parquet").write_bytes((folder / "jobs.parquet").read_bytes())
+    (folder / "link.parquet").symlink_to(folder / "jobs.parquet")
+    for name in ("jobs.parquet", "copy.parquet", "link.parquet"):
+        said = tacita("init", folder / "jobs.parquet", "--public-copy", folder / name, "--out", folder / "draft")
+        assert said.code == 3
+        assert "is the confidential file itself" in said.err
+    assert not (folder / "draft").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "part"),
+    [
+        ('name = "places"', f'name = "{"x" * 300}"', "at most 100 characters"),
+        ('levels = ["north", "south"]', 'levels = ["north", "south", "Total"]', 'is called "Total"'),
+        ("Test tables", "Test \\u0001 tables", "title holds a control character"),
+        ('levels = ["north", "south"]', 'levels = ["north", "south", "\\u0007"]', "holds a control character"),
+    ],
+)
+def test_names_that_a_bundle_cannot_carry_are_refused(
+    folder: Path, tacita: Call, old: str, new: str, part: str
+) -> None:
+    replaced('by = ["place"]', 'by = ["place"]\ntotals = ["place"]')(folder)
+    replaced(old, new)(folder)
+    said = tacita("run", folder / "release.toml", "--out", folder / "bundle")
+    assert said.code == 2
+    assert part in said.err
+    assert listing(folder) == ["jobs.parquet", "jobs.schema.toml", "release.toml"]

@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
+import pyreadstat
 import pytest
 
 from tacita.engine import connect
+from tacita.engine.frames import read_statistical
 from tacita.engine.header import MOST_COLUMNS, csv_header
 from tacita.errors import SchemaError
+from tacita.schema.toml_file import read_toml
 
 # Each beside the file that it would match as a pattern.
 PAIRS = [("jobs[2026]", "jobs2"), ("a*b", "axxb"), ("a?b", "acb"), ("[!a]", "b"), ("{a,b}", "a"), ("[]]", "]")]
@@ -97,3 +101,27 @@ def test_a_first_line_without_end_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes(b"x" * 5_000_000)
     with pytest.raises(SchemaError, match="no end"):
         csv_header(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize("version", [5, 8])
+def test_a_transport_file_that_was_cut_short_is_refused(tmp_path: Path, version: int) -> None:
+    frame = pd.DataFrame({"pay": [float(one) for one in range(40)], "place": ["north", "s"] * 20})
+    whole = tmp_path / "whole.xpt"
+    pyreadstat.write_xport(frame, str(whole), file_format_version=version)
+    content = whole.read_bytes()
+    assert read_statistical(whole, ["pay", "place"]).num_rows == 40
+    for cut in (1, 40, 80, 120, 160, 300):
+        (tmp_path / "cut.xpt").write_bytes(content[:-cut])
+        if version == 5 and cut == 80 and not content[-80:].strip():
+            continue  # nothing but padding is gone
+        with pytest.raises(SchemaError, match="complete"):
+            read_statistical(tmp_path / "cut.xpt", ["pay", "place"])
+
+
+@pytest.mark.parametrize(
+    "text", ["a" + ".a" * 50_000 + " = 1", 'x = {"a"' + ' . "a"' * 5_000 + " = 1}", "x = " + "[" * 100_000]
+)
+def test_keys_without_end_are_refused_at_once(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.toml").write_text(text)
+    with pytest.raises(SchemaError, match="without end"):
+        read_toml(tmp_path / "x.toml", "x", SchemaError, if_missing="")

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from tacita.engine.expressions import EXACT
+from tacita.engine.xpt import is_cut_short
 from tacita.errors import SchemaError, UsageError
 
 STATISTICAL = (".sas7bdat", ".xpt", ".dta", ".sav", ".zsav")
@@ -25,6 +26,8 @@ def read_statistical(path: Path, columns: Sequence[str]) -> pa.Table:
             frame, _ = readers.read_sas7bdat(str(path), user_missing=True, disable_datetime_conversion=True)
         elif suffix == ".xpt":
             frame, _ = readers.read_xport(str(path), disable_datetime_conversion=True)
+            if is_cut_short(path, frame.shape[1], len(frame)):
+                raise EOFError
         elif suffix == ".dta":
             frame, _ = readers.read_dta(str(path), user_missing=True, disable_datetime_conversion=True)
         else:

@@ -258,6 +258,11 @@ class Ledger:
         with store.reading() as reader:
             return not reader.blank
 
+    def knows(self, data: Confidential) -> bool:
+        """Whether something was ever set aside here for rows with this content, under whatever name."""
+        content = data.fingerprint()
+        return any(made.data.content == content for made in self._read()[1].reservations.values())
+
     def remaining(self, neighbours: Neighbours, data: str | Confidential) -> Loss:
         """What is left for a data set, given by its declared identity or, to follow renamed copies too, itself.
 

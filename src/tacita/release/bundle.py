@@ -23,7 +23,7 @@ from tacita.privacy import Guarantee, Loss
 from tacita.release.bundle_files import BUNDLE_FORM, fingerprint, write_json, write_manifest
 from tacita.release.codebook import data_package, ddi
 from tacita.release.csv_cells import write_csv
-from tacita.release.facts import TableFacts, table_facts
+from tacita.release.facts import ALL_LEVELS, TableFacts, table_facts
 from tacita.release.folder import written_whole
 from tacita.release.former import Kind
 from tacita.release.microdata import Microdata, microdata_facts, write_microdata
@@ -33,7 +33,6 @@ from tacita.release.sdmx import sdmx_csv, sdmx_structure
 from tacita.release.verify import verify as verify_bundle
 from tacita.release.words import account_of, guarantee_record, up_front
 from tacita.schema import Categorical, Schema
-from tacita.tables.publish import TOTAL
 
 STAMP = "REHEARSAL"
 _LIBRARIES = ("tacita", "numpy", "scipy", "numba", "python-flint", "duckdb", "ibis-framework", "pyarrow", "pyspark")
@@ -282,7 +281,7 @@ def product_facts(product: Product, schema: Schema) -> TableFacts:
         if isinstance(kind, Categorical) and variable.name in product.table.column_names:
             listed = tuple(zip(kind.levels, kind.labels, strict=True))
             summed = totals and variable.name not in totals
-            levels[variable.name] = (*listed, (TOTAL, "All levels together")) if summed else listed
+            levels[variable.name] = (*listed, ALL_LEVELS) if summed else listed
     where = product.settings.get("where") or {}
     limits = "; ".join(f"{name} = {', '.join(values)}" for name, values in where.items())
     universe = "All jobs in the file" + (f" with {limits}" if limits else "")

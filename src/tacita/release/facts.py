@@ -8,7 +8,10 @@ from typing import Literal
 
 import pyarrow as pa
 
+from tacita.tables.publish import TOTAL
+
 Kind = Literal["string", "integer", "number"]
+ALL_LEVELS = (TOTAL, "All levels together")
 
 MEASURES: Mapping[str, str] = {
     "value": "Published value; an estimate, since noise was added on purpose",

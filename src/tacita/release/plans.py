@@ -22,7 +22,8 @@ from tacita.plan import Forecast, Plan, check, claimed
 from tacita.privacy import Guarantee, Neighbours, in_sequence, text
 from tacita.release.spec import MicrodataSpec, Spec, TableSpec
 from tacita.release.survey_tables import check_survey_tables
-from tacita.schema import Schema
+from tacita.schema import Categorical, Schema
+from tacita.tables.publish import TOTAL
 
 PUBLISHING = ("integers", "nonnegative", "totals", "rank", "confidence")  # what is done to a table after the noise
 
@@ -104,6 +105,8 @@ def prepare(spec: Spec, *, rehearsal: bool = False) -> PlannedRelease:
     planned = PlannedRelease(spec, schema, tables, microdata)
     for product in planned.products:
         _understood(product.spec, _named, product.spec, product.plan.columns, schema)
+    for table in spec.table:
+        _refuse_level_total(table, schema)
     for files in microdata:
         _understood(files.spec, _named, files.spec, check_survey_tables, files.spec.tables, files.plan, schema)
     return planned
@@ -150,6 +153,17 @@ def _named(product: Named, call: Any, *args: Any, **kwargs: Any) -> Any:
         return call(*args, **kwargs)
     except TacitaError as error:
         raise type(error)(f"{product.spoken}: {error}") from None
+
+
+def _refuse_level_total(table: TableSpec, schema: Schema) -> None:
+    """A sum stands in the rows of its table under a name that no level may have."""
+    for name in (*table.by, *table.worker) if table.totals else ():
+        kind = schema[name].kind
+        if isinstance(kind, Categorical) and TOTAL in kind.levels:
+            raise SpecError(
+                f'{table.spoken}: totals: a level of {name} is called "{TOTAL}", as is the sum over its levels; '
+                "rename that level, or leave totals out"
+            )
 
 
 def _understood(product: Named, call: Any, *args: Any) -> Any:

@@ -16,12 +16,13 @@ from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import Loss
 from tacita.release.bundle import Budget, Release
-from tacita.release.folder import check_target, named_files
+from tacita.release.folder import check_target, named_files, source_files
 from tacita.release.making import as_release, made
 from tacita.release.mock import mock_tables
 from tacita.release.plans import PlannedRelease, prepare
 from tacita.release.spec import Spec
 from tacita.release.trial import try_out
+from tacita.same_file import same_files
 
 Progress = Callable[[str], None]
 
@@ -143,15 +144,41 @@ def _refuse_broken_promises(planned: PlannedRelease) -> None:
 
 
 def _public(spec: Spec, planned: PlannedRelease, path: Path) -> Confidential:
+    """The rows declared public, unless they are those that the specification protects.
+
+    A rehearsal prints its seed, so that its noise can be taken off: on the confidential rows it would publish them.
+    """
+    given = _public_source(spec, path)
+    own = source_files(spec.data_source)
+    if same_files(source_files(given), own):
+        raise _not_public(path, "is the confidential file of this specification, or a copy of it")
+    data = Confidential.open(given, planned.schema, engine=spec.engine)
+    if all(one.exists() for one in own):
+        confidential = Confidential.open(spec.data_source, planned.schema, engine=spec.engine)
+        if confidential.fingerprint() == data.fingerprint():
+            raise _not_public(path, "holds the rows of the confidential file of this specification")
+    place = spec.resolve(spec.ledger)
+    if Ledger.is_begun(place) and Ledger.open(place, read_only=True).knows(data):
+        raise _not_public(path, "holds rows that were paid for in the ledger of this specification")
+    return data
+
+
+def _public_source(spec: Spec, path: Path) -> str | dict[str, str]:
     if isinstance(spec.data, str):
-        return Confidential.open(path, planned.schema, engine=spec.engine)
+        return str(path)
     if not path.is_dir():
         raise UsageError(
             f"--public-data {path}: this specification has linked tables; give the folder that holds "
             f"{', '.join(Path(name).name for name in spec.data.values())}"
         )
-    files = {table: path / Path(name).name for table, name in spec.data.items()}
-    return Confidential.open(files, planned.schema, engine=spec.engine)
+    return {table: str(path / Path(name).name) for table, name in spec.data.items()}
+
+
+def _not_public(path: Path, why: str) -> RefusedError:
+    return RefusedError(
+        f"--public-data {path}: {why}. A rehearsal can be undone by anyone who has its seed; rehearse with --mock, or "
+        "on a file that is public"
+    )
 
 
 def _mock(planned: PlannedRelease, seed: int) -> Confidential:

@@ -15,8 +15,7 @@ from xml.etree import ElementTree
 import pyarrow as pa
 
 from tacita.release.codebook import xml_text
-from tacita.release.facts import Column, TableFacts
-from tacita.tables.publish import TOTAL
+from tacita.release.facts import ALL_LEVELS, Column, TableFacts
 
 VERSION = "1.0"
 _MESSAGE = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1/message"
@@ -70,8 +69,8 @@ def identifiers(names: Iterable[str]) -> dict[str, str]:
 def code_identifiers(column: Column) -> dict[str, str]:
     """The SDMX code of each level of a column."""
     found: dict[str, str] = {}
-    for code, _ in column.levels:
-        found[code] = "_T" if code == TOTAL else _unused(_allowed(code), found)
+    for level in column.levels:
+        found[level[0]] = "_T" if level == ALL_LEVELS else _unused(_allowed(level[0]), found)
     return found
 
 

@@ -42,6 +42,8 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 def _file_name(value: str) -> str:
     if not _NAME.fullmatch(value):
         raise ValueError("becomes a file name: use small letters, digits, - and _ only")
+    if len(value) > 100:
+        raise ValueError("becomes a file name: use at most 100 characters")
     return value
 
 

@@ -20,6 +20,7 @@ from tacita.schema.kinds import (
     Variable,
     frozen_labels,
 )
+from tacita.schema.toml_file import unseen
 
 _ANY = ("role", "table", "label")
 _KEYS: dict[str, tuple[str, ...]] = {
@@ -126,6 +127,8 @@ def code_list(name: str, where: str, folder: Path | None) -> tuple[tuple[str, ..
         ) from None
     except (OSError, UnicodeDecodeError, csv.Error):
         raise SchemaError(f"{where}: {name} cannot be read as CSV text in UTF-8; save it as such") from None
+    if unseen(entries) is not None:
+        raise SchemaError(f"{where}: {name} holds a control character, which no file of a bundle can carry; remove it")
     levels = tuple((entry["code"] or "") for entry in entries)
     return levels, tuple((entry.get("label") or code) for entry, code in zip(entries, levels, strict=True))
 
