@@ -6,7 +6,7 @@ OUT ?= build
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow statistical fuzz check bench studies clean
+.PHONY: help demo test test-slow statistical fuzz audit check bench studies clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ statistical: .venv/.dev ## the tests that draw fresh entropy; RUNS=30 repeats th
 
 fuzz: .venv/.dev ## 20,000 fuzzed specifications, 3,000 runs and 500 odd files: about an hour; SEED=2 for others
 	@FUZZ=full SEED=$(or $(SEED),1) $(BIN)/pytest -q tests/fuzz $(PYTEST)
+
+audit: .venv/.core ## every promise on hostile neighbours, and broken twins; AUDIT=--full, or AUDIT="EdgeLaplace"
+	@$(BIN)/tacita audit --json $(OUT)/audit/audit.json --out $(OUT)/audit $(AUDIT)
 
 check: .venv/.dev ## style, types and layers
 	@$(BIN)/ruff check .

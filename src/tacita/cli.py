@@ -333,6 +333,30 @@ def study(
     screen.print(f"Results: {out / 'results.json'}\nPage:    {out / 'report.html'}", highlight=False)
 
 
+@app.command(epilog="Example:  tacita audit SmoothStaircase --json audit.json")
+def audit(
+    plans: Annotated[
+        list[str] | None, typer.Argument(metavar="[PLAN]...", help="Plans to audit; all of them unless named.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Ten times as many neighbours, and longer canaries.")] = False,
+    neighbours: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Neighbouring files to try on each plan.")
+    ] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the figures.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Also write the evidence; beside a ledger, releases carry it."),
+    ] = None,
+) -> None:
+    """Attack the package's own promises: hostile neighbours, exact losses, canaries, and broken twins to be caught."""
+    from tacita.audit.show import audit_and_show
+
+    shown = console()
+    with Steps(shown, 1) as progress:
+        finish = audit_and_show(shown, tuple(plans or ()), full, neighbours, json_file, out, progress.at)
+    finish()
+
+
 @app.command(epilog="Example:  tacita demo --out demo/")
 def demo(out: OutFolder, force: Force = False) -> None:
     """A complete release of a small simulated file: plan, run, verify, and a page to look at."""

@@ -71,6 +71,13 @@ def test_whatever_follows_the_rows_stops_the_run(change: dict[str, Any]) -> None
         _run(Tape(first), **change)
 
 
+def test_another_number_of_values_stops_the_run() -> None:
+    first = Tape(SeededEntropy(4))
+    add_discrete_laplace(_counts(1, 2), SCALE, first, "jobs")
+    with pytest.raises(ReplayMismatch, match="how many values"):
+        add_discrete_laplace(_counts(1, 2, 3), SCALE, Tape(first), "jobs")
+
+
 def test_one_draw_more_stops_the_run() -> None:
     first = _run(Tape(SeededEntropy(4)))
     with pytest.raises(ReplayMismatch, match="was not made in the first run"):

@@ -22,14 +22,17 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
 from tacita.errors import UsageError
-from tacita.noise.entropy import Entropy, Request, Spare, Words
+from tacita.noise.entropy import Entropy, Request, Spare, Words, reserve
 from tacita.noise.replay import ReplayMismatch
+
+# Confidential arguments of these names are answered value by value: how many there are would show in the output.
+_ONE_BY_ONE = ("values", "centre", "count")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,6 +46,13 @@ class Draw:
     public: dict[str, Any]
     confidential: dict[str, Any]
     output: Any = None
+    make: Callable[..., Any] | None = None
+
+    def again(self, entropy: Entropy, **changed: Any) -> Any:
+        """The same sampler once more, with fresh randomness and other values where given."""
+        if self.make is None:
+            raise UsageError("this draw was not made by a marked sampler")
+        return self.make(entropy, **changed)
 
     def __repr__(self) -> str:
         return f"Draw({self.sampler!r}, {sorted(self.public)})"
@@ -54,9 +64,10 @@ class Settling(Protocol):
     def settle(self, draw: Draw, make: Callable[[], Any]) -> Any: ...
 
 
-def settles(*confidential: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def settles(*confidential: str, like: str | None = None) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Mark a sampler. `confidential` names the arguments that come from rows; all others must follow from public
-    settings and from what was released before. Its randomness comes in as an `Entropy` or as a `Spare`."""
+    settings and from what was released before. Its randomness comes in as an `Entropy` or as a `Spare`. Audits know
+    samplers by their name; one with the law and the arguments of another says so with `like`."""
 
     def mark(sampler: Callable[P, T]) -> Callable[P, T]:
         signature = inspect.signature(sampler)
@@ -69,8 +80,16 @@ def settles(*confidential: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
             given = signature.bind(*args, **kwargs)
             given.apply_defaults()
             named = {key: value for key, value in given.arguments.items() if not isinstance(value, Entropy | Spare)}
+            randomness = {key: value for key, value in given.arguments.items() if key not in named}
             hidden = {key: _copied(named.pop(key)) for key in confidential}
-            draw = Draw(sampler.__qualname__, named, hidden)
+
+            def again(entropy: Entropy, **changed: Any) -> Any:
+                fresh = {
+                    key: reserve(64, entropy) if isinstance(one, Spare) else entropy for key, one in randomness.items()
+                }
+                return sampler(**{**named, **hidden, **changed, **fresh})  # type: ignore[call-arg]
+
+            draw = Draw(like or sampler.__qualname__, named, hidden, make=again)
             found: T = source.settle(draw, lambda: sampler(*args, **kwargs))
             return found
 
@@ -149,7 +168,8 @@ class Tape:
         else:
             _same_arguments(before.what, draw, label)
             output = before.result
-        whole = Draw(draw.sampler, draw.public, draw.confidential, output)
+            _same_shapes(before.what, draw, label)
+        whole = replace(draw, output=output)
         self._events[-1] = _Event("draw", whole, output)
         return _copied(output)
 
@@ -184,6 +204,13 @@ def _same_arguments(first: Draw, second: Draw, label: str) -> None:
     for name, value in second.public.items():
         if not same(value, first.public[name]):
             raise ReplayMismatch(f"{label}: {name} of {second.sampler} is public, but differs between the two files")
+
+
+def _same_shapes(first: Draw, second: Draw, label: str) -> None:
+    """Where outputs answer values one by one, both files must have as many values."""
+    for name in _ONE_BY_ONE:
+        if name in first.confidential and np.shape(first.confidential[name]) != np.shape(second.confidential[name]):
+            raise ReplayMismatch(f"{label}: how many values are noised differs between the two files")
 
 
 def same(one: Any, two: Any) -> bool:

@@ -99,6 +99,8 @@ class Release:
     seed: int | None = None
     source: str = "the confidential file"
     microdata: tuple[Microdata, ...] = ()
+    evidence: dict[str, Any] | None = None
+    """What `tacita audit` found about the version that made the release, where it was run."""
 
     @property
     def rehearsal(self) -> bool:
@@ -117,6 +119,8 @@ class Release:
             _write_products(self, folder)
             write_json(folder / "plan.json", _plan_document(self))
             write_json(folder / "ledger.json", _ledger_document(self))
+            if self.evidence is not None:
+                write_json(folder / "evidence.json", self.evidence)
             _write_records(self, folder)
             if self.rehearsal:
                 (folder / f"{STAMP}.txt").write_text(

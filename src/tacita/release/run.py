@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tacita.audit.evidence import evidence_beside
 from tacita.confidential import Confidential
 from tacita.errors import RefusedError, UsageError
 from tacita.ledger import Ledger
@@ -53,6 +54,7 @@ def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lamb
     planned.check(data)
     progress("Asking the ledger")
     relation, place = spec.cap.relation, spec.resolve(spec.ledger)
+    evidence = evidence_beside(place)
     _refuse_broken_promises(planned)
     plans = [product.plan for product in planned.products]
     # Before [cap] is declared: a cap that is declared stays, even if the run is refused.
@@ -75,6 +77,7 @@ def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lamb
         *made(planned, results),
         budget=Budget(ledger.caps()[relation], after, planned.guarantee.loss),
         ledger_extract=ledger.extract({one.entry for one in released}),
+        evidence=evidence,
     )
     return Finished(release.write(out, force=force), release, before, after)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tacita.audit.evidence import check as check_evidence
 from tacita.errors import TacitaError, VerificationError
 from tacita.ledger import Ledger
 from tacita.ledger.codec import canonical, digest, guarantee_from_json, loss_from_json, neighbours_from_json
@@ -62,6 +63,8 @@ def checks(folder: Path) -> Iterator[str]:
         _check_tables(folder, plan)
         _check_microdata(folder, plan, ledger)
         yield "each table and each synthetic file is the same in both formats"
+        if "evidence.json" in manifest["files"]:
+            yield check_evidence(read_json(folder / "evidence.json"), manifest["made"]["versions"]["tacita"])
         yield from _recomputed(folder, manifest, plan, ledger)
 
 

@@ -1,0 +1,291 @@
+"""Examples of every plan of the package, each with files to try it on, and those that other packages add.
+
+One entry is one claim: a plan with settings. Third-party packages name a function in the entry point group
+`tacita.plans` that returns a list of `Example`; `record_files` makes hostile files from a schema alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any
+
+from tacita import synthesis
+from tacita.audit.families import Files
+from tacita.audit.jobs import Form, job_files
+from tacita.audit.panels import YEARS, panel_files
+from tacita.audit.records import record_files
+from tacita.bounded import Bounded
+from tacita.errors import TacitaError
+from tacita.mechanisms import eree
+from tacita.mechanisms.survey import SurveyLaplace
+from tacita.privacy import AddRemoveOne, ReplaceOne
+from tacita.schema import Schema
+
+ENTRY_POINTS = "tacita.plans"
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """A plan with settings and where its files come from. `adaptive`: what it asks later follows from what it released
+    before, or it draws by rejection, so that the same random words lead elsewhere: only handing over outputs compares
+    two files then, and replaying words does not."""
+
+    setting: str
+    plan: Any
+    files: Files
+    adaptive: bool = False
+
+    @property
+    def name(self) -> str:
+        return type(self.plan).__name__
+
+
+@cache
+def examples() -> tuple[Example, ...]:
+    """All of them, those of other packages last."""
+    own = (*_tables(), *_quantiles(), *_cells(), *_bounded(), *_surveys(), *_panels())
+    return (*own, *third_party())
+
+
+def third_party() -> Iterator[Example]:
+    for entry in entry_points(group=ENTRY_POINTS):
+        yield from entry.load()()
+
+
+# ---------------------------------------------------------------- employer-employee tables
+
+_BASE = {"alpha": "0.1", "epsilon": "6", "theta": 25}
+_WORKPLACE = {"by": ["place", "sector"]}
+_CROSSED = {"by": ["place"], "worker": ["sex"]}
+TABLE_SETTINGS: dict[str, dict[str, Any]] = {
+    "workplace": _WORKPLACE,
+    "all jobs": {},
+    "worker": _CROSSED,
+    "two worker attributes": {**_WORKPLACE, "worker": ["sex", "age"]},
+    "where": {"by": ["place"], "where": {"sex": ["F", "U"]}},
+    "worker and where": {"by": ["place"], "worker": ["age"], "where": {"sex": ["M"]}},
+    "weak": {**_WORKPLACE, "definition": "weak"},
+    "weak, worker": {**_CROSSED, "definition": "weak"},
+    "weak, two worker attributes": {**_WORKPLACE, "worker": ["sex", "age"], "definition": "weak"},
+    "margin paid": {**_WORKPLACE, "margin_share": "1/5"},
+    "margin paid, weak, worker": {**_CROSSED, "margin_share": "1/5", "definition": "weak"},
+    "paper": {**_WORKPLACE, "calibration": "paper"},
+    "paper, margin paid": {**_WORKPLACE, "calibration": "paper", "margin_share": "1/5"},
+    "alpha 1/4": {**_WORKPLACE, "alpha": "1/4"},
+    "alpha 1/4, worker": {**_CROSSED, "alpha": "1/4"},
+    "epsilon 1/2": {**_WORKPLACE, "epsilon": "1/2"},
+    "epsilon 2": {**_WORKPLACE, "epsilon": "2"},
+}
+
+
+def _tables() -> Iterator[Example]:
+    for name in eree.__all__:
+        mechanism = getattr(eree, name)
+        if inspect.isclass(mechanism) and hasattr(mechanism, "guarantee"):
+            for at, (setting, given) in enumerate(TABLE_SETTINGS.items()):
+                plan = table_plan(mechanism, given)
+                if plan is None:
+                    continue
+                # Linked tables take the most work to check, so they have every fourth claim.
+                few: Form = "flat" if plan.worker or plan.where else "size"
+                forms: tuple[Form, ...] = (few, "flat", few, "linked")
+                yield Example(setting, plan, job_files(forms[at % 4], plan.guarantee.neighbours))
+
+
+def table_plan(mechanism: Callable[..., Any], given: dict[str, Any]) -> Any:
+    """The plan with these settings, or None where it has none of them, refuses them, or is not feasible."""
+    accepted = inspect.signature(mechanism).parameters
+    if not set(given) <= set(accepted):
+        return None
+    try:
+        plan = mechanism(**{key: value for key, value in (_BASE | given).items() if key in accepted})
+    except TacitaError:
+        return None
+    return plan if plan.feasible and plan.guarantee.holds != "never" else None
+
+
+# ---------------------------------------------------------------- one row per unit
+
+_FIRMS = Schema.from_dict(
+    {
+        "dataset": {"identity": "firms", "unit": "firm"},
+        "variables": {
+            "firm": {"role": "id", "entity": "firm"},
+            "sector": {"role": "public", "type": "categorical", "levels": ["a", "b", "c"]},
+            "age": {"role": "public", "type": "integer", "lower": 0, "upper": 60, "missing": 0},
+            "legal": {"role": "confidential", "type": "categorical", "levels": ["own", "ltd"], "missing": "own"},
+            "size": {"role": "confidential", "type": "numeric", "lower": 0, "upper": 1000, "scale": 2, "missing": 0},
+            "jobs": {"role": "confidential", "type": "integer", "lower": 0, "upper": 500, "missing": 0},
+            "pay": {"role": "confidential", "type": "numeric", "lower": -100, "upper": 3000, "scale": 1, "missing": 0},
+        },
+    }
+)
+_FIRM_ADDED, _FIRM = AddRemoveOne("firm"), ReplaceOne("firm")
+QUANTILE_SETTINGS: dict[str, dict[str, Any]] = {
+    "one number": {"order": ["size"]},
+    "one number, rows given": {"order": ["size"], "rows": 60},
+    "two numbers": {"order": ["size", "pay"]},
+    "tails": {"order": ["size", "pay"], "rows": 60, "tails": {"pay": "pareto"}},
+    "scales": {"order": ["size", "pay"], "scales": {"size": "log", "pay": "arcsinh"}},
+    "groups": {"order": ["size", "pay"], "groups": ["sector"]},
+    "category first": {"order": ["legal", "size", "pay"]},
+    "category last": {"order": ["size", "legal"], "groups": ["sector"]},
+    "point mass": {"order": ["size", "jobs"], "spikes": {"jobs": [0, 1]}},
+    "replace": {"order": ["size", "pay"], "neighbours": _FIRM},
+    "replace, groups": {"order": ["size"], "groups": ["sector"], "neighbours": _FIRM},
+    "keep": {"order": ["size", "pay"], "keep": ["sector", "age"], "neighbours": _FIRM},
+}
+
+
+def _quantiles() -> Iterator[Example]:
+    for setting, given in QUANTILE_SETTINGS.items():
+        plan = synthesis.QuantileSynthesis(**{"epsilon": "2", "neighbours": _FIRM_ADDED, **given})
+        files = record_files(_FIRMS, plan.neighbours, fixed=tuple(given.get("keep", ())))
+        yield Example(setting, plan, files, adaptive=True)
+
+
+def _category(*levels: str) -> dict[str, Any]:
+    last = levels[-1]
+    return {"role": "confidential", "type": "categorical", "levels": list(levels), "outside": last, "missing": last}
+
+
+_PERSONS = Schema.from_dict(
+    {
+        "dataset": {"identity": "persons", "unit": "person"},
+        "variables": {
+            "person": {"role": "id", "entity": "person"},
+            "sex": _category("F", "M"),
+            "voted": _category("yes", "no"),
+            "registered": _category("no", "yes"),
+            "region": _category("N", "E", "S", "?"),
+            "only": _category("one"),
+            "pay": {"role": "confidential", "type": "numeric", "lower": 0, "upper": 100, "scale": 1, "missing": 0},
+        },
+    }
+)
+_ATTRIBUTES = ["sex", "voted", "registered", "region", "only", "pay"]
+_CUTS: dict[str, Any] = {"cuts": {"pay": [10, 50]}}
+_ZEROS: dict[str, Any] = {"zeros": [{"registered": "no", "voted": "yes"}]}
+_PERSON_ADDED, _PERSON = AddRemoveOne("person"), ReplaceOne("person")
+CELL_SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
+    "PairwiseSynthesis": {
+        "all pairs": {"select": "all"},
+        "private pairs": {"select": "private"},
+        "small epsilon": {"epsilon": "0.1"},
+    },
+    "StepsSynthesis": {
+        "default": {},
+        "six layers": {"layers": 6},
+        "threshold": {"layers": 3, "threshold": "2", **_ZEROS},
+        "least": {"rule": "least"},
+        "public election": {"election": "public"},
+        "deviance": {"criterion": "deviance", "stop": "never", "layers": 2},
+        "no layers": {"layers": 0},
+        "large epsilon": {"epsilon": "20"},
+    },
+    "HistogramSynthesis": {"clip": {}, "project": {"negative": "project", **_ZEROS}, "small": {"epsilon": "1/3"}},
+    "IndependentSynthesis": {"default": {}, "impossible cells": _ZEROS, "large epsilon": {"epsilon": "20"}},
+    "DirichletSynthesis": {"rows given": {"rows": 40}, "two files": {"rows": 25, "sets": 2, **_ZEROS}},
+}
+
+
+def _cells() -> Iterator[Example]:
+    for name, settings in CELL_SETTINGS.items():
+        for setting, given in settings.items():
+            for neighbours in (_PERSON_ADDED, _PERSON):
+                more = {**_CUTS, "epsilon": "1", "neighbours": neighbours, **given}
+                plan = getattr(synthesis, name)(_ATTRIBUTES, **more)
+                adaptive = name in ("PairwiseSynthesis", "StepsSynthesis", "DirichletSynthesis")
+                label = f"{setting}, {'added' if neighbours is _PERSON_ADDED else 'replaced'}"
+                yield Example(label, plan, record_files(_PERSONS, neighbours), adaptive)
+
+
+# ---------------------------------------------------------------- several rows per unit
+
+
+def _bounded() -> Iterator[Example]:
+    for neighbours in (_PERSON_ADDED, _PERSON):
+        files = record_files(_PERSONS, neighbours, sizes=(1, 2, 9), rows=7)
+        word = "added" if neighbours is _PERSON_ADDED else "replaced"
+        histogram = synthesis.HistogramSynthesis(_ATTRIBUTES, "1/3", neighbours=neighbours, **_CUTS)
+        pairs = synthesis.PairwiseSynthesis(_ATTRIBUTES, "1/5", delta="1e-10", neighbours=neighbours, **_CUTS)
+        quantiles = synthesis.QuantileSynthesis(order=["sex", "pay"], epsilon="1", neighbours=neighbours)
+        yield Example(f"three rows, cells, {word}", Bounded(histogram, 3), files, adaptive=True)
+        yield Example(f"two rows, pairs, {word}", Bounded(pairs, 2), files, adaptive=True)
+        yield Example(f"five rows, numbers, {word}", Bounded(quantiles, 5), files, adaptive=True)
+
+
+# ---------------------------------------------------------------- surveys
+
+_SURVEY = Schema.from_dict(
+    {
+        "dataset": {"identity": "survey", "unit": "person"},
+        "variables": {
+            "person": {"role": "id", "entity": "person"},
+            "g": {"role": "public", "type": "categorical", "levels": ["a", "b", "c"]},
+            "h": {"role": "public", "type": "categorical", "levels": ["u", "v"]},
+            "y": {"role": "confidential", "type": "integer", "lower": 1, "upper": 10**6, "missing": 1},
+            "t": {"role": "confidential", "type": "numeric", "lower": 0, "upper": 99, "scale": 2, "missing": 0},
+            "w": {"role": "weight", "type": "numeric", "lower": 1, "upper": 5000, "scale": 3},
+        },
+        "design": {"weight": "w", "strata": ["g"], "public": ["g", "h"], "one_psu": "certainty"},
+    }
+)
+_SAMPLES = (25, 60, 250)
+SURVEY_SETTINGS: dict[str, dict[str, Any]] = {
+    "one outcome": {"outcomes": ["y"]},
+    "two outcomes": {"outcomes": ["y", "t"], "transforms": {"t": "log1p"}},
+    "delta": {"outcomes": ["y", "t"], "transforms": {"t": "log1p"}, "delta": "1e-9"},
+    "large epsilon": {"outcomes": ["y"], "epsilon": "40"},
+    "large epsilon, delta": {"outcomes": ["y"], "epsilon": "40", "delta": "1e-9"},
+}
+
+
+def _surveys() -> Iterator[Example]:
+    files = record_files(_SURVEY, _PERSON, fixed=("g", "h"), sizes=_SAMPLES)
+    for setting, given in SURVEY_SETTINGS.items():
+        more = {"weight": "w", "by": ["g"], "keep": ["h"], "epsilon": "1", "sets": 1, **given}
+        yield Example(setting, synthesis.SurveySynthesis(**more), files, adaptive=True)
+    for sets in (1, 2):
+        plan = synthesis.CensoredPosterior(["y"], "w", ["g"], "4", sets=sets, neighbours=_PERSON)
+        few = record_files(_SURVEY, _PERSON, fixed=("g", "h"), sizes=(8, 25))
+        yield Example(f"{sets} files", plan, few, adaptive=True)
+    pseudo = synthesis.PseudoPosterior(["y"], "w", ["g"], "10.8", draws=100, neighbours=_PERSON)
+    yield Example("asymptotic", pseudo, record_files(_SURVEY, _PERSON, fixed=("g", "h"), sizes=(250,)), adaptive=True)
+    for setting, means in {"counts": [], "two answers": ["y", "t"]}.items():
+        laplace = SurveyLaplace(["g", "h"], means, "2", replicates=4)
+        yield Example(setting, laplace, record_files(_SURVEY, _PERSON, fixed=("g", "h"), sizes=_SAMPLES[:2]))
+
+
+# ---------------------------------------------------------------- panels
+
+_WIDE: dict[str, Any] = {"yearly": {"jobs": "jobs{year}", "pay": "pay{year}"}}
+_LONG: dict[str, Any] = {"yearly": {"jobs": "jobs", "pay": "pay"}, "period": "year"}
+_LIVES: dict[str, Any] = {"first": "born", "last": "gone"}
+_STATIC: dict[str, Any] = {"static": ["kind"], "change": {"switched": ("kind", ("switched",))}}
+PANEL_SETTINGS: dict[str, dict[str, Any]] = {
+    "whole": {**_WIDE, **_LIVES, **_STATIC},
+    "grouped": {**_WIDE, **_LIVES, "coarser": {"sector": ("industry", 2)}, "group": "sector"},
+    "lives from rows": _WIDE,
+    "a row for every year": {**_LONG, **_LIVES},
+    "within alpha": {**_WIDE, **_LIVES, **_STATIC, "alpha": "0.1"},
+    "within alpha, grouped": {
+        **_WIDE,
+        **_LIVES,
+        "coarser": {"sector": ("industry", 2)},
+        "group": "sector",
+        "alpha": "1/4",
+    },
+}
+
+
+def _panels() -> Iterator[Example]:
+    for setting, given in PANEL_SETTINGS.items():
+        more = {"keep": ["county", "industry"], "years": (YEARS[0], YEARS[-1]), "sets": 1, "epsilon": "4", **given}
+        plan = synthesis.PanelSynthesis("firm", **more)
+        files = panel_files(plan.guarantee.neighbours, long="period" in given)
+        yield Example(setting, plan, files, adaptive=True)

@@ -1,0 +1,218 @@
+"""The audit: every claim of every plan on hostile neighbours, its laws, a canary, and twins that must be caught.
+
+Work is shared between processes by claim; each process builds the examples itself, so nothing confidential or large is
+sent. All randomness is seeded: the same version gives the same figures.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from math import ceil
+from multiprocessing import get_context
+
+import numpy as np
+
+from tacita.audit.canaries import canary_lower_bound, replay_findings
+from tacita.audit.drawn import law_findings
+from tacita.audit.examples import Example, examples
+from tacita.audit.forced import Finding, Outcome, force, opened
+from tacita.audit.twins import caught_by, twins
+from tacita.errors import TacitaError, UsageError
+from tacita.noise.entropy import SeededEntropy
+from tacita.noise.forcing import Tape
+
+NEIGHBOURS = 500  # of each plan, shared by its claims
+_NEAR = 8  # in a family
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is tried."""
+
+    neighbours: int = NEIGHBOURS
+    law_draws: int = 2000
+    canary_trials: int = 60
+
+    @classmethod
+    def full(cls) -> Size:
+        return cls(neighbours=10 * NEIGHBOURS, law_draws=20_000, canary_trials=2000)
+
+
+@dataclass(frozen=True)
+class PlanReport:
+    """What was tried on one plan, and what was found. `worst` is None where no claim of it always holds."""
+
+    plan: str
+    claims: int
+    outcome: Outcome
+    canary: float | None
+    seconds: float
+    twins: tuple[tuple[str, str | None], ...] = ()
+
+    @property
+    def worst(self) -> float | None:
+        return self.outcome.worst if self.outcome.neighbours else None
+
+    @property
+    def passed(self) -> bool:
+        return not self.outcome.findings and all(check is not None for _, check in self.twins)
+
+
+@dataclass
+class _Gathered:
+    claims: int = 0
+    outcome: Outcome = field(default_factory=Outcome)
+    canary: float | None = None
+    seconds: float = 0.0
+    twins: list[tuple[str, str | None]] = field(default_factory=list)
+
+
+def known_plans() -> tuple[str, ...]:
+    """The plans that have examples, in their order."""
+    return tuple(dict.fromkeys(one.name for one in examples()))
+
+
+def audit(
+    plans: tuple[str, ...] = (),
+    *,
+    size: Size | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[PlanReport, ...]:
+    """Audit the named plans, or all."""
+    size = size or Size()
+    if unknown := sorted(set(plans) - set(known_plans())):
+        raise UsageError(f"there is no plan {unknown[0]} to audit; the plans are {', '.join(known_plans())}")
+    chosen = [one for one in known_plans() if not plans or one in plans]
+    found = {name: _Gathered() for name in chosen}
+    for done, of, total in _results(list(_tasks(chosen, size)), workers or os.cpu_count() or 1):
+        if progress is not None:
+            progress(f"{done.plan}: {done.what}", of, total)
+        _gather(found[done.plan], done)
+    return tuple(
+        PlanReport(name, one.claims, one.outcome, one.canary, one.seconds, tuple(sorted(one.twins)))
+        for name, one in found.items()
+    )
+
+
+def _gather(into: _Gathered, done: _Done) -> None:
+    into.seconds += done.seconds
+    if done.twin is not None:
+        into.twins.append(done.twin)
+        return
+    into.claims += 1
+    into.outcome = into.outcome + done.outcome
+    if done.canary is not None:
+        into.canary = max(done.canary, into.canary or 0.0)
+
+
+# ---------------------------------------------------------------- tasks, as they go to another process
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A claim to try, or a twin to catch, by its place in the list that every process makes for itself."""
+
+    plan: str
+    place: int
+    neighbours: int = 0
+    law_draws: int = 0
+    canary_trials: int = 0
+    is_twin: bool = False
+
+
+@dataclass(frozen=True)
+class _Done:
+    plan: str
+    what: str
+    seconds: float
+    outcome: Outcome = field(default_factory=Outcome)
+    canary: float | None = None
+    twin: tuple[str, str | None] | None = None
+
+
+def _tasks(chosen: list[str], size: Size) -> Iterator[_Task]:
+    for name in chosen:
+        claims = [at for at, one in enumerate(examples()) if one.name == name]
+        for number, at in enumerate(claims):
+            share = ceil(size.neighbours / len(claims))
+            yield _Task(name, at, share, size.law_draws, 0 if number else size.canary_trials)
+    for at, twin in enumerate(twins()):
+        if twin.of in chosen:
+            yield _Task(twin.of, at, is_twin=True)
+
+
+def _results(tasks: list[_Task], workers: int) -> Iterator[tuple[_Done, int, int]]:
+    if workers == 1:
+        for of, task in enumerate(tasks, start=1):
+            yield _perform(task), of, len(tasks)
+        return
+    # A fresh process each: one that was forked could inherit a connection of the engine.
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        waiting: list[Future[_Done]] = [pool.submit(_perform, task) for task in tasks]
+        for of, one in enumerate(as_completed(waiting), start=1):
+            yield one.result(), of, len(tasks)
+
+
+def _perform(task: _Task) -> _Done:
+    start = time.process_time()  # of the processor: what else a machine does is no property of a plan
+    if task.is_twin:
+        twin = twins()[task.place]
+        caught = (twin.name, caught_by(twin))
+        return _Done(task.plan, f"twin, {twin.name}", time.process_time() - start, twin=caught)
+    example = examples()[task.place]
+    outcome, canary = try_claim(
+        example,
+        neighbours=task.neighbours,
+        law_draws=task.law_draws,
+        canary_trials=task.canary_trials,
+        seed=task.place + 1,
+    )
+    return _Done(task.plan, example.setting, time.process_time() - start, outcome, canary)
+
+
+def try_claim(
+    example: Example, *, neighbours: int, law_draws: int = 0, canary_trials: int = 0, seed: int = 1
+) -> tuple[Outcome, float | None]:
+    """Everything that is tried on one claim."""
+    found = Outcome()
+    promise = example.plan.guarantee
+    if promise.holds == "always":
+        found = _forced(example, neighbours, seed)
+        found += Outcome(findings=replay_findings(example) + _laws(example, law_draws, seed))
+    canary = canary_lower_bound(example, trials=canary_trials) if canary_trials else None
+    if canary is not None and promise.holds == "always" and not promise.loss.rho and canary > promise.loss.epsilon:
+        found += Outcome(findings=(Finding("canary", f"ε is at least {canary:.3g}"),))
+    return found, canary
+
+
+def _forced(example: Example, neighbours: int, seed: int) -> Outcome:
+    found, random = Outcome(), np.random.default_rng(seed)
+    most = 4 * ceil(neighbours / _NEAR)  # families, since some files are refused
+    for outcome in force(example.plan, example.files, random, families=most, near=min(_NEAR, neighbours)):
+        found += outcome
+        if found.neighbours >= neighbours or found.findings:
+            return found
+    if not found.neighbours:
+        found += Outcome(findings=(Finding("nothing tried", f"{example.setting}: every file was refused"),))
+    return found
+
+
+def _laws(example: Example, times: int, seed: int) -> tuple[Finding, ...]:
+    random = np.random.default_rng(seed)
+    for _ in range(20 if times else 0):
+        data = opened(example.plan, example.files.family(random, 0).base, example.files)
+        if data is None:
+            continue
+        tape = Tape(SeededEntropy(seed))
+        try:
+            example.plan.run(data, tape)
+        except TacitaError:
+            continue
+        return law_findings(tape.draws, times=times)
+    return ()

@@ -1,0 +1,182 @@
+"""Broken twins of employer-employee tables and of two synthesizers, each made from the sound plan by one mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tacita.audit.examples import TABLE_SETTINGS, Example, examples, table_plan
+from tacita.audit.jobs import Form, job_files
+from tacita.audit.twins_rows import Twin
+from tacita.mechanisms.eree import (
+    EdgeLaplace,
+    LogLaplace,
+    SmoothLaplace,
+    SmoothStaircase,
+    SmoothStudent,
+    SmoothVector,
+    TruncatedLaplace,
+)
+from tacita.noise.entropy import Entropy
+from tacita.privacy import Guarantee
+from tacita.synthesis import PanelSynthesis, PseudoPosterior
+from tacita.synthesis.panel.formal.budget import Budget
+from tacita.synthesis.panel.formal.promise import Promise
+from tacita.synthesis.panel.layout import Layout
+from tacita.workforce import Workforce
+
+
+def table_twins() -> tuple[Twin, ...]:
+    def twin(name: str, of: str, mechanism: Callable[..., Any], setting: str, form: Form = "linked") -> Twin:
+        plan = table_plan(mechanism, TABLE_SETTINGS[setting])
+        return Twin(name, of, Example(name, plan, job_files(form, plan.guarantee.neighbours), adaptive=True))
+
+    return (
+        twin("noise a fifth too small", "SmoothStaircase", _TooLittleNoise, "workplace"),
+        twin("the scale has no floor", "SmoothStudent", _NoFloor, "workplace"),
+        twin("noise scaled to one class of workers", "SmoothStaircase", _LocalSensitivity, "worker"),
+        twin("every worker cell gets all of ε", "SmoothStaircase", _BudgetNotShared, "two worker attributes"),
+        twin("every worker cell gets all of ε, weakly", "LogLaplace", _LogBudgetNotShared, "weak, worker"),
+        twin("the margin of error is not paid for", "SmoothStudent", _MarginNotPaid, "margin paid"),
+        twin("a vector scaled to a part of the workforce", "SmoothVector", _SizeOfOneClass, "worker"),
+        twin("every worker cell may fail with all of δ", "SmoothLaplace", _FailsTooOften, "two worker attributes"),
+        twin("large establishments are not left out", "TruncatedLaplace", _NothingDropped, "workplace"),
+        twin("half of the noise", "EdgeLaplace", _HalfOfTheNoise, "workplace"),
+        twin("sizes are clamped for the scale only", "SmoothStaircase", _SizeClamp, "workplace", "size"),
+        twin("a size that is also a code for missing", "SmoothStudent", _CodeInside, "workplace", "size"),
+        twin("cells in which nobody works are left out", "TruncatedLaplace", _OccupiedCells, "workplace"),
+        _asymptotic(),
+        _spent_twice(),
+    )
+
+
+@dataclass(frozen=True, init=False)
+class _TooLittleNoise(SmoothStaircase):
+    def _scales(self, largest: Any, k: Fraction) -> Any:
+        numerator, denominator = super()._scales(largest, k)
+        return 4 * numerator, 5 * denominator
+
+
+@dataclass(frozen=True, init=False)
+class _NoFloor(SmoothStudent):
+    @property
+    def floor(self) -> Fraction:
+        return Fraction(1, 1000)
+
+
+@dataclass(frozen=True, init=False)
+class _LocalSensitivity(SmoothStaircase):
+    def smallest_hidden(self, counted: Workforce) -> Any:
+        return counted.largest
+
+
+@dataclass(frozen=True, init=False)
+class _BudgetNotShared(SmoothStaircase):
+    def epsilon_per_cell(self, cells: int) -> Fraction:
+        return self.epsilon * (1 - self.margin_share)
+
+
+@dataclass(frozen=True, init=False)
+class _LogBudgetNotShared(LogLaplace):
+    def epsilon_per_cell(self, cells: int) -> Fraction:
+        return self.epsilon
+
+
+@dataclass(frozen=True, init=False)
+class _MarginNotPaid(SmoothStudent):
+    def epsilon_per_cell(self, cells: int) -> Fraction:
+        return self.epsilon / cells
+
+
+@dataclass(frozen=True, init=False)
+class _SizeOfOneClass(SmoothVector):
+    def _noisy(self, counted: Workforce, entropy: Entropy, law: Any, k: Fraction) -> Any:
+        return super()._noisy(replace(counted, largest_total=counted.largest[:, 0]), entropy, law, k)
+
+
+@dataclass(frozen=True, init=False)
+class _FailsTooOften(SmoothLaplace):
+    def unit(self, cells: int) -> Any:
+        return super().unit(1)
+
+
+@dataclass(frozen=True, init=False)
+class _NothingDropped(TruncatedLaplace):
+    @property
+    def drops_above(self) -> None:
+        return None
+
+
+@dataclass(frozen=True, init=False)
+class _HalfOfTheNoise(EdgeLaplace):
+    def scale(self, S: Fraction | int = 1) -> Fraction:
+        return super().scale(S) / 2
+
+
+@dataclass(frozen=True, init=False)
+class _SizeClamp(SmoothStaircase):
+    def smallest_hidden(self, counted: Workforce) -> Any:
+        return np.minimum(counted.largest, 20)
+
+
+@dataclass(frozen=True, init=False)
+class _CodeInside(SmoothStudent):
+    """Establishments of size 11 count as missing, so that the step from 10 or to 12 is one of 11."""
+
+    def measure(self, exact_counts: Workforce, entropy: Entropy) -> Any:
+        counts = np.where(exact_counts.counts == 11, 0, exact_counts.counts)
+        return super().measure(replace(exact_counts, counts=counts), entropy)
+
+
+@dataclass(frozen=True, init=False)
+class _OccupiedCells(TruncatedLaplace):
+    def measure(self, exact_counts: Workforce, entropy: Entropy) -> Any:
+        kept = exact_counts.counts.sum(axis=1) > 0
+        found = np.zeros_like(exact_counts.counts)
+        found[kept] = super().measure(replace(exact_counts, counts=exact_counts.counts[kept]), entropy)
+        return found
+
+
+@dataclass(frozen=True, init=False)
+class _SoldAsProved(PseudoPosterior):
+    """An asymptotic claim that forgot to say so."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return replace(super().guarantee, holds="always")
+
+
+def _asymptotic() -> Twin:
+    (real,) = [one for one in examples() if one.name == "PseudoPosterior"]
+    settings = {key: value for key, value in real.plan.describe().items() if key != "mechanism"}
+    plan = _SoldAsProved(**{**settings, "neighbours": real.plan.neighbours})
+    name = "an asymptotic claim sold as one that always holds"
+    return Twin(name, "PseudoPosterior", Example(name, plan, real.files, adaptive=True))
+
+
+@dataclass(frozen=True)
+class _Twice(Promise):
+    """Every question is given twice its share of ε."""
+
+    def budget(self, layout: Layout) -> Budget:
+        found = super().budget(layout)
+        return replace(found, parts=tuple((name, 2 * part) for name, part in found.parts))
+
+
+@dataclass(frozen=True, init=False)
+class _SpentTwice(PanelSynthesis):
+    @property
+    def promise(self) -> Promise | None:
+        found = super().promise
+        return None if found is None else _Twice(found.epsilon, found.alpha)
+
+
+def _spent_twice() -> Twin:
+    real = next(one for one in examples() if one.name == "PanelSynthesis")
+    plan = _SpentTwice(**{key: value for key, value in real.plan.describe().items() if key != "mechanism"})
+    name = "every question is given twice its share"
+    return Twin(name, "PanelSynthesis", Example(name, plan, real.files, adaptive=True))
