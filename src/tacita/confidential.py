@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -17,6 +17,7 @@ import ibis
 
 from tacita.checks import FileChecks, table_of
 from tacita.checks import same_key as same_key
+from tacita.checks.sketch import shared_units, sketch_of
 from tacita.engine import Engine, canonical_number, connect, text_of, to_arrow
 from tacita.engine.seal import Seal
 from tacita.errors import RefusedError, SchemaError, UsageError
@@ -150,6 +151,14 @@ class Confidential:
         sums = halves.aggregate(rows=halves.count(), high=halves.high.sum(), low=halves.low.sum())
         (found,) = self._engine.collect(sums).to_pylist()
         return {"columns": columns, **{key: int(value or 0) for key, value in found.items()}}
+
+    def sketch(self, key: str) -> dict[str, list[int]]:
+        """Keyed hashes of some ids, for the ledger alone: by them it knows the units again in another file."""
+        return sketch_of(self._tables, self.schema, self._engine, key)
+
+    def shared_units(self, key: str, sketch: Mapping[str, Collection[int]]) -> list[str]:
+        """The kinds of units of which one in another file's sketch is in this file."""
+        return shared_units(self._tables, self.schema, self._engine, key, sketch)
 
     # ------------------------------------------------------------ checks before anything is spent
 

@@ -44,6 +44,12 @@ class Data:
     def fingerprint(self) -> str:
         return f"rows of {self.identity}"
 
+    def sketch(self, key: str) -> dict[str, list[int]]:
+        return {}
+
+    def shared_units(self, key: str, sketch: object) -> list[str]:
+        return []
+
     def refuse_changed(self) -> None:
         pass
 

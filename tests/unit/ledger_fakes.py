@@ -35,6 +35,12 @@ class FakeData:
     def fingerprint(self) -> str:
         return self.content
 
+    def sketch(self, key: str) -> dict[str, list[int]]:
+        return {}
+
+    def shared_units(self, key: str, sketch: object) -> list[str]:
+        return []
+
     def refuse_changed(self) -> None:
         """Nothing to change."""
 

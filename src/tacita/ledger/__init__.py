@@ -5,6 +5,7 @@ Where to look:
 * `ledger.py`  what a person calls: `Ledger.open`, `release`, `waive`, `quote`, `remaining`, `verify`, `extract`
 * `asking.py`  one request: its key, its quote, whether it fits
 * `releasing.py`  reserve, run, commit: the one place where plans meet rows
+* `kin.py`     files that hold the same units under another name
 * `turns.py`   two equal runs at once: one waits for the other
 * `book.py`    the arithmetic: families of data sets, caps, sums; pure, no file
 * `terms.py`   what the book is made of: keys, caps, waivers, reservations

@@ -29,6 +29,8 @@ class Book:
     caps: dict[Neighbours, Cap] = field(default_factory=dict)
     waivers: dict[Neighbours, Waiver] = field(default_factory=dict)
     reservations: dict[int, Reservation] = field(default_factory=dict)
+    overlaps: dict[frozenset[str], Waiver] = field(default_factory=dict)
+    sketch_key: str | None = None  # in private texts only
     _requests: dict[str, list[int]] = field(default_factory=dict)
     _parent: dict[Name, Name] = field(default_factory=dict)
     _totals: dict[Name, dict[Neighbours, Tally]] = field(default_factory=dict)
@@ -51,10 +53,13 @@ class Book:
         match body["kind"]:
             case "open":
                 self._require(record.number == 1, record, "only the first entry opens a ledger")
+                self.sketch_key = record.private.get("sketch_key")
             case "cap":
                 self._add_cap(record)
             case "waive":
                 self._add_waiver(record)
+            case "overlap":
+                self._add_overlap(record)
             case "reserve":
                 self._add_reservation(record)
             case "begin":
@@ -102,6 +107,12 @@ class Book:
         self._require(meant and bool(reason.strip()), record, "a promise is waived once, and with a reason")
         self.waivers[neighbours] = Waiver(reason, record.number)
 
+    def _add_overlap(self, record: Record) -> None:
+        pair, reason = frozenset(map(str, record.body["identities"])), str(record.body["reason"])
+        meant = len(pair) == 2 and pair not in self.overlaps and bool(reason.strip())
+        self._require(meant, record, "units in two files are let pass once, and with a reason")
+        self.overlaps[pair] = Waiver(reason, record.number)
+
     def _add_reservation(self, record: Record) -> None:
         body = record.body
         content = str(record.private["fingerprint"])
@@ -114,7 +125,9 @@ class Book:
             neighbours_from_json(body["account"]),
             loss_from_json(body["charge"]),
             begun=not record.private.get("waits", False),
+            sketch={entity: tuple(hashes) for entity, hashes in record.private.get("sketch", {}).items()},
         )
+        self.sketch_key = self.sketch_key or record.private.get("sketch_key")
         try:
             charges = self.charges(made.guarantee)
         except RefusedError:
@@ -180,6 +193,14 @@ class Book:
             for kind, name in made.data.names
             if kind == "identity" and name != data.identity and self._root((kind, name)) in roots
         }
+
+    def are_kin(self, one: DataKey, other: DataKey) -> bool:
+        """Whether two data sets share a budget, or would once both are in the book."""
+        return not {self._root(name) for name in one.names}.isdisjoint(self._root(name) for name in other.names)
+
+    def let_pass(self, one: str, other: str) -> bool:
+        """Whether two identities were allowed on record to hold the same units."""
+        return frozenset((one, other)) in self.overlaps
 
     def families(self) -> list[str]:
         """One identity for each family, in the order in which they first spent."""

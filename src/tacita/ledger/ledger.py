@@ -17,6 +17,7 @@ from tacita.ledger import views
 from tacita.ledger.asking import Asked, admitted, data_key, previewed, quoted, refuse_other_cap, with_cap
 from tacita.ledger.book import Book
 from tacita.ledger.codec import loss_to_json, neighbours_to_json
+from tacita.ledger.kin import refuse_kin
 from tacita.ledger.releasing import Released, Wanted, checked_result, release_all
 from tacita.ledger.store import Record, Store, Writer
 from tacita.ledger.terms import Cap, DataKey
@@ -102,7 +103,8 @@ class Ledger:
             with self._store.writing(create=True) as writer:
                 records = writer.records()
                 if not records:
-                    writer.append("open", {"format": _FORMAT, "ledger": secrets.token_hex(16)})
+                    facts = {"format": _FORMAT, "ledger": secrets.token_hex(16)}
+                    writer.append("open", facts, {"sketch_key": secrets.token_hex(32)})
                 book = Book.replay(records)
                 known = book.caps.get(neighbours)  # another process may have been faster
                 asked = Cap(neighbours, cap, len(records) + 1, holds)
@@ -149,6 +151,19 @@ class Ledger:
                     "there is nothing to waive; see Ledger.caps()"
                 )
             writer.append("waive", {"neighbours": neighbours_to_json(neighbours), "reason": reason})
+
+    def waive_overlap(self, one: str, other: str, *, reason: str) -> None:
+        """Let two data sets hold the same units and yet have budgets of their own, for a reason that stays on record.
+
+        What a unit in both of them loses is then the sum of both budgets. To share one, declare lineage instead.
+        """
+        _require_text(reason, "reason", "why their units may lose both budgets, and who decided it")
+        if one == other:
+            raise UsageError("give the identities of two data sets; one of them is always of one family")
+        with self._store.writing() as writer:
+            if Book.replay(writer.records()).let_pass(one, other):
+                raise UsageError(f"{one} and {other}: that they hold the same units was let pass already")
+            writer.append("overlap", {"identities": sorted((one, other)), "reason": reason})
 
     @staticmethod
     def _append_cap(writer: Writer, cap: Cap, *, reason: str) -> None:
@@ -209,8 +224,7 @@ class Ledger:
         Releases that are stored already cost nothing, and one request named twice is paid for once. With `cap`,
         `neighbours` and `holds` the answer is for the ledger as it would be with that cap declared; it is not declared.
         """
-        book = with_cap(self._read()[1], cap, neighbours, holds)
-        return admitted(book, [Asked(plan, data) for plan in plans])
+        return _admitted(with_cap(self._read()[1], cap, neighbours, holds), plans, data)
 
     @classmethod
     def foresee(
@@ -225,7 +239,7 @@ class Ledger:
     ) -> list[Quote]:
         """What `admit` will say once a ledger is opened with this cap, also where there is none yet. Writes nothing."""
         book = cls.open(path, read_only=True)._read()[1] if cls.is_begun(path) else Book()
-        return admitted(with_cap(book, cap, neighbours, holds), [Asked(plan, data) for plan in plans])
+        return _admitted(with_cap(book, cap, neighbours, holds), plans, data)
 
     def preview(
         self,
@@ -346,6 +360,14 @@ def _compare(records: list[Record], published: Mapping[str, Any]) -> None:
                 f"ledger: entry {number} of the published extract is missing or different here; this file was altered "
                 "or put back to an older state"
             )
+
+
+def _admitted(book: Book, plans: Iterable[Plan], data: Confidential) -> list[Quote]:
+    asked = [Asked(plan, data) for plan in plans]
+    quotes = admitted(book, asked)
+    if not all(quote.is_free for quote in quotes):
+        refuse_kin(book, data, asked[0].key)
+    return quotes
 
 
 def _require_text(value: object, name: str, meaning: str) -> None:

@@ -16,6 +16,7 @@ from tacita.errors import RefusedError, TacitaError, VerificationError, add_spen
 from tacita.ledger.asking import Asked, admitted, stored_result
 from tacita.ledger.book import Book
 from tacita.ledger.codec import digest, guarantee_to_json, loss_to_json, neighbours_to_json
+from tacita.ledger.kin import Kin, kin_of
 from tacita.ledger.store import Reader, Record, Store, Writer
 from tacita.ledger.terms import Reservation
 from tacita.ledger.turns import turns
@@ -57,10 +58,17 @@ def release_all(
     if missing:
         store.require_writable()
         with turns(store.path, missing):
-            with store.writing() as writer:
-                book = Book.replay(writer.records())
-                results |= _stored(writer, book, missing)  # by a run that had its turn before
-                places = _reserve(writer, book, [one for one in wanted if one.asked.request not in results])
+            places: dict[str, Record] | None = None
+            while places is None:
+                with store.reading() as reader:
+                    book = Book.replay(reader.records())
+                kin = kin_of(book, data, wanted[0].asked.key)
+                with store.writing() as writer:
+                    book = Book.replay(writer.records())
+                    if kin.is_current(book, wanted[0].asked.key):
+                        results |= _stored(writer, book, missing)  # by a run that had its turn before
+                        todo_now = [one for one in wanted if one.asked.request not in results]
+                        places = _reserve(writer, book, todo_now, kin)
             results |= _run_all(store, data, wanted, places, starting)
     return [results[one.asked.request] for one in wanted]
 
@@ -77,20 +85,23 @@ def _stored(reader: Reader, book: Book, todo: dict[str, Wanted]) -> dict[str, Re
 # ---------------------------------------------------------------- setting aside
 
 
-def _reserve(writer: Writer, book: Book, wanted: Sequence[Wanted]) -> dict[str, Record]:
+def _reserve(writer: Writer, book: Book, wanted: Sequence[Wanted], kin: Kin) -> dict[str, Record]:
     """The line that pays for each request. All are written, or none."""
     quotes = admitted(book, [one.asked for one in wanted])
     records = {record.number: record for record in writer.records()}
     places: dict[str, Record] = {}
     for one, quote in zip(wanted, quotes, strict=True):
         if one.asked.request not in places:
-            line = _line(writer, one, quote, waits=bool(places)) if quote.waiting is None else records[quote.waiting]
-            places[one.asked.request] = line
+            if quote.waiting is not None:
+                places[one.asked.request] = records[quote.waiting]
+                continue
+            more = {"waits": bool(places), **({} if places else kin.private)}
+            places[one.asked.request] = _line(writer, one, quote, more)
     return places
 
 
-def _line(writer: Writer, one: Wanted, quote: Quote, *, waits: bool) -> Record:
-    """The run that is first in turn begins with its reservation; the others say so when they begin."""
+def _line(writer: Writer, one: Wanted, quote: Quote, private: dict[str, Any]) -> Record:
+    """The run that is first in turn begins with its reservation; the others wait, and say so when they begin."""
     if quote.unfinished:
         _log.warning("%s: %s", one.label, unfinished_note(quote.unfinished))
     asked = one.asked
@@ -104,8 +115,8 @@ def _line(writer: Writer, one: Wanted, quote: Quote, *, waits: bool) -> Record:
         "account": neighbours_to_json(quote.neighbours),
         "charge": loss_to_json(quote.charge),
     }
-    private = {"fingerprint": asked.key.content, "waits": waits, "after_unfinished": list(quote.unfinished)}
-    return writer.append("reserve", facts, private)
+    known = {"fingerprint": asked.key.content, "after_unfinished": list(quote.unfinished)}
+    return writer.append("reserve", facts, known | private)
 
 
 # ---------------------------------------------------------------- running

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -106,6 +106,7 @@ class Reservation:
     account: Neighbours
     charge: Loss
     begun: bool = True
+    sketch: Mapping[str, tuple[int, ...]] = field(default_factory=dict, hash=False)
     finished_in: int | None = None
     stored: str | None = None
     failure: str | None = None

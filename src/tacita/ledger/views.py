@@ -186,6 +186,8 @@ def _entry(record: Record, book: Book) -> Entry:
     elif body["kind"] == "waive":
         neighbours, label = neighbours_from_json(body["neighbours"]), body["reason"]
         state = f"{neighbours}: no longer promised for later releases"
+    elif body["kind"] == "overlap":
+        label, state = body["reason"], f"{' and '.join(body['identities'])}: may hold the same units"
     elif body["kind"] != "open":
         paid = book.reservations[body.get("reserve", record.number)]
         label, identity = paid.label, paid.data.identity
@@ -232,7 +234,7 @@ def extract(records: list[Record], book: Book, chosen: set[int]) -> dict[str, An
     lines = [
         record
         for record in records
-        if record.body["kind"] in ("open", "cap", "waive")
+        if record.body["kind"] in ("open", "cap", "waive", "overlap")
         or (record.body["kind"] in ("reserve", "commit") and record.body.get("reserve", record.number) in chosen)
     ]
     paid = [book.reservations[number] for number in sorted(chosen)]
