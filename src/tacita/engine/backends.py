@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
-import shutil
 import sys
-import tempfile
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +23,7 @@ import pyarrow as pa
 from tacita.engine.expressions import text_of
 from tacita.engine.frames import STATISTICAL, read_statistical
 from tacita.engine.header import csv_header
+from tacita.engine.spill import Spill
 from tacita.errors import SchemaError, TacitaError, UsageError
 
 _T = TypeVar("_T")
@@ -280,14 +279,13 @@ def connect(engine: Any = "duckdb") -> Engine:
         return engine
     if engine == "duckdb":
         # No extension is ever fetched: agency networks are closed, and a file must not decide what is loaded.
-        spill = tempfile.mkdtemp(prefix="tacita-")
+        spill = Spill.make()
         connected = DuckEngine(
             ibis.duckdb.connect(
-                autoinstall_known_extensions=False, allow_community_extensions=False, temp_directory=spill
+                autoinstall_known_extensions=False, allow_community_extensions=False, temp_directory=str(spill.folder)
             )
         )
-        # What does not fit in memory is rows: it goes to a folder only this user can read, and is removed after.
-        weakref.finalize(connected, shutil.rmtree, spill, ignore_errors=True)
+        weakref.finalize(connected, spill.remove)
         return connected
     if engine == "spark":
         return SparkEngine(_local_spark())
