@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacita.errors import UsageError
-from tacita.mechanisms.eree import calibration
+from tacita.mechanisms.eree import calibration, staircase_design, vector_design
 from tacita.mechanisms.eree.calibration import (
     best_student,
     laplace_delta,
@@ -278,3 +278,14 @@ def test_each_calibration_is_quick() -> None:
         start = time.process_time()
         calibrate()
         assert time.process_time() - start < 0.5
+
+
+@pytest.mark.parametrize("epsilon", [101, 5000, 10**100])
+def test_a_budget_far_beyond_use_is_refused_by_every_design(epsilon: int) -> None:
+    for design in (
+        lambda: staircase_design.least_noise(Fraction(1, 10), Fraction(epsilon)),
+        lambda: vector_design.least_noise(Fraction(1, 10), Fraction(epsilon), 2),
+        lambda: calibration.best_student(Fraction(1, 10), Fraction(epsilon)),
+    ):
+        with pytest.raises(UsageError, match="epsilon: must be at most 100"):
+            design()

@@ -88,7 +88,7 @@ def _scale(loss: Callable[[Fraction], Ball], limit: Fraction, digits: int = _DIG
 # ---------------------------------------------------------------- what is feasible
 
 
-def _check(alpha: Fraction, **positive: Fraction) -> None:
+def check_parameters(alpha: Fraction, **positive: Fraction) -> None:
     if alpha <= 0:
         raise UsageError('alpha: must be above 0, such as "0.1" for 10 percent')
     for name, value in positive.items():
@@ -114,7 +114,7 @@ def smallest_epsilon(
     >>> text(smallest_epsilon("quartic paper", Fraction("0.1")))
     '0.4766'
     """
-    _check(alpha, **{name: value for name, value in (("nu", nu), ("delta", delta)) if value is not None})
+    check_parameters(alpha, **{name: value for name, value in (("nu", nu), ("delta", delta)) if value is not None})
     if (delta is None) == law.startswith("laplace"):
         raise UsageError(f"delta: {_NAMES[law]} {'needs one' if delta is None else 'has none'}")
     with ctx.workprec(PRECISION):
@@ -139,7 +139,7 @@ def smallest_epsilon(
 def _require(
     law: Law, alpha: Fraction, epsilon: Fraction, *, nu: Fraction | None = None, delta: Fraction | None = None
 ) -> None:
-    _check(alpha, epsilon=epsilon)
+    check_parameters(alpha, epsilon=epsilon)
     least = smallest_epsilon(law, alpha, nu=nu, delta=delta)
     if epsilon < least:
         instead = "use LogLaplace, which works at every ε"
@@ -169,7 +169,7 @@ def student_scale(alpha: Fraction, epsilon: Fraction, nu: Fraction, *, digits: i
 
 def student_true_epsilon(alpha: Fraction, k: Fraction, nu: Fraction) -> Fraction:
     """The smallest ε that Student noise of scale k·S is certified to have, rounded up."""
-    _check(alpha, k=k, nu=nu)
+    check_parameters(alpha, k=k, nu=nu)
     return _rounded_up(worst.student_loss(alpha, k, nu), _DIGITS)
 
 
@@ -227,7 +227,7 @@ def quartic_true_epsilon(alpha: Fraction, k: Fraction) -> Fraction:
     >>> round(float(quartic_true_epsilon(a, quartic_paper_scale(a, e))), 2)  # what the printed scale really has
     0.86
     """
-    _check(alpha, k=k)
+    check_parameters(alpha, k=k)
     return _rounded_up(worst.quartic_loss(alpha, k), _DIGITS)
 
 
@@ -241,7 +241,7 @@ def laplace_delta(alpha: Fraction, epsilon: Fraction, k: Fraction) -> Fraction:
     >>> f"{float(laplace_delta(Fraction('0.1'), Fraction(2), Fraction(1))):.2g}"  # the printed scale 2/ε
     '8e-07'
     """
-    _check(alpha, epsilon=epsilon, k=k)
+    check_parameters(alpha, epsilon=epsilon, k=k)
     with ctx.workprec(PRECISION):
         if not (1 + ball(alpha)).log() < ball(epsilon):
             raise UsageError(
@@ -284,6 +284,6 @@ def log_laplace_scale(alpha: Fraction, epsilon: Fraction, *, paper: bool = False
     >>> round(float(log_laplace_scale(Fraction("0.1"), Fraction(2))), 6)
     0.047655
     """
-    _check(alpha, epsilon=epsilon)
+    check_parameters(alpha, epsilon=epsilon)
     with ctx.workprec(PRECISION):
         return _rounded_up((2 if paper else 1) * (1 + ball(alpha)).log() / ball(epsilon), 15)

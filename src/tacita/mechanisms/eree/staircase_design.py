@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from tacita.errors import UsageError
+from tacita.mechanisms.eree.calibration import check_parameters
 from tacita.noise.plateau import RATIO_BITS, WEIGHT_BITS, PlateauLaw
 from tacita.privacy import text
 
@@ -283,6 +284,7 @@ def _exact_range(
 @lru_cache(maxsize=256)
 def least_noise(alpha: Fraction, epsilon: Fraction) -> PlateauLaw:
     """The certified law for smooth sensitivity S = max(α·largest, 1+α), in units of S."""
+    check_parameters(alpha, epsilon=epsilon)
     if alpha > _LARGEST_ALPHA:
         raise UsageError("alpha: SmoothStaircase hides changes of at most 100 percent; use SmoothStudent or LogLaplace")
     if epsilon < smallest_epsilon(alpha):

@@ -14,6 +14,7 @@ import numpy as np
 from flint import arb, ctx, fmpq
 
 from tacita.errors import UsageError
+from tacita.mechanisms.eree.calibration import check_parameters
 from tacita.noise.power import PowerLaw
 from tacita.privacy import text
 
@@ -43,6 +44,7 @@ def certified(law: PowerLaw, alpha: Fraction, epsilon: Fraction, cells: int) -> 
 @lru_cache(maxsize=256)
 def least_noise(alpha: Fraction, epsilon: Fraction, cells: int) -> PowerLaw:
     """The certified law with the smallest mean absolute error per cell, in units of S = max(α·largest, 1+α)."""
+    check_parameters(alpha, epsilon=epsilon)
     log_r, eps, r = math.log1p(float(alpha)), float(epsilon), 1 + float(alpha)
     if epsilon < smallest_epsilon(alpha, cells):
         raise UsageError(
