@@ -1,0 +1,37 @@
+"""Rows that did not fit in memory do not stay on disk."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tacita.engine.spill import Spill
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs locks that end with their process (POSIX)")
+
+
+def test_what_a_killed_process_spilled_goes_with_the_next_and_what_is_in_use_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    killed = "import os, tempfile; from tacita.engine.spill import Spill; Spill.make(); os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", killed], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False)
+    (left,) = tmp_path.iterdir()
+    (left / "rows.tmp").write_bytes(b"rows")
+    (tmp_path / "tacita-of-somebody-else").mkdir()
+    first = Spill.make()
+    second = Spill.make()
+    assert not left.exists()
+    assert first.folder.stat().st_mode & 0o077 == 0
+    assert {one.name for one in tmp_path.iterdir()} == {
+        "tacita-of-somebody-else",
+        first.folder.name,
+        second.folder.name,
+    }
+    first.remove()
+    second.remove()
+    assert [one.name for one in tmp_path.iterdir()] == ["tacita-of-somebody-else"]
