@@ -62,7 +62,7 @@ class Bounded(Rehearsable):
         inner = self.plan.guarantee
         assumes = tuple(one for one in inner.assumes if one != ONE_ROW)
         if isinstance(inner.neighbours, ReplaceOne):
-            assumes += (f"how many rows each {self.unit} has is public: a replaced {self.unit} has as many",)
+            assumes += (f"how many rows each {self.unit} has is public: one that is replaced has as many",)
         return replace(inner, loss=inner.loss.for_rows(self.at_most), assumes=assumes)
 
     @property
@@ -89,7 +89,7 @@ class Bounded(Rehearsable):
     def _id(self, schema: Schema) -> str:
         if (column := schema.id_for(self.unit)) is None:
             raise SchemaError(
-                f"at_most: the schema has no id of a {self.unit}, so nothing tells which rows belong together; declare "
+                f"at_most: the schema has no {self.unit} id, so nothing tells which rows belong together; declare "
                 f'it with role = "id" and entity = "{self.unit}", or leave at_most out'
             )
         return column
@@ -99,8 +99,8 @@ class Bounded(Rehearsable):
         found = self.plan.forecast(schema)
         rows = f"{self.at_most} rows" if self.at_most > 1 else "1 row"
         said = (
-            f"{self.guarantee.loss} for one {self.unit} of up to {rows} ({self.plan.guarantee.loss} per row); of a "
-            f"{self.unit} with more, {rows} chosen by chance are used"
+            f"{self.guarantee.loss} for one {self.unit} of up to {rows} ({self.plan.guarantee.loss} per row); of one "
+            f"with more, {rows} chosen by chance are used"
         )
         return replace(found, sentences=(said, *found.sentences))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -59,9 +59,9 @@ class Confidential:
         "_files",
         "_fingerprint",
         "_ids_checked",
+        "_passed",
         "_seal",
         "_tables",
-        "_units_checked",
         "schema",
     )
 
@@ -73,7 +73,7 @@ class Confidential:
         self._tables = {name: _declared(table, name, schema, len(tables) > 1) for name, table in tables.items()}
         self._checked: set[str] = set()
         self._ids_checked = False
-        self._units_checked: set[str] = set()
+        self._passed: set[str] = set()
         self._fingerprint: str | None = None
         self._files = dict(files or {})
         self._seal = Seal.of(())
@@ -174,6 +174,7 @@ class Confidential:
         never how many rows are concerned.
         """
         todo = self._todo(columns)
+        self.schema.check_codes(todo)
         if not todo and self._ids_checked:
             return
         checks = FileChecks(self._tables, self.schema, self._engine, self.form)
@@ -182,16 +183,24 @@ class Confidential:
             raise SchemaError("\n".join(problems))
         self._checked.update(todo)
         self._ids_checked = True
-        self._units_checked.update(filter(None, (self.schema.id_of("worker"),)))  # one job each
+        if (worker := self.schema.id_of("worker")) is not None:
+            self._passed.add(f"one row for each {worker}")
 
     def check_unit(self, column: str, unit: str) -> None:
         """Refuse a file in which a unit has several rows, for promises that hold for a unit with one."""
-        if column in self._units_checked:
-            return
-        problem = FileChecks(self._tables, self.schema, self._engine, self.form).repeated(column, unit)
-        if problem is not None:
-            raise SchemaError(problem)
-        self._units_checked.add(column)
+
+        def check() -> None:
+            problem = FileChecks(self._tables, self.schema, self._engine, self.form).repeated(column, unit)
+            if problem is not None:
+                raise SchemaError(problem)
+
+        self.check_once(f"one row for each {column}", check)
+
+    def check_once(self, rule: str, check: Callable[[], None]) -> None:
+        """Do a check of all rows, unless these rows have passed it: a run asks several times."""
+        if rule not in self._passed:
+            check()
+            self._passed.add(rule)
 
     def _todo(self, columns: Iterable[str]) -> list[str]:
         """Columns not looked at yet; a design is looked at as a whole, with the first of its columns."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +23,8 @@ from tacita.errors import RefusedError, SchemaError, UsageError
 from tacita.same_file import same_files
 
 Storage = Literal["text", "integer", "numeric"]
+# What a name never is: nothing but digits and what stands between them in numbers, dates and times; or an address.
+_VALUE = re.compile(r"[-+]?[\d.,:/ T-]*\d[\d.,:/ TZ%-]*|\S+@\S+")
 _MOST_LEVELS = 1_000  # a public column with more different values is drafted without its levels
 
 
@@ -92,10 +95,21 @@ def storage_types(path: Path) -> dict[str, Storage]:
         if name.endswith((".sas7bdat", ".xpt", ".dta", ".sav", ".zsav")):
             return _statistical_types(path)
         if name.endswith((".csv", ".csv.gz", ".tsv", ".txt")):
-            return dict.fromkeys(csv_header(path), "text")
+            return dict.fromkeys(_names(csv_header(path), path), "text")
     except (OSError, ValueError, pa.ArrowException) as problem:
         raise SchemaError(f"data {path.name}: its columns cannot be read ({type(problem).__name__})") from None
     raise UsageError(f"data {path.name}: unknown kind of file; use CSV, Parquet, SAS, Stata or SPSS")
+
+
+def _names(first_line: list[str], path: Path) -> list[str]:
+    """Refuse a first line that is a record: a draft would show it."""
+    for place, name in enumerate(first_line, start=1):
+        if not name.strip() or _VALUE.fullmatch(name.strip()) or name in first_line[: place - 1]:
+            raise SchemaError(
+                f"data {path.name}: its first line does not hold column names (see column {place}), and a draft would "
+                "show a record; add a line with a name for each column, none of them a number, a date or used twice"
+            )
+    return first_line
 
 
 def _parquet_types(path: Path) -> dict[str, Storage]:

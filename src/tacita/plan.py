@@ -91,14 +91,14 @@ class Contribution:
         if self.id_column(schema) is not None:
             return None
         if self.unit in _RECORDS:
-            others = " or a ".join(schema.entities)
+            others = " or ".join(schema.entities)
             return (
-                f"the promise is about single records; a {others} with several of them loses that much for each"
+                f"the promise is about single records; one {others} with several of them loses that much for each"
                 if others
                 else None
             )
         said = self.rule if self.rule != ONE_ROW else f"each row of the file is one whole {self.unit}"
-        return f"{said}; the file has no id of a {self.unit}, so nothing could check it"
+        return f"{said}; the file has no {self.unit} id, so nothing could check it"
 
 
 def contribution_of(plan: Plan, schema: Schema) -> Contribution | None:
@@ -126,7 +126,7 @@ def claimed(plan: Plan, schema: Schema) -> Guarantee:
     >>> schema = Schema.from_dict({"dataset": {"identity": "people", "unit": "person"}, "variables": variables})
     >>> from tacita.synthesis import HistogramSynthesis
     >>> claimed(HistogramSynthesis(["sex"], "1"), schema).assumes[0]
-    'not checked: each row of the file is one whole person; the file has no id of a person, so nothing could check it'
+    'not checked: each row of the file is one whole person; the file has no person id, so nothing could check it'
     """
     guarantee, asked = plan.guarantee, contribution_of(plan, schema)
     trusted = None if asked is None else asked.on_trust(schema)

@@ -432,9 +432,9 @@ def _are_neighbours_of(mine: StrongAlpha | WeakAlpha, others: Neighbours) -> boo
 def unchecked_units(guarantee: Guarantee) -> tuple[str, ...]:
     """What a promise takes on trust about who a unit is: first thing to be read, before any number.
 
-    >>> trusted = "each row of the file is one whole person; the file has no id of a person, so nothing could check it"
+    >>> trusted = "each row of the file is one whole person; the file has no person id, so nothing could check it"
     >>> unchecked_units(Guarantee(ReplaceOne("person"), Loss("1"), assumes=(UNCHECKED + trusted, "bounds are public")))
-    ('each row of the file is one whole person; the file has no id of a person, so nothing could check it',)
+    ('each row of the file is one whole person; the file has no person id, so nothing could check it',)
     """
     return tuple(one.removeprefix(UNCHECKED) for one in guarantee.assumes if one.startswith(UNCHECKED))
 

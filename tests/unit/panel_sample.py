@@ -24,7 +24,7 @@ _FIXED: dict[str, Any] = {
     "kind": {"role": "confidential", "type": "categorical", "levels": list(KINDS), "missing": "single"},
     "switched": {**_YEAR, "lower": 2000, "upper": 2006, "missing": 2006},
 }
-_JOBS = {**_YEAR, "lower": 0, "upper": 5000, "missing": 0, "missing_codes": [4999]}
+_JOBS = {**_YEAR, "lower": 0, "upper": 5000, "missing": 0, "missing_codes": [-9]}
 _PAY = {"role": "confidential", "type": "numeric", "scale": 1, "lower": 0, "upper": 900000, "missing": 0}
 
 

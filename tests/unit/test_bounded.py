@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from fractions import Fraction
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tacita.ledger import Ledger
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare
+from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
 from tacita.release.plans import plan_from_record, prepare
 from tacita.release.run import run
@@ -143,6 +145,13 @@ def test_plans_that_cannot_be_bounded_say_why() -> None:
         nameless.columns(SCHEMA)
 
 
+def test_its_proof_is_there() -> None:
+    plan = Bounded(HistogramSynthesis(["ward"], "1", neighbours=PATIENT), at_most=2)
+    proof = files("tacita").joinpath(plan.proof).read_text(encoding="utf-8")
+    assert all(f"## {heading}" in proof for heading in ("Precondition", "Algorithm", "Claim", "Proof", "Assumes"))
+    assert isinstance(plan, Plan)
+
+
 def test_it_describes_itself_and_can_be_made_again() -> None:
     for inner in (
         HistogramSynthesis(["ward"], "1/5", neighbours=PATIENT),
@@ -236,7 +245,7 @@ def test_five_implicates_of_a_family_are_one_family(tmp_path: Path) -> None:
     household = AddRemoveOne("household")
     ledger = Ledger.open(tmp_path / "scf.ledger", cap=Loss("1"), neighbours=household)
     stated = HistogramSynthesis(["EDCL", "RACECL"], "1", neighbours=household)
-    with pytest.raises(SchemaError, match=r"job\.YY1: a household has more than one row"):
+    with pytest.raises(SchemaError, match=r"job\.YY1: one household has more than one row"):
         ledger.release(stated, Confidential.from_frame(families, schema), label="families")
     assert ledger.spent(household, "scf-2019").is_zero
     per_row = HistogramSynthesis(["EDCL", "RACECL"], "0.2", neighbours=household)

@@ -81,7 +81,7 @@ def test_an_establishment_is_a_workplace(tmp_path: Path) -> None:
 def test_without_an_id_the_promise_is_on_trust_wherever_it_travels(tmp_path: Path) -> None:
     schema, plan = schema_of(), HistogramSynthesis(["a"], "1", neighbours=ReplaceOne("person"))
     (trusted,) = unchecked_units(claimed(plan, schema))
-    assert trusted.startswith("each row of the file is one whole person; the file has no id of a person")
+    assert trusted.startswith("each row of the file is one whole person; the file has no person id")
     ledger = Ledger.open(tmp_path / "l", cap=Loss("1"), neighbours=ReplaceOne("person"))
     frame = visits(20).drop(columns="pid")
     ledger.release(plan, Confidential.from_frame(frame, schema), label="visits")
@@ -93,9 +93,9 @@ def test_without_an_id_the_promise_is_on_trust_wherever_it_travels(tmp_path: Pat
 def test_ids_of_something_else_do_not_vouch_for_a_person() -> None:
     schema = schema_of(hid="household")
     (trusted,) = unchecked_units(claimed(HistogramSynthesis(["a"], "1", neighbours=ReplaceOne("person")), schema))
-    assert "no id of a person" in trusted
+    assert "no person id" in trusted
     (records,) = unchecked_units(claimed(QuantileSynthesis(["pay"], "1"), schema))
-    assert "household with several of them loses that much for each" in records
+    assert "one household with several of them loses that much for each" in records
     assert unchecked_units(claimed(QuantileSynthesis(["pay"], "1"), schema_of())) == ()
 
 
@@ -107,7 +107,7 @@ def test_jobs_of_workers_without_ids_are_on_trust(plan: Any) -> None:
     }
     jobs = Schema.from_dict({"dataset": {"identity": "jobs", "unit": "establishment"}, "variables": columns})
     (trusted,) = unchecked_units(claimed(plan, jobs))
-    assert trusted.startswith("each worker holds one job in the file; the file has no id of a worker")
+    assert trusted.startswith("each worker holds one job in the file; the file has no worker id")
     known = Schema.from_dict(
         {
             "dataset": {"identity": "jobs", "unit": "establishment"},

@@ -104,7 +104,7 @@ def prepare(spec: Spec, *, rehearsal: bool = False) -> PlannedRelease:
     microdata = tuple(Planned(files, *_understood(files, _planned, files, *told)) for files in spec.microdata)
     planned = PlannedRelease(spec, schema, tables, microdata)
     for product in planned.products:
-        _understood(product.spec, _named, product.spec, product.plan.columns, schema)
+        schema.check_codes(_understood(product.spec, _named, product.spec, product.plan.columns, schema))
     for table in spec.table:
         _refuse_level_total(table, schema)
     for files in microdata:

@@ -14,7 +14,7 @@ from typing import Any
 from tacita.errors import SchemaError
 from tacita.schema import reading
 from tacita.schema.design import SurveyDesign
-from tacita.schema.kinds import Categorical, Identifier, Integer, Role, TableName, Variable
+from tacita.schema.kinds import Categorical, Identifier, Integer, Numeric, Role, TableName, Variable
 from tacita.schema.toml_file import read_toml
 
 # What people call the entity "workplace" when they speak of the unit that is protected.
@@ -223,6 +223,22 @@ class Schema:
         """Columns of one linked table: its own variables and the ids that link it."""
         keys = {self.id_of(table)} if table != "job" else {self.id_of("workplace"), self.id_of("worker")}
         return tuple(variable.name for variable in self.variables if variable.table == table or variable.name in keys)
+
+    def check_codes(self, names: Iterable[str]) -> None:
+        """Refuse numbers to be measured with a code for "missing" among their values.
+
+        One step of such a number, 998 to 999, would be a jump to nothing. Asked when a file or a plan is checked, not
+        when a schema is read: schemas of earlier bundles stay readable.
+        """
+        for name in names:
+            kind = self[name].kind
+            if isinstance(kind, Integer | Numeric) and any(
+                kind.lower <= one <= kind.upper for one in kind.missing_codes
+            ):
+                raise SchemaError(
+                    f"variables.{name}.missing_codes: a code lies between lower and upper, where it is also a value; "
+                    "narrow the bounds, or give missing values a code outside them in the file"
+                )
 
     def categorical(self, name: str) -> Categorical:
         """The domain of a categorical column; any other kind is an error that says so."""

@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.confidential import Confidential
-from tacita.errors import UsageError
+from tacita.errors import SchemaError, UsageError
 from tacita.how import How
 from tacita.measured import Measured
 from tacita.noise.entropy import Entropy
 from tacita.noise.error import ErrorLaw
 from tacita.plan import ONE_JOB, Contribution, Forecast, Rehearsable
 from tacita.privacy import Guarantee, Loss, Neighbours, Number, StrongAlpha, WeakAlpha, exact, text
-from tacita.schema import Schema
-from tacita.workforce import Workforce, require_countable, workforce
+from tacita.schema import Integer, Schema
+from tacita.workforce import LARGEST_ESTABLISHMENT, Workforce, require_countable, workforce
 
 Definition = Literal["strong", "weak"]
 Calibration = Literal["proved", "paper"]
@@ -37,6 +37,22 @@ LISTED_CELLS = (
 )
 # Scales are ratios of 64-bit integers, and α is a factor of them.
 _LONGEST_ALPHA = 10**6
+
+
+def check_establishments(schema: Schema) -> None:
+    """Refuse a schema that does not tell establishments apart, or allows sizes that no noise is made for."""
+    if schema.id_of("workplace") is None:
+        raise SchemaError(
+            'variables: no id with entity = "workplace" is declared; establishment tables need to know which rows '
+            "belong to the same establishment, so add that column to the file and the schema"
+        )
+    for name in schema.by_role("size"):
+        kind = schema[name].kind
+        if isinstance(kind, Integer) and kind.upper > LARGEST_ESTABLISHMENT:
+            raise SchemaError(
+                f"variables.{name}.upper: noise is made for establishments of up to {LARGEST_ESTABLISHMENT:,} workers; "
+                "lower the bound, above which sizes are clamped"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +158,7 @@ class CountPlan(Rehearsable):
             if unknown or not levels:
                 problem = f"{unknown[0]!r} is not one" if unknown else "the list is empty"
                 raise UsageError(f"where: {name} must list declared levels; {problem}")
+        check_establishments(schema)
         ids = [found for entity in ("workplace", "worker") if (found := schema.id_of(entity)) is not None]
         return tuple(dict.fromkeys((*ids, *schema.by_role("size"), *self.by, *self.worker, *dict(self.where))))
 

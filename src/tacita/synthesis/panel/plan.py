@@ -18,6 +18,7 @@ from tacita.synthesis.panel.files import PanelFiles
 from tacita.synthesis.panel.formal import promise as formal
 from tacita.synthesis.panel.formal.model import PanelModel
 from tacita.synthesis.panel.group import group_files
+from tacita.synthesis.panel.histories import check_histories
 from tacita.synthesis.panel.layout import Layout, Ratio
 from tacita.synthesis.panel.models import Model, checked, defaults, model_from, model_to_dict
 from tacita.synthesis.panel.reading import all_groups
@@ -195,8 +196,7 @@ class PanelSynthesis(Rehearsable):
 
     def layout(self, schema: Schema) -> Layout:
         """The panel in terms of the schema; raises where the two do not fit."""
-        if not isinstance(schema[self.unit].kind, Identifier):
-            raise UsageError(f'unit: {self.unit} must be an id; declare variables.{self.unit}.role = "id"')
+        unit = self._id(schema)
         years = tuple(range(self.years[0], self.years[1] + 1))
         for name in self.static:
             laid.category(schema, name, "static")
@@ -204,7 +204,7 @@ class PanelSynthesis(Rehearsable):
             raise UsageError(f"period: {self.period} is the year of a row, so it must be an integer")
         return Layout(
             schema=schema,
-            unit=self.unit,
+            unit=unit,
             keep=tuple(laid.public(schema, name) for name in self.keep),
             coarser=tuple((name, of, digits) for name, (of, digits) in self.coarser),
             group=self.group,
@@ -218,6 +218,18 @@ class PanelSynthesis(Rehearsable):
             ratios=tuple(Ratio(name, of, low, high) for name, (of, low, high) in self.ratios),
         )
 
+    def _id(self, schema: Schema) -> str:
+        """The column that tells units apart: the id of that entity, or the id column of that name."""
+        column = schema.id_for(self.unit) or self.unit
+        if not isinstance(schema[column].kind, Identifier):
+            raise UsageError(f'unit: {self.unit} must be an id; declare variables.{self.unit}.role = "id"')
+        if column != self.unit and self.unit in schema:
+            raise UsageError(
+                f"unit: {self.unit} is a column, and the entity of another one, {column}; rename one of the two, so "
+                "that it is clear whose rows belong together"
+            )
+        return column
+
     def sequence(self, layout: Layout) -> dict[str, Model]:
         """The model of every variable: the declared ones, and the paper's for the others."""
         return checked(layout, defaults(layout) | dict(self.models))
@@ -225,7 +237,7 @@ class PanelSynthesis(Rehearsable):
     def columns(self, schema: Schema) -> tuple[str, ...]:
         layout = self.layout(schema)
         self.sequence(layout)
-        return (self.unit, *layout.stored)
+        return (layout.unit, *layout.stored)
 
     def forecast(self, schema: Schema) -> Forecast:
         self.columns(schema)
@@ -245,6 +257,11 @@ class PanelSynthesis(Rehearsable):
         )
 
     # ------------------------------------------------------------ acting
+
+    def suits(self, data: Confidential) -> None:
+        layout, grid = self.layout(data.schema), self.alpha is not None
+        rule = f"histories of {layout.unit}: {layout.period}, {layout.years}, {layout.stored}, {grid}"
+        data.check_once(rule, lambda: check_histories(data, layout, whole_steps=grid))
 
     def run(self, data: Confidential, entropy: Entropy) -> PanelFiles | PanelModel:
         """All files in memory. For panels that are too large for that, see `tacita.synthesis.panel.write_panel`."""

@@ -25,6 +25,7 @@ from tacita.confidential import Confidential, engine_of, rows
 from tacita.errors import RefusedError, UsageError, VerificationError
 from tacita.ledger import Ledger
 from tacita.noise.entropy import Entropy, SystemEntropy
+from tacita.plan import check
 from tacita.synthesis.panel.formal.model import PanelModel
 from tacita.synthesis.panel.group import group_files
 from tacita.synthesis.panel.layout import Layout
@@ -65,7 +66,7 @@ def write_panel(
     _suits(plan, entropy, ledger, label)
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
         raise UsageError("workers: give how many groups are worked on at once, at least 1")
-    data.check(plan.columns(data.schema))
+    check(plan, data)
     folder, layout = Path(folder), plan.layout(data.schema)
     folder.mkdir(parents=True, exist_ok=True)
     run = Run.of(folder, plan, data)

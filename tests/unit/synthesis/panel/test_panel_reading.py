@@ -62,7 +62,7 @@ def test_missing_values_and_codes_are_missing_and_the_rest_of_the_schema_holds()
     frame = wide(100)
     alive = frame.index[(frame.born <= 2002) & (frame.gone >= 2002)]
     frame.loc[alive[0], "jobs2002"] = np.nan
-    frame.loc[alive[1], "jobs2002"] = 4999  # the schema's code for missing
+    frame.loc[alive[1], "jobs2002"] = -9  # the schema's code for missing
     frame.loc[alive[2], "jobs2002"] = 7000  # clamped
     frame.loc[alive[3], "kind"] = None
     frame.loc[alive[4], "born"] = np.nan

@@ -51,11 +51,14 @@ def condition(panel: Panel, place: int, who: Integers, sizes: Integers) -> Integ
 
 
 def whole_steps(panel: Panel, name: str) -> Integers:
-    """Values as whole numbers of their public step; MISSING where there is none."""
+    """Values as whole numbers of their public step; MISSING where there is none.
+
+    Halves go up, whatever the number: two values that are one step apart are read one apart, also between the steps.
+    """
     scale = next(one.scale for one in panel.layout.yearly if one.name == name)
     values = panel.values[name]
     seen = ~np.isnan(values)
-    return np.where(seen, np.rint(np.where(seen, values, 0) / scale.step), MISSING).astype(np.int64)
+    return np.where(seen, np.floor(np.where(seen, values, 0) / scale.step + 0.5), MISSING).astype(np.int64)
 
 
 def most_of(layout: Layout, at: int) -> int:

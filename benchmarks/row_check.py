@@ -1,0 +1,88 @@
+"""What it costs to check that every worker of 10.9 million jobs has one row, as a share of the whole release.
+
+The release is that of `Ledger.release`: the file is checked against its schema, its rows are fingerprinted, the table
+is measured and stored. It is run with and without the check of contributions, taking turns, a fresh ledger each time,
+and the median of the differences counts: on a busy machine single rounds differ by more than the check. Bar: 15%.
+
+    python benchmarks/row_check.py [--reduced]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from tacita.checks import FileChecks
+from tacita.confidential import Confidential
+from tacita.ledger import Ledger
+from tacita.mechanisms.eree import SmoothStaircase
+from tacita.privacy import Loss, StrongAlpha
+from tacita.schema import Schema
+from tacita.studies.frame import simulate
+
+BAR = 0.15
+
+
+def without_check() -> AbstractContextManager[object]:
+    """Every worker counts as new; nothing else of the run changes."""
+    repeats = FileChecks._repeats
+
+    def unless_worker(self: FileChecks, table: Any, key: str) -> bool:
+        return key != self.schema.id_of("worker") and repeats(self, table, key)
+
+    return patch.object(FileChecks, "_repeats", unless_worker)
+
+
+def timed(job: Callable[[], object]) -> tuple[float, float]:
+    """Seconds on the clock and of the processor, all threads together."""
+    clock, processor = time.perf_counter(), time.process_time()
+    job()
+    return time.perf_counter() - clock, time.process_time() - processor
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--reduced", action="store_true", help="a twentieth of the size; the bar is not applied")
+    reduced = parser.parse_args().reduced
+    share = 20 if reduced else 1
+    frame = simulate(jobs=10_900_000 // share, establishments=527_000 // share)
+    plan = SmoothStaircase("0.1", "1", by=("place", "sector", "ownership"))
+    plan.error_law(1)  # the law is designed once per (α, ε), before any data: not part of the run
+    with tempfile.TemporaryDirectory() as folder:
+        paths = frame.write(Path(folder), form="flat")
+        schema = Schema.load(paths["jobs.schema.toml"])
+
+        def release(name: str) -> None:
+            ledger = Ledger.open(Path(folder) / name, cap=Loss("1"), neighbours=StrongAlpha("0.1"))
+            ledger.release(plan, Confidential.open(paths["jobs.parquet"], schema), label="jobs")
+
+        worst = 0.0
+        rounds: list[tuple[tuple[float, float], tuple[float, float]]] = []
+        release("warm.ledger")
+        for number in range(3 if reduced else 5):
+            found = []
+            for checked in (True, False):
+                with nullcontext() if checked else without_check():
+                    found.append(timed(lambda name=f"{number}{checked}.ledger": release(name)))
+            rounds.append((found[0], found[1]))
+        for at, what in enumerate(("clock", "processor")):
+            whole = statistics.median(with_it[at] for with_it, _ in rounds)
+            check = statistics.median(with_it[at] - without[at] for with_it, without in rounds)
+            worst = max(worst, check / whole)
+            sys.stdout.write(
+                f"{what:9s} release {whole:.2f} s, of which the row check {check:.2f} s: {check / whole:.1%} "
+                f"(bar {BAR:.0%})\n"
+            )
+    return 0 if reduced or worst <= BAR else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
