@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 
 from tacita.audit.evidence import check as check_evidence
 from tacita.errors import TacitaError, VerificationError
@@ -22,7 +24,7 @@ from tacita.ledger.codec import canonical, digest, guarantee_from_json, loss_fro
 from tacita.ledger.terms import Cap, restated
 from tacita.ledger.views import verify_extract
 from tacita.privacy import Guarantee, Loss, in_sequence
-from tacita.release.alike import read_both, read_table, same_values
+from tacita.release.alike import read_both, read_table, same_document, same_values
 from tacita.release.bundle_files import BUNDLE_FORM, bundle_files, fingerprint, json_bytes, manifest_hash, read_json
 from tacita.release.measurements import rebuild
 from tacita.release.microdata import FOLDER, check_made_again, check_microdata
@@ -62,6 +64,7 @@ def checks(folder: Path) -> Iterator[str]:
         yield "the ledger's entries are sealed and pay for every product"
         _check_tables(folder, plan)
         _check_microdata(folder, plan, ledger)
+        _check_records(folder, manifest, plan)
         yield "each table and each synthetic file is the same in both formats"
         if "evidence.json" in manifest["files"]:
             yield check_evidence(read_json(folder / "evidence.json"), manifest["made"]["versions"]["tacita"])
@@ -205,6 +208,19 @@ def _check_tables(folder: Path, plan: dict[str, Any]) -> None:
             raise VerificationError(f"{place}/ does not hold the tables that plan.json lists")
     for name in sorted(expected):
         read_both(folder / "tables" / f"{name}.parquet")
+
+
+def _check_records(folder: Path, manifest: dict[str, Any], plan: dict[str, Any]) -> None:
+    """The SDMX files hold the values of the tables, and the data package pins the files that are there."""
+    for table in plan["tables"]:
+        path = folder / "sdmx" / f"{table['name']}.csv"
+        values = pq.read_table(folder / "tables" / f"{table['name']}.parquet")["value"].to_pylist()
+        stated = pa_csv.read_csv(path)["OBS_VALUE"].to_pylist() if path.is_file() else None
+        if stated is not None and not same_document([float(one) for one in stated], [float(one) for one in values]):
+            raise VerificationError(f"sdmx/{table['name']}.csv does not hold the values of tables/{table['name']}.csv")
+    for one in read_json(folder / "datapackage.json")["resources"]:
+        if one["hash"] != f"sha256:{manifest['files'][one['path']]['sha256']}":
+            raise VerificationError(f"datapackage.json: does not pin {one['path']} as it is")
 
 
 def _check_microdata(folder: Path, plan: dict[str, Any], ledger: dict[str, Any]) -> None:

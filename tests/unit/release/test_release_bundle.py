@@ -108,6 +108,13 @@ def _edit(name: str, change: Callable[[dict], None]) -> Callable[[Path], None]:
         (lambda folder: (folder / "registry.yaml").write_text('status: "REHEARSAL"'), "rehearsal, not a release"),
         (lambda folder: (folder / "plan.json").write_text("[" * 100_000 + "]" * 100_000), "lacks a part"),
         (lambda folder: (folder / "plan.json").write_text("[]"), "lacks a part"),
+        (lambda folder: (folder / "datapackage.json").write_text("{}"), "lacks a part"),
+        (
+            lambda folder: (folder / "sdmx/employment.csv").write_text(
+                (folder / "sdmx/employment.csv").read_text().replace("310", "3100")
+            ),
+            "does not hold the values of tables/employment.csv",
+        ),
         (_edit("ledger.json", lambda ledger: ledger["left"].update(epsilon="1")), "do not add up to the cap"),
         (_edit("ledger.json", lambda ledger: ledger["extract"]["entries"].pop()), "no finished entry pays"),
         (

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from release_sample import small_release
 
-from tacita.release.facts import Column, table_facts
+from tacita.release.facts import ALL_LEVELS, Column, table_facts
 from tacita.release.sdmx import code_identifiers, sdmx_csv, sdmx_structure
 
 pytest.importorskip("pysdmx", reason="pysdmx is not installed; it comes with the dev extra")
@@ -63,16 +63,18 @@ def test_a_rehearsal_is_a_test_message_with_its_own_flow(tmp_path: Path) -> None
 
 
 def test_codes_outside_the_standard_are_spelled_anew_and_stay_apart() -> None:
-    column = Column("place", "Place", "string", (("a b", "A"), ("a_b", "B"), ("_T", "C"), ("Total", "All")))
+    column = Column("place", "Place", "string", (("a b", "A"), ("a_b", "B"), ("_T", "C"), ALL_LEVELS))
     spelled = code_identifiers(column)
     assert len(set(spelled.values())) == 4
     assert spelled["Total"] == "_T"
     assert all(set(one) <= set("abT_0123456789") for one in spelled.values())
+    level = Column("place", "Place", "string", (("Total", "A village of that name"),))
+    assert code_identifiers(level) == {"Total": "Total"}
 
 
 def test_awkward_names_still_make_a_valid_message(tmp_path: Path) -> None:
     table = pa.table({"2nd place": ["é", "Total"], "value": [1, 2]})
-    facts = table_facts("jobs-1", "Jobs & more", "All", "ε = 1", table, {"2nd place": (("é", ""), ("Total", "All"))})
+    facts = table_facts("jobs-1", "Jobs & more", "All", "ε = 1", table, {"2nd place": (("é", ""), ALL_LEVELS)})
     (tmp_path / "s.xml").write_bytes(sdmx_structure("Été", "2026-01-01T10:00:00+00:00", [facts]))
     (tmp_path / "d.csv").write_bytes(sdmx_csv(facts, table))
     assert "DataStructureDefinition DSD_JOBS-1" in _structures(_read(tmp_path / "s.xml"))
