@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from tacita.inference import snippets
 from tacita.release.microdata import FOLDER, csv_name
-from tacita.release.page_parts import code_blocks
+from tacita.release.page_parts import code_blocks, weight_of
 from tacita.schema import Categorical, Integer, Numeric, Schema
 
 _RULES = {
@@ -107,9 +107,8 @@ class _Example:
 
 def _example(plan: dict[str, Any], names: Sequence[str]) -> _Example:
     schema = Schema.from_dict(plan["schema"])
-    # A plan that draws weights names them, also where the schema does not call the column one.
-    named = [one["mechanism"].get("weight") for one in plan.get("microdata", [])]
-    weight = next((one for one in (*named, *schema.by_role("weight")) if one in names), None)
+    found = (weight_of(one["mechanism"], schema, names) for one in plan.get("microdata", []))
+    weight = next((one for one in found if one is not None), None)
     texts = tuple(at for at, name in enumerate(names, start=1) if isinstance(schema[name].kind, Categorical))
     for name in names:
         if name != weight and isinstance(schema[name].kind, Integer | Numeric):

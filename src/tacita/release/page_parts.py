@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
+
+from tacita.schema import Schema
 
 # Control characters, and marks that turn the direction of what follows: a name must not rearrange our sentences.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -36,6 +38,12 @@ def capital(words: str) -> str:
 def stop(words: str) -> str:
     """The full stop that a sentence still needs."""
     return "" if words.endswith(".") else "."
+
+
+def weight_of(mechanism: Mapping[str, Any], schema: Schema, columns: Sequence[str]) -> str | None:
+    """The survey weight of synthetic files, if they have one: a plan that draws it names it, or the schema does."""
+    named = (mechanism.get("weight"), *schema.by_role("weight"))
+    return next((one for one in named if one is not None and one in columns), None)
 
 
 def settings_rows(mechanism: dict[str, Any]) -> list[tuple[str, str]]:

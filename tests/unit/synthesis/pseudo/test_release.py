@@ -76,6 +76,7 @@ def test_a_bundle_is_made_verified_and_explained(mechanism: str, tmp_path: Path)
     assert ("only in the limit, so that at a given size the loss can be larger" in page) == asymptotic
     assert ("for this file it is not proved" in page) == asymptotic
     assert ("That is a proved bound" in page) != asymptotic
+    assert "Means weighted by w" in page
     # Neither knows the file through noise: the model is fitted to the records themselves.
     assert "A model was fitted to the confidential records themselves" in page
     assert "No noise was added" in page
