@@ -30,7 +30,7 @@ from tacita.release.run import run
 from tacita.release.spec import Spec
 
 PERSON = ReplaceOne("person")
-TRUSTED = "each row of the file is one whole person; the file has no id of a person, so nothing could check it"
+TRUSTED = "each row of the file is one whole person; the file has no person id, so nothing could check it"
 
 # One of each, as they are released. What a page may say of each is held to its proof below.
 PLANS: dict[str, Any] = {
