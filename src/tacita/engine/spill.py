@@ -18,7 +18,7 @@ try:
 except ImportError:  # Windows: there the folders of killed processes stay
     fcntl = None  # type: ignore[assignment]
 
-_PREFIX, _LOCK = "tacita-", "in-use"
+_PREFIX, _LOCK = "tacita-rows-", "in-use"
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,16 @@ class Spill:
     @classmethod
     def make(cls) -> Spill:
         _sweep()
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        fresh = folder / "new"
-        lock = fresh.open("wb")
-        if fcntl is not None:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        fresh.rename(folder / _LOCK)  # under its name only once it is locked: nobody finds it free
-        return cls(folder, lock)
+        while True:
+            folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+            try:
+                lock = (folder / "new").open("wb")
+                if fcntl is not None:
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                (folder / "new").rename(folder / _LOCK)
+            except FileNotFoundError:  # another process took it for one that a killed process had left
+                continue
+            return cls(folder, lock)
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -47,10 +50,15 @@ class Spill:
 def _sweep() -> None:
     if fcntl is None:
         return
-    for lock in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_LOCK}"):
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError):
-            if lock.parent.stat().st_uid != os.getuid() or lock.parent.is_symlink():
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
                 continue
-            with lock.open("rb") as handle:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(lock.parent)
+            for lock in (folder / _LOCK, folder / "new"):
+                if lock.exists():
+                    with lock.open("rb") as handle:
+                        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # an OSError where somebody has it
+                        shutil.rmtree(folder)
+                    break
+            else:
+                folder.rmdir()  # killed before its lock; fails where there is anything inside

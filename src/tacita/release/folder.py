@@ -14,7 +14,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -183,16 +183,36 @@ def scratch(out: Path) -> Iterator[Path]:
 @contextmanager
 def _aside(parent: Path, target: Path) -> Iterator[Path]:
     """A hidden folder that says what it is for, locked for as long as this process lives and gone afterwards."""
-    aside = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=parent))
-    try:
-        with (aside / _OWNER).open("wb") as note:
+    with ExitStack() as held:
+        with _alone(parent):
+            aside = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=parent))
+            held.callback(_remove, aside)
+            note = held.enter_context((aside / _OWNER).open("wb"))
             note.write(json.dumps({"tacita_writes": target.name}).encode())
             note.flush()
             _lock(note)
-            (aside / _NEW).mkdir()
-            yield aside
+        (aside / _NEW).mkdir()
+        yield aside
+
+
+def _remove(aside: Path) -> None:
+    for part in (aside / _NEW, aside / _OLD, aside):  # what says whose it is goes last
+        shutil.rmtree(part, ignore_errors=True)
+
+
+@contextmanager
+def _alone(parent: Path) -> Iterator[None]:
+    """One process at a time makes such folders: one that does not say whose it is then belongs to nobody alive."""
+    handle = None
+    with suppress(OSError):  # a file system without such locks
+        if fcntl is not None:
+            handle = os.open(parent, os.O_RDONLY)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        yield
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
 
 
 def _lock(note: BinaryIO) -> bool:
@@ -210,6 +230,12 @@ def _recover(target: Path) -> None:
     """Put back what a killed run had moved aside, and clear away what it was writing."""
     if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
         return
+    with _alone(target.parent):
+        for aside in target.parent.glob(f"{_PREFIX}*{_SUFFIX}"):
+            with suppress(OSError):
+                if (aside / _OWNER).exists() and not (aside / _OWNER).stat().st_size:
+                    (aside / _OWNER).unlink()
+                aside.rmdir()  # fails where there is anything inside
     for aside in target.parent.glob(f"{_PREFIX}*{_SUFFIX}"):
         with suppress(OSError, ValueError, TypeError, LookupError), (aside / _OWNER).open("rb") as note:
             is_for_target = json.loads(note.read(1 << 16))["tacita_writes"] == target.name

@@ -207,3 +207,15 @@ def test_a_full_disk_is_found_by_writing(tmp_path: Path, monkeypatch: pytest.Mon
 def test_the_files_behind_a_source() -> None:
     assert source_files("duckdb:a/b.db?table=x") == [Path("a/b.db")]
     assert source_files("a?b.csv") == [Path("a?b.csv")]
+
+
+def test_a_folder_that_a_run_was_killed_over_before_it_could_say_whose_it_is_goes_too(tmp_path: Path) -> None:
+    for name in (".tacita-abc.partial", ".tacita-abd.partial"):
+        (tmp_path / name).mkdir()
+    (tmp_path / ".tacita-abd.partial" / "tacita-writing.json").touch()
+    kept = tmp_path / ".tacita-def.partial"
+    kept.mkdir()
+    (kept / "something").touch()
+    with written_whole(tmp_path / "out", force=False) as folder:
+        (folder / "a").touch()
+    assert sorted(one.name for one in tmp_path.iterdir()) == [".tacita-def.partial", "out"]
