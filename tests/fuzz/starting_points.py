@@ -24,7 +24,7 @@ MARKS = (MARK, "417.25", "41725")
 Content = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Start:
     """A specification and a schema as TOML would give them, and rows that fit."""
 

@@ -28,7 +28,7 @@ def drawn(given: Planes, rate: Fraction, draws: int) -> NDArray[np.int64]:
     return counts.ravel()
 
 
-@pytest.mark.parametrize("most_boxes", [None, 2, 6, 50])
+@pytest.mark.parametrize("most_boxes", [None, 2, 6])
 @pytest.mark.parametrize(("p", "rows"), [(2, 12), (3, 9)])
 def test_draws_have_their_law_whatever_the_boxes(
     p: int, rows: int, most_boxes: int | None, monkeypatch: pytest.MonkeyPatch
