@@ -16,6 +16,7 @@ from tacita.errors import SchemaError, SpecError, TacitaError
 from tacita.privacy import Guarantee, Loss, ReplaceOne
 from tacita.release.plans import prepare
 from tacita.release.spec import EvaluationSpec, Spec
+from tacita.release.words import odds_example
 from tacita.schema import Schema
 
 BY_NAME = {start.name.split("-")[1]: start for start in STARTS}
@@ -103,4 +104,14 @@ def test_what_is_no_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("epsilon", ["5000", "9223372036854775807"])
 def test_a_loss_too_large_for_a_factor_has_words(epsilon: str) -> None:
-    assert "a factor beyond 10^300" in Guarantee(ReplaceOne("person"), Loss(epsilon)).odds_factor
+    promise = Guarantee(ReplaceOne("person"), Loss(epsilon))
+    assert "a factor beyond 10^300" in promise.odds_factor
+    assert "even odds" in odds_example(promise)
+
+
+@pytest.mark.parametrize("confidence", ["0.9999999999999999", "1", "0", "-1"])
+def test_a_confidence_that_no_interval_reaches(tmp_path: Path, confidence: str) -> None:
+    """The first was looked for without end."""
+    planned(tmp_path, "SmoothStaircase", confidence="0.999999999")
+    with pytest.raises(SpecError, match=r"confidence.*must lie between 0 and 0\.999999999"):
+        planned(tmp_path, "SmoothStaircase", confidence=confidence)

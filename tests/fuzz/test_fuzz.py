@@ -14,12 +14,12 @@ from fuzz_watch import ended, summary
 
 SEED = int(os.environ.get("SEED", "1"))
 FULL = os.environ.get("FUZZ") == "full"
-#              kind     in CI    full
+# How many cases of each kind: in CI, and for a release.
 SIZES = {
-    "specs": (400, 20_000),  # changed specifications and schemas, planned
-    "broken": (60, 1_000),  # the same, run: half of them against a ledger in use
-    "runs": (40, 2_000),  # plausible changes, run
-    "files": (60, 500),  # odd data files
+    "specs": (300, 20_000),  # changed specifications and schemas, planned
+    "broken": (40, 1_000),  # the same, run: half of them against a ledger in use
+    "runs": (30, 2_000),  # plausible changes, run: half of them against a ledger in use
+    "files": (40, 500),  # odd data files
 }
 
 
@@ -27,13 +27,8 @@ SIZES = {
 def test_nothing_unexpected(kind: str) -> None:
     found = ended(kind, SEED, SIZES[kind][FULL])
     assert not any("wrong" in one for one in found), summary(found)
-
-
-@pytest.mark.parametrize("kind", ["runs", "files"])
-def test_some_cases_get_through(kind: str) -> None:
-    """So that the suite tests more than the first refusal: these numbers are among those above."""
-    found = ended(kind, SEED, 25)
-    assert sum(one["end"] == "done" for one in found) >= 4, summary(found)
+    if kind in ("runs", "files"):  # else nothing but the first refusals would be tested
+        assert sum(one["end"] == "done" for one in found) > len(found) / 10, summary(found)
 
 
 @pytest.mark.slow

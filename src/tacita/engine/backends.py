@@ -57,7 +57,7 @@ class Engine:
             if path.is_dir() and not any(path.rglob("*.parquet")):
                 raise SchemaError(f"data {path.name}: a folder is read as its Parquet files, and it holds none")
             table = _plain(self._reading(path, lambda: self._parquet(path)), columns, path)
-            self._refuse_wide_decimals(path, table, columns)
+            self._reading(path, lambda: self._refuse_wide_decimals(path, table, columns))
             return table
         if name.endswith(_CSV):
             self._reading(path, lambda: csv_header(path, errors="replace"))

@@ -7,6 +7,7 @@ is a `SpecError` that names the key and the fix.
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -170,8 +171,9 @@ class TableSpec(_Part):
     @field_validator("confidence")
     @classmethod
     def _confidence_is_a_probability(cls, value: str) -> str:
-        if not 0 < exact(value) < 1:
-            raise ValueError('must lie between 0 and 1, such as "0.95"')
+        # Beyond, a double no longer tells the confidence from certainty, and no interval is long enough.
+        if not 0 < exact(value) <= 1 - Fraction(1, 10**9):
+            raise ValueError('must lie between 0 and 0.999999999, such as "0.95"')
         return value
 
     @field_validator("by", "worker", "totals", mode="before")

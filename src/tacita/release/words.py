@@ -83,8 +83,7 @@ def odds_example(guarantee: Guarantee) -> str:
     """
     if guarantee.holds == "never" or guarantee.loss.rho is not None:
         return ""
-    factor = math.exp(guarantee.loss.epsilon)
-    after = 100 * factor / (1 + factor)
+    after = 100 / (1 + math.exp(-guarantee.loss.epsilon))
     shown = f"{after:.0f}%" if after < 99 else f"{after:.4g}%"
     tail = f", except with probability {float(guarantee.loss.delta):.2g}" if guarantee.loss.delta else ""
     who = "Someone who gives a guess even odds (50%) before seeing the release"
