@@ -113,5 +113,5 @@ def test_a_loss_too_large_for_a_factor_has_words(epsilon: str) -> None:
 def test_a_confidence_that_no_interval_reaches(tmp_path: Path, confidence: str) -> None:
     """The first was looked for without end."""
     planned(tmp_path, "SmoothStaircase", confidence="0.999999999")
-    with pytest.raises(SpecError, match=r"confidence.*must lie between 0 and 0\.999999999"):
+    with pytest.raises(SpecError, match=r"confidence.*between 0 and 1, at most 0\.999999999"):
         planned(tmp_path, "SmoothStaircase", confidence=confidence)

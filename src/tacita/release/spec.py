@@ -173,7 +173,7 @@ class TableSpec(_Part):
     def _confidence_is_a_probability(cls, value: str) -> str:
         # Beyond, a double no longer tells the confidence from certainty, and no interval is long enough.
         if not 0 < exact(value) <= 1 - Fraction(1, 10**9):
-            raise ValueError('must lie between 0 and 0.999999999, such as "0.95"')
+            raise ValueError('must lie between 0 and 1, at most 0.999999999, such as "0.95"')
         return value
 
     @field_validator("by", "worker", "totals", mode="before")
