@@ -14,7 +14,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from laws_by_hand import plateau_log_density, plateau_masses, plateaus
+from laws_by_hand import log_density, plateau_masses, plateaus
 
 from tacita.errors import UsageError
 from tacita.mechanisms.eree import SmoothStaircase
@@ -65,9 +65,7 @@ def worst_loss(law: PlateauLaw, alpha: Fraction, noise: float = 1.0, *, least: F
             scales = [float(max(alpha * max(c), least)) for c in (cell, other)]
         centres = [float(sum(c)) for c in (cell, other)]
         outputs = np.concatenate([m + s * points for m, s in zip(centres, scales, strict=True)])
-        one, two = (
-            plateau_log_density(law, (outputs - m) / s) - np.log(s) for m, s in zip(centres, scales, strict=True)
-        )
+        one, two = (log_density(law, (outputs - m) / s) - np.log(s) for m, s in zip(centres, scales, strict=True))
         worst = max(worst, float(np.abs(one - two).max()))
     return worst
 

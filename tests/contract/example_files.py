@@ -6,110 +6,29 @@ code under test: neighbours are made by adding workers, as the definitions do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import pandas as pd
 
+from tacita.audit.jobs import AGES, SEXES, Establishment, File, Kind, flat, most_new, schema, stored
 from tacita.confidential import Confidential
-from tacita.schema import Schema
 
-Kind = tuple[str | None, str | None]  # sex, age: as stored, so possibly missing or unheard of
-PLACES, SECTORS = ("A", "B", "C", "X"), ("1", "2")
-SEXES, AGES = ("F", "M", "U"), ("young", "old")
-
-
-@dataclass(frozen=True)
-class Establishment:
-    """One establishment: where it is, what it does, who works there."""
-
-    place: str
-    sector: str
-    workers: tuple[Kind, ...]
-
-    def hires(self, *kinds: Kind) -> Establishment:
-        return replace(self, workers=self.workers + kinds)
-
-
-File = tuple[Establishment, ...]
-
-
-def schema(form: str) -> Schema:
-    """The public description; linked tables keep workplace and worker attributes in tables of their own."""
-    linked = form == "linked"
-    table = {"table": "workplace"} if linked else {}
-    person = {"table": "worker"} if linked else {}
-    return Schema.from_dict(
-        {
-            "dataset": {"identity": f"example-{form}", "unit": "establishment"},
-            "variables": {
-                "workplace_id": {"role": "id", "entity": "workplace"},
-                "worker_id": {"role": "id", "entity": "worker"},
-                "place": {
-                    "role": "workplace",
-                    "type": "categorical",
-                    "levels": list(PLACES),
-                    "outside": "X",
-                    "missing": "X",
-                    **table,
-                },
-                "sector": {"role": "workplace", "type": "categorical", "levels": list(SECTORS), **table},
-                "sex": {
-                    "role": "worker",
-                    "type": "categorical",
-                    "levels": list(SEXES),
-                    "outside": "U",
-                    "missing": "U",
-                    "missing_codes": ["9"],
-                    **person,
-                },
-                "age": {
-                    "role": "worker",
-                    "type": "categorical",
-                    "levels": list(AGES),
-                    "outside": "old",
-                    "missing": "old",
-                    **person,
-                },
-            },
-        }
-    )
-
-
-def tables(file: File) -> dict[str, pd.DataFrame]:
-    """Linked tables; establishments without workers are listed too."""
-    workplaces = [(f"e{at}", one.place, one.sector) for at, one in enumerate(file)]
-    persons = [
-        (f"w{at}-{number}", f"e{at}", *kind) for at, one in enumerate(file) for number, kind in enumerate(one.workers)
-    ]
-    everybody = pd.DataFrame(persons, columns=["worker_id", "workplace_id", "sex", "age"], dtype=object)
-    return {
-        "job": everybody[["worker_id", "workplace_id"]],
-        "workplace": pd.DataFrame(workplaces, columns=["workplace_id", "place", "sector"], dtype=object),
-        "worker": everybody[["worker_id", "sex", "age"]],
-    }
+__all__ = ["FILE", "Establishment", "File", "Kind", "opened", "schema", "with_row"]
 
 
 @cache
 def opened(file: File, form: str) -> Confidential:
     """The file as the code under test gets it; kept open for the whole run."""
-    linked = tables(file)
-    if form == "linked":
-        return Confidential.from_frame(linked, schema(form))
-    return Confidential.from_frame(_flat(file), schema(form))
-
-
-def _flat(file: File) -> pd.DataFrame:
-    linked = tables(file)
-    return linked["job"].merge(linked["workplace"], on="workplace_id").merge(linked["worker"], on="worker_id")
+    return Confidential.from_frame(stored(file, form), schema(form))
 
 
 @cache
 def with_row(file: File, *, place: str | None) -> Confidential:
     """A flat file in which the first establishment's new worker has his own idea of where he works."""
     new = {"worker_id": "new", "workplace_id": "e0", "sex": "F", "age": "old", "place": place, "sector": "1"}
-    return Confidential.from_frame(pd.concat([_flat(file), pd.DataFrame([new])], ignore_index=True), schema("flat"))
+    return Confidential.from_frame(pd.concat([flat(file), pd.DataFrame([new])], ignore_index=True), schema("flat"))
 
 
 def _crew(**counts: int) -> tuple[Kind, ...]:
@@ -132,11 +51,6 @@ FILE: File = (
 
 def changed(file: File, at: int, *kinds: Kind) -> File:
     return (*file[:at], file[at].hires(*kinds), *file[at + 1 :])
-
-
-def most_new(size: int, alpha: Any) -> int:
-    """How many workers a class of this size may gain."""
-    return max(int(alpha * size), 1)
 
 
 def strong_neighbours(alpha: Any) -> dict[str, File]:

@@ -17,6 +17,7 @@ from checks import (
 )
 from example_files import FILE, opened, schema, with_row
 
+from tacita.audit.examples import TABLE_SETTINGS
 from tacita.errors import SchemaError, UsageError
 from tacita.mechanisms import eree
 from tacita.mechanisms.eree import SmoothStaircase
@@ -29,27 +30,12 @@ PLANS = [
 FEWEST_PLANS = 8
 
 BASE = {"alpha": "0.1", "epsilon": "6", "theta": 25}
-WORKPLACE = {"by": ["place", "sector"]}
-SETTINGS: dict[str, dict[str, Any]] = {
-    "workplace": WORKPLACE,
-    "all jobs": {},
-    "worker": {"by": ["place"], "worker": ["sex"]},
-    "two worker attributes": {**WORKPLACE, "worker": ["sex", "age"]},
-    "where": {"by": ["place"], "where": {"sex": ["F", "U"]}},
-    "worker and where": {"by": ["place"], "worker": ["age"], "where": {"sex": ["M"]}},
-    "weak": {**WORKPLACE, "definition": "weak"},
-    "weak, worker": {"by": ["place"], "worker": ["sex"], "definition": "weak"},
-    "weak, two worker attributes": {**WORKPLACE, "worker": ["sex", "age"], "definition": "weak"},
+# Those of `tacita audit`, and some that several plans refuse.
+SETTINGS: dict[str, dict[str, Any]] = TABLE_SETTINGS | {
     "weak, where": {"by": ["place"], "where": {"sex": ["F", "U"]}, "definition": "weak"},
-    "margin paid": {**WORKPLACE, "margin_share": "1/5"},
     "margin paid, worker": {"by": ["place"], "worker": ["sex"], "margin_share": "1/5"},
-    "margin paid, weak, worker": {"by": ["place"], "worker": ["sex"], "margin_share": "1/5", "definition": "weak"},
-    "paper": {**WORKPLACE, "calibration": "paper"},
-    "paper, margin paid": {**WORKPLACE, "calibration": "paper", "margin_share": "1/5"},
     "paper, worker": {"by": ["place"], "worker": ["age"], "calibration": "paper"},
     "paper, weak, worker": {"by": ["place"], "worker": ["age"], "calibration": "paper", "definition": "weak"},
-    "alpha 1/4": {**WORKPLACE, "alpha": "1/4"},
-    "alpha 1/4, worker": {"by": ["place"], "worker": ["sex"], "alpha": "1/4"},
 }
 # What a plan says no to, and must say no to.
 _PAPER = {name for name in SETTINGS if name.startswith("paper")}
