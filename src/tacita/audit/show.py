@@ -38,10 +38,11 @@ def audit_and_show(
 
 def show(console: Console, reports: tuple[PlanReport, ...]) -> None:
     """A line for each plan, then what was found; raises where something was."""
-    table = Table("Plan", "Claims", "Neighbours", "Worst loss / claim", "Twins caught", "Canary ε ≥", "Seconds")
+    table = Table("Plan", "Claims", "Files", "Loss / claim", "Twins", "ε ≥", "Seconds", box=None)
+    table.columns[0].no_wrap = True
     for one in reports:
         caught = sum(check is not None for _, check in one.twins)
-        worst = "no claim that always holds" if one.worst is None else f"{one.worst:.4f}"
+        worst = "not proved" if one.worst is None else f"{one.worst:.4f}"
         canary = "" if one.canary is None else f"{one.canary:.2f}"
         twins = f"{caught} of {len(one.twins)}" if one.twins else ""
         tried = f"{one.outcome.neighbours:,}"
