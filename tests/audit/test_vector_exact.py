@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tacita.errors import UsageError
 from tacita.mechanisms.eree.vector_design import certified, least_noise, smallest_epsilon
 from tacita.noise.power import PowerLaw
 
@@ -77,11 +78,16 @@ def test_a_law_made_for_fewer_cells_is_refused() -> None:
 
 
 @pytest.mark.parametrize("alpha", ["0.01", "0.1", "0.333", "1"])
-@pytest.mark.parametrize("d", [1, 2, 5, 24, 200])
+@pytest.mark.parametrize("d", [1, 2, 5, 24, 140])
 def test_the_smallest_epsilon_named_works(alpha: str, d: int) -> None:
     a = F(alpha)
     e = smallest_epsilon(a, d)
     assert certified(least_noise(a, e, d), a, e, d)
+
+
+def test_where_only_a_loss_that_protects_nobody_would_do_the_way_out_is_another() -> None:
+    with pytest.raises(UsageError, match=r"at least 140\.\d+ for 200 worker cells .* protects nobody, so lower alpha"):
+        least_noise(F(1), F(4), 200)
 
 
 def test_one_dimension_is_no_better_than_the_staircase() -> None:

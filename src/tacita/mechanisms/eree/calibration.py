@@ -39,7 +39,7 @@ _NAMES: dict[Law, str] = {
 }
 # Shapes the search may choose from. Public and fixed; the mean absolute error is finite only for ν > 1.
 SHAPES: tuple[Fraction, ...] = tuple(Fraction(quarter, 4) for quarter in range(5, 241))
-_LARGEST_EPSILON = 100
+LARGEST_EPSILON = 100
 _DIGITS = 9  # significant digits of a scale
 _DIGITS_WHILE_CHOOSING = 5  # enough to choose a shape: that choice moves accuracy, never the guarantee
 
@@ -96,8 +96,8 @@ def check_parameters(alpha: Fraction, **positive: Fraction) -> None:
             raise UsageError(f"{name}: must be above 0")
     if positive.get("delta", Fraction(0)) >= 1:
         raise UsageError("delta: must be below 1")
-    if positive.get("epsilon", Fraction(0)) > _LARGEST_EPSILON:
-        raise UsageError(f"epsilon: must be at most {_LARGEST_EPSILON}; far below that it already protects nobody")
+    if positive.get("epsilon", Fraction(0)) > LARGEST_EPSILON:
+        raise UsageError(f"epsilon: must be at most {LARGEST_EPSILON}; far below that it already protects nobody")
 
 
 @lru_cache(maxsize=4096)

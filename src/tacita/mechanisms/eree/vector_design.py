@@ -14,7 +14,7 @@ import numpy as np
 from flint import arb, ctx, fmpq
 
 from tacita.errors import UsageError
-from tacita.mechanisms.eree.calibration import check_parameters
+from tacita.mechanisms.eree.calibration import LARGEST_EPSILON, check_parameters
 from tacita.noise.power import PowerLaw
 from tacita.privacy import text
 
@@ -46,10 +46,11 @@ def least_noise(alpha: Fraction, epsilon: Fraction, cells: int) -> PowerLaw:
     """The certified law with the smallest mean absolute error per cell, in units of S = max(α·largest, 1+α)."""
     check_parameters(alpha, epsilon=epsilon)
     log_r, eps, r = math.log1p(float(alpha)), float(epsilon), 1 + float(alpha)
-    if epsilon < smallest_epsilon(alpha, cells):
+    if epsilon < (needed := smallest_epsilon(alpha, cells)):
+        way_out = "lower alpha or cross fewer worker attributes"
         raise UsageError(
-            f"epsilon: SmoothVector needs ε of at least {text(smallest_epsilon(alpha, cells))} for {cells} "
-            f"worker cells at α = {text(alpha)}; raise epsilon, lower alpha or cross fewer worker attributes"
+            f"epsilon: SmoothVector needs ε of at least {text(needed)} for {cells} worker cells at α = {text(alpha)}; "
+            + (f"raise epsilon, {way_out}" if needed <= LARGEST_EPSILON else f"that protects nobody, so {way_out}")
         )
     shape = np.linspace(1.001, eps / log_r, 4000)[:-1]
     total = shape + cells
