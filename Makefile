@@ -20,9 +20,9 @@ help: ## list the targets
 	@$(PIP) -e .
 	@touch $@
 
-.venv/.dev: .venv/.core
-	@echo "Installing the tools for tests and checks (once) ..."
-	@$(PIP) -e '.[dev,spark,bayes]'
+.venv/.dev: .venv/.core studies/pyproject.toml
+	@echo "Installing the studies and the tools for tests and checks (once) ..."
+	@$(PIP) -e '.[dev,spark,bayes]' -e ./studies
 	@touch $@
 
 demo: .venv/.core ## a complete release of a simulated file: plan, run, verify, and a page to look at

@@ -34,12 +34,12 @@ import pyarrow.parquet as pq
 from tacita.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
 from tacita.schema import Schema
-from tacita.studies.kinney2007.facts import YEARS
-from tacita.studies.kinney2007.simulation import BEFORE, ONE, STATUSES, Industry, industries, plan, schema
 from tacita.synthesis.panel import CategoryTree, NormalRegression, NumberTree, write_panel
 from tacita.synthesis.panel.numbers import Scale
 from tacita.synthesis.panel.predictors import Column, Predictors
 from tacita.synthesis.panel.rules import broken_rules
+from tacita_studies.kinney2007.facts import YEARS
+from tacita_studies.kinney2007.simulation import BEFORE, ONE, STATUSES, Industry, industries, plan, schema
 
 BARS = {
     "multi-unit": 0.005,

@@ -21,11 +21,11 @@ os.environ["NUMBA_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = os.enviro
 import numpy as np
 
 import tacita
-from tacita.mechanisms.kng import paper
 from tacita.mechanisms.kng.convergence import bulk_ess
-from tacita.mechanisms.kng.stream import start_stream
 from tacita.noise.entropy import SeededEntropy
-from tacita.studies.tran2023.simulation import simulate
+from tacita_studies.kng import paper
+from tacita_studies.kng.stream import start_stream
+from tacita_studies.tran2023.simulation import simulate
 
 UPPER = {"x1": 1000.0, "x2": 1000.0, "x3": 2000.0}
 LAYOUT = ("sandwich", "fixed")  # the paper's best by k-marginal

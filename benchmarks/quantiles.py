@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tacita.mechanisms.kng.line import Lattice, bisect, levels_for
 from tacita.noise.entropy import SeededEntropy
-from tacita.studies.tran2023.peers import QUANTILE_PEERS, QuantilePeer
+from tacita_studies.tran2023.peers import QUANTILE_PEERS, QuantilePeer
 
 Numbers = NDArray[np.float64]
 Draw = Callable[[Numbers, np.random.Generator], Numbers]

@@ -89,7 +89,7 @@ def growth(panels: dict[str, tuple[str, list[tuple[float, float]]]], path: Path)
     """Panels side by side, each a title with the name of its x axis and its points, over a dashed straight line."""
     import altair as alt
 
-    from tacita.studies.pictures import PALETTE, as_svg
+    from tacita_studies.harness.pictures import PALETTE, as_svg
 
     drawn = []
     for title, (x, points) in panels.items():

@@ -22,7 +22,7 @@ from tacita.confidential import Confidential
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.noise.entropy import SystemEntropy
 from tacita.schema import Schema
-from tacita.studies.frame import simulate
+from tacita.simulated.frame import simulate
 from tacita.tables import publish
 
 BY = ("place", "sector", "ownership")

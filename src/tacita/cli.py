@@ -298,8 +298,8 @@ def study(
     screen = console()
     with Steps(screen, 1) as progress:
         if name == "haney2017":
-            from tacita.studies import haney2017
-            from tacita.studies.frame import FULL_JOBS
+            from tacita.simulated.frame import FULL_JOBS
+            from tacita_studies import haney2017
 
             haney2017.run(
                 out,
@@ -316,7 +316,7 @@ def study(
             from importlib import import_module
 
             sized = {"establishments": establishments} if name == "kinney2007" else {}
-            import_module(f"tacita.studies.{name}").run(
+            import_module(f"tacita_studies.{name}").run(
                 out,
                 replicates=trials,
                 full=full,

@@ -11,7 +11,7 @@ from tacita.release.plans import prepare
 from tacita.release.run import run
 from tacita.release.spec import Spec
 from tacita.release.verify import UNSIGNED, checks
-from tacita.studies.frame import simulate
+from tacita.simulated.frame import simulate
 from tacita.terminal import styled
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
-from tacita.mechanisms.kng.layouts import threshold_law
-from tacita.mechanisms.kng.sensitivity import box_size, gradient_sensitivity, printed_factor, printed_rate, rate
 from tacita.privacy import AddRemoveOne, Neighbours, ReplaceOne
+from tacita_studies.kng.layouts import threshold_law
+from tacita_studies.kng.sensitivity import box_size, gradient_sensitivity, printed_factor, printed_rate, rate
 
 TAUS = [Fraction(one, 100) for one in (1, 5, 10, 25, 50, 75, 90, 95, 99)]
 RELATIONS: list[Neighbours] = [AddRemoveOne("firm"), ReplaceOne("firm")]

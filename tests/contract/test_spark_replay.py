@@ -14,7 +14,7 @@ from tacita.mechanisms.eree import SmoothStaircase, SmoothVector
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare
 from tacita.schema import Schema
-from tacita.studies.frame import simulate
+from tacita.simulated.frame import simulate
 from tacita.tables import publish
 
 pytestmark = pytest.mark.spark

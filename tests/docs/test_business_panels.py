@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tacita.studies.kinney2007.simulation import schema
+from tacita_studies.kinney2007.simulation import schema
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "business-panels.md").read_text(encoding="utf-8")
 

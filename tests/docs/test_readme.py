@@ -15,7 +15,7 @@ import typer
 from tacita.cli import app
 from tacita.privacy import Loss, StrongAlpha
 from tacita.release.spec import Spec
-from tacita.studies.frame import simulate
+from tacita.simulated.frame import simulate
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]

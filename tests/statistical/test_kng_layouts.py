@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from goodness_of_fit import counts_p_value, fits
 
-from tacita.mechanisms.kng.layouts import HonestLayout
 from tacita.noise.entropy import SystemEntropy
 from tacita.privacy import AddRemoveOne, Neighbours, ReplaceOne
+from tacita_studies.kng.layouts import HonestLayout
 
 pytestmark = pytest.mark.fresh
 DRAWS = 15_000

@@ -11,12 +11,12 @@ import pytest
 
 from tacita.evaluation import compare
 from tacita.evaluation.marginals import k_marginal_six_bins
-from tacita.mechanisms.kng import paper
-from tacita.mechanisms.kng.budget import QUANTILES
 from tacita.mechanisms.kng.convergence import bulk_ess, split_rhat
-from tacita.mechanisms.kng.stream import start_stream
 from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import AddRemoveOne, ReplaceOne
+from tacita_studies.kng import paper
+from tacita_studies.kng.budget import QUANTILES
+from tacita_studies.kng.stream import start_stream
 
 PRINTED = {
     ("stepwise", "fixed"): 743.62,

@@ -14,11 +14,11 @@ from scipy import stats
 
 from tacita.errors import UsageError
 from tacita.noise.concentrated import rho_for
-from tacita.studies import bowen2018
-from tacita.studies.bowen2018 import methods, study
-from tacita.studies.bowen2018.bars import BARS, Bar, specks_of_margins
-from tacita.studies.bowen2018.measure import Experiment
-from tacita.studies.bowen2018.printed import (
+from tacita_studies import bowen2018
+from tacita_studies.bowen2018 import methods, study
+from tacita_studies.bowen2018.bars import BARS, Bar, specks_of_margins
+from tacita_studies.bowen2018.measure import Experiment
+from tacita_studies.bowen2018.printed import (
     AGREEMENT,
     ALONE,
     COVERED,
@@ -31,9 +31,9 @@ from tacita.studies.bowen2018.printed import (
     E,
     printed,
 )
-from tacita.studies.bowen2018.real import FILES, real_rows
-from tacita.studies.bowen2018.rows import FRESH
-from tacita.studies.bowen2018.simulation import ATTRIBUTES, LEVELS, NAMES, ROWS, cell_sizes, simulate, voters
+from tacita_studies.bowen2018.real import FILES, real_rows
+from tacita_studies.bowen2018.rows import FRESH
+from tacita_studies.bowen2018.simulation import ATTRIBUTES, LEVELS, NAMES, ROWS, cell_sizes, simulate, voters
 
 DATA = Path(os.environ.get("TACITA_DATA", Path(__file__).parents[3] / "shared" / "data"))
 ONLY = ("pairwise-1", "steps-2-paper", "laplace-paper")

@@ -15,9 +15,9 @@ from scipy.stats import spearmanr
 from tacita.errors import UsageError
 from tacita.mechanisms.comparators import NoiseInfusion, SuppressAndRound
 from tacita.noise.entropy import SeededEntropy
-from tacita.studies import haney2017
-from tacita.studies.frame import STRATA, WORKER_CELLS, simulate
-from tacita.studies.haney2017.arms import (
+from tacita.simulated.frame import STRATA, WORKER_CELLS, simulate
+from tacita_studies import haney2017
+from tacita_studies.haney2017.arms import (
     PAPER_ARMS,
     WORKLOAD_1,
     WORKLOAD_3,
@@ -26,10 +26,10 @@ from tacita.studies.haney2017.arms import (
     Grid,
     tasks,
 )
-from tacita.studies.haney2017.findings import Lookup, claims
-from tacita.studies.haney2017.rows import RATIO
-from tacita.studies.haney2017.tables import ALL_PLACES, StudyTables, infuse, one_below, side_by_side, spearman, suppress
-from tacita.studies.results import Row
+from tacita_studies.haney2017.findings import Lookup, claims
+from tacita_studies.haney2017.rows import RATIO
+from tacita_studies.haney2017.tables import ALL_PLACES, StudyTables, infuse, one_below, side_by_side, spearman, suppress
+from tacita_studies.harness.results import Row
 
 QUICK = Grid(alphas=("0.1",), epsilons=("2",), thetas=(20,))
 JOBS = 60_000

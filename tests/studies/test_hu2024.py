@@ -14,13 +14,13 @@ import pytest
 from tacita.errors import UsageError
 from tacita.inference import PartialSynthesis, combine_estimates, survey
 from tacita.privacy import text
-from tacita.studies import hu2024
-from tacita.studies.hu2024 import methods
-from tacita.studies.hu2024.answers import Answer, from_files, from_sample
-from tacita.studies.hu2024.bars import BARS, Bar
-from tacita.studies.hu2024.bounds import first_bounds
-from tacita.studies.hu2024.measure import Experiment, Measured, measure
-from tacita.studies.hu2024.population import (
+from tacita_studies import hu2024
+from tacita_studies.hu2024 import methods
+from tacita_studies.hu2024.answers import Answer, from_files, from_sample
+from tacita_studies.hu2024.bars import BARS, Bar
+from tacita_studies.hu2024.bounds import first_bounds
+from tacita_studies.hu2024.measure import Experiment, Measured, measure
+from tacita_studies.hu2024.population import (
     CASES,
     SALARY_BOUNDS,
     SAMPLE_SIZE,
@@ -28,7 +28,7 @@ from tacita.studies.hu2024.population import (
     doctorates,
     population,
 )
-from tacita.studies.hu2024.printed import (
+from tacita_studies.hu2024.printed import (
     ALL,
     APPLIED,
     BY_FIELD,
@@ -41,10 +41,10 @@ from tacita.studies.hu2024.printed import (
     STATISTICS,
     UNWEIGHTED,
 )
-from tacita.studies.hu2024.real import FILES, real_rows
-from tacita.studies.hu2024.rows import AS_PRINTED, COVERED, LENGTHS, SUMMARY, summary_rows
-from tacita.studies.hu2024.sampling import allocation, draw
-from tacita.studies.hu2024.scores import score
+from tacita_studies.hu2024.real import FILES, real_rows
+from tacita_studies.hu2024.rows import AS_PRINTED, COVERED, LENGTHS, SUMMARY, summary_rows
+from tacita_studies.hu2024.sampling import allocation, draw
+from tacita_studies.hu2024.scores import score
 
 DATA = Path(os.environ.get("TACITA_DATA", Path(__file__).parents[3] / "shared" / "data"))
 ONLY = ("survey-10.8", "fbs-1.8", "fbp-1.8", "laplace-paper-10.8")

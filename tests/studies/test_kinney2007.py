@@ -16,17 +16,18 @@ import pytest
 from tacita.errors import UsageError
 from tacita.evaluation import compare, k_marginal
 from tacita.inference import PartialSynthesis, combine_estimates
-from tacita.studies import kinney2007
-from tacita.studies.kinney2007 import coverage, real
-from tacita.studies.kinney2007.bars import BARS, LEAST_PANELS, Bar
-from tacita.studies.kinney2007.facts import YEARS
-from tacita.studies.kinney2007.figures import CUTS, Figures, correlation, pair_shares, variation, yearly
-from tacita.studies.kinney2007.measure import DRAWS, Made, Measured, measure
-from tacita.studies.kinney2007.methods import EPSILONS, FILES, METHODS, PLAIN, Method
-from tacita.studies.kinney2007.page_tables import draws_that_hold
-from tacita.studies.kinney2007.printed import TABLE_2
-from tacita.studies.kinney2007.risk import ALL, CELL_SIZES, Units
-from tacita.studies.kinney2007.rows import (
+from tacita_studies import kinney2007
+from tacita_studies.harness.results import Row
+from tacita_studies.kinney2007 import coverage, real
+from tacita_studies.kinney2007.bars import BARS, LEAST_PANELS, Bar
+from tacita_studies.kinney2007.facts import YEARS
+from tacita_studies.kinney2007.figures import CUTS, Figures, correlation, pair_shares, variation, yearly
+from tacita_studies.kinney2007.measure import DRAWS, Made, Measured, measure
+from tacita_studies.kinney2007.methods import EPSILONS, FILES, METHODS, PLAIN, Method
+from tacita_studies.kinney2007.page_tables import draws_that_hold
+from tacita_studies.kinney2007.printed import TABLE_2
+from tacita_studies.kinney2007.risk import ALL, CELL_SIZES, Units
+from tacita_studies.kinney2007.rows import (
     BY_NAME,
     COVERED,
     DISCLOSURE,
@@ -39,8 +40,7 @@ from tacita.studies.kinney2007.rows import (
     simulated_rows,
     within,
 )
-from tacita.studies.kinney2007.simulation import Industry
-from tacita.studies.results import Row
+from tacita_studies.kinney2007.simulation import Industry
 
 DATA = Path(os.environ.get("TACITA_DATA", Path(__file__).parents[3] / "shared" / "data"))
 SMALL = Industry("581", "44", 1_000)

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from tacita.confidential import Confidential
-from tacita.studies.kinney2007.facts import BY_YEAR, SECTORS, YEARS
-from tacita.studies.kinney2007.simulation import ONE, Industry, counties, industries, schema
+from tacita_studies.kinney2007.facts import BY_YEAR, SECTORS, YEARS
+from tacita_studies.kinney2007.simulation import ONE, Industry, counties, industries, schema
 
 
 def jobs_of(panel: pa.Table) -> np.ndarray:

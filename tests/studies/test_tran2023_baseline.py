@@ -11,7 +11,7 @@ from tacita.evaluation import compare
 from tacita.evaluation.marginals import k_marginal_six_bins
 from tacita.evaluation.propensity import pmse
 from tacita.evaluation.wasserstein import wasserstein_ratio
-from tacita.studies.tran2023.simulation import QUANTILES, check_loss, quantile_planes, simulate, synthesize
+from tacita_studies.tran2023.simulation import QUANTILES, check_loss, quantile_planes, simulate, synthesize
 
 REPLICATES = 20
 

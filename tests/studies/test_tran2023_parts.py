@@ -11,18 +11,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacita.studies.replicates import each
-from tacita.studies.tran2023 import panel_private, printed
-from tacita.studies.tran2023.method import Method
-from tacita.studies.tran2023.panel import COLUMNS, MOST_EMPLOYEES, YEARS, births_in, continuers_in, simulate_panel
-from tacita.studies.tran2023.panel_models import Fit, Numbers, non_private, synthesize
-from tacita.studies.tran2023.peers import QUANTILE_PEERS
-from tacita.studies.tran2023.scores import general, general_and_specific
-from tacita.studies.tran2023.section4 import Experiment, measure, rows_of
-from tacita.studies.tran2023.section5 import PanelExperiment, PanelMethod, measure_panel, panel_rows
-from tacita.studies.tran2023.simulation import check_loss, quantile_planes, simulate
-from tacita.studies.tran2023.unconditional import OURS, RANK_ERROR, quantile_rows
-from tacita.studies.tran2023.variants import VARIANTS
+from tacita_studies.harness.replicates import each
+from tacita_studies.tran2023 import panel_private, printed
+from tacita_studies.tran2023.method import Method
+from tacita_studies.tran2023.panel import COLUMNS, MOST_EMPLOYEES, YEARS, births_in, continuers_in, simulate_panel
+from tacita_studies.tran2023.panel_models import Fit, Numbers, non_private, synthesize
+from tacita_studies.tran2023.peers import QUANTILE_PEERS
+from tacita_studies.tran2023.scores import general, general_and_specific
+from tacita_studies.tran2023.section4 import Experiment, measure, rows_of
+from tacita_studies.tran2023.section5 import PanelExperiment, PanelMethod, measure_panel, panel_rows
+from tacita_studies.tran2023.simulation import check_loss, quantile_planes, simulate
+from tacita_studies.tran2023.unconditional import OURS, RANK_ERROR, quantile_rows
+from tacita_studies.tran2023.variants import VARIANTS
 
 
 @pytest.fixture(scope="module")

@@ -15,13 +15,13 @@ from goodness_of_fit import counts_p_value, fits, values_p_value
 from scipy import stats
 
 from tacita.errors import UsageError
-from tacita.studies.tran2023.peers import QUANTILE_PEERS, QuantilePeer
-from tacita.studies.tran2023.peers.exponential import gap_chances, independent, recursive
-from tacita.studies.tran2023.peers.histogram import histogram, tree
-from tacita.studies.tran2023.peers.joint import joint, joint_log_density
-from tacita.studies.tran2023.peers.pmse import PARAMETERS, PmseDraw, PublicFrame, pmse_mechanism, rate_for, score
-from tacita.studies.tran2023.peers.pmse_as_run import pmse_as_run
-from tacita.studies.tran2023.simulation import simulate
+from tacita_studies.tran2023.peers import QUANTILE_PEERS, QuantilePeer
+from tacita_studies.tran2023.peers.exponential import gap_chances, independent, recursive
+from tacita_studies.tran2023.peers.histogram import histogram, tree
+from tacita_studies.tran2023.peers.joint import joint, joint_log_density
+from tacita_studies.tran2023.peers.pmse import PARAMETERS, PmseDraw, PublicFrame, pmse_mechanism, rate_for, score
+from tacita_studies.tran2023.peers.pmse_as_run import pmse_as_run
+from tacita_studies.tran2023.simulation import simulate
 
 UNIT = (0.0, 1.0)
 SMALL = np.array([0.1, 0.3, 0.35, 0.8])

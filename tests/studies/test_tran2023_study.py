@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 from tacita.errors import UsageError
-from tacita.studies import tran2023
-from tacita.studies.tran2023 import methods
-from tacita.studies.tran2023.method import Method
-from tacita.studies.tran2023.printed import (
+from tacita_studies import tran2023
+from tacita_studies.tran2023 import methods
+from tacita_studies.tran2023.method import Method
+from tacita_studies.tran2023.printed import (
     GENERAL,
     INTERCEPT,
     K_MARGINAL,
@@ -27,10 +27,10 @@ from tacita.studies.tran2023.printed import (
     SPECIFIC,
     WRT,
 )
-from tacita.studies.tran2023.real import FILES, real_rows
-from tacita.studies.tran2023.scores import HIGHER_IS_BETTER
-from tacita.studies.tran2023.section4 import Experiment, Measured, measure
-from tacita.studies.tran2023.variants import VARIANTS, Variant
+from tacita_studies.tran2023.real import FILES, real_rows
+from tacita_studies.tran2023.scores import HIGHER_IS_BETTER
+from tacita_studies.tran2023.section4 import Experiment, Measured, measure
+from tacita_studies.tran2023.variants import VARIANTS, Variant
 
 DATA = Path(os.environ.get("TACITA_DATA", Path(__file__).parents[3] / "shared" / "data"))
 SMALL: dict[str, Any] = {"replicates": 2, "rows": 300, "panel_scale": 0.02, "repetitions": 2, "seed": 5}

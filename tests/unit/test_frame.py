@@ -12,7 +12,7 @@ import pytest
 from tacita.confidential import Confidential
 from tacita.errors import UsageError
 from tacita.schema import Schema
-from tacita.studies.frame import (
+from tacita.simulated.frame import (
     EDUCATION,
     FEMALE_COLLEGE,
     FULL_JOBS,

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 from tacita.errors import UsageError
-from tacita.mechanisms.kng.budget import MAIN_IN_CODE, MAIN_IN_TEXT, QUANTILES, Layout
-from tacita.mechanisms.kng.layouts import HonestLayout, Variable, simulation, synthesis_guarantee, synthesize
-from tacita.mechanisms.kng.sensitivity import box_size, gradient_sensitivity, printed_rate, true_epsilon
 from tacita.noise.entropy import SeededEntropy, SystemEntropy
 from tacita.noise.replay import Recording
 from tacita.privacy import AddRemoveOne, ReplaceOne, StrongAlpha
+from tacita_studies.kng.budget import MAIN_IN_CODE, MAIN_IN_TEXT, QUANTILES, Layout
+from tacita_studies.kng.layouts import HonestLayout, Variable, simulation, synthesis_guarantee, synthesize
+from tacita_studies.kng.sensitivity import box_size, gradient_sensitivity, printed_rate, true_epsilon
 
 F = Fraction
 FIVE = [F(1, 10), F(1, 4), F(1, 2), F(3, 4), F(9, 10)]

@@ -14,10 +14,10 @@ import pytest
 
 from tacita.evaluation.trends import long_trends
 from tacita.schema import Schema
-from tacita.studies.kinney2007.facts import YEARS
-from tacita.studies.kinney2007.simulation import BEFORE, STATUSES, Industry, plan, schema
 from tacita.synthesis.panel import PanelSynthesis
 from tacita.synthesis.panel.rules import broken_rules
+from tacita_studies.kinney2007.facts import YEARS
+from tacita_studies.kinney2007.simulation import BEFORE, STATUSES, Industry, plan, schema
 
 DATA = Path(os.environ.get("TACITA_DATA", Path(__file__).parents[5] / "shared" / "data"))
 

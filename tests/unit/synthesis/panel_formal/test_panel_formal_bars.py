@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from tacita.evaluation import compare, k_marginal
-from tacita.studies.kinney2007.facts import YEARS
-from tacita.studies.kinney2007.simulation import ONE, schema
 from tacita.synthesis.panel import PanelSynthesis
 from tacita.synthesis.panel.rules import broken_rules
+from tacita_studies.kinney2007.facts import YEARS
+from tacita_studies.kinney2007.simulation import ONE, schema
 
 PLAN = PanelSynthesis(
     "establishment",

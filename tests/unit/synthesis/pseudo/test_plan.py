@@ -21,9 +21,9 @@ from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
 from tacita.release.plans import plan_from_record
 from tacita.schema import Schema
-from tacita.studies.hu2024.population import population
 from tacita.synthesis.pseudo import PseudoPosterior, bounds_before_after
 from tacita.synthesis.pseudo.search import weights
+from tacita_studies.hu2024.population import population
 
 PLANS: dict[str, dict[str, Any]] = {
     "sample": {},

@@ -1,0 +1,1 @@
+"""Simulated files that stand for confidential ones: in the demonstration, in studies, benchmarks and tests."""

@@ -1,0 +1,1 @@
+"""What every study shares: methods, experiments, settings, bars, real files, result rows, pages and pictures."""

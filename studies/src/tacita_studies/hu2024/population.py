@@ -1,0 +1,101 @@
+"""The population of section 4.1: 100,000 persons with the counts of Table 4 and the mean salaries of Table 5.
+
+Salaries are log-normal with scale 0.4 within field and gender, scaled so that each of the 16 means is the printed one.
+The size by which persons are drawn is the salary times log-normal noise of scale 0.4 (equation 11). In the nearly
+non-informative case size hardly depends on salary: log size = −slope·log salary + noise, with the slope that makes
+the correlation of salary and weight 0.09, which section 3.1 reports of the Survey of Doctorate Recipients. A third case
+has the informative sizes and another way of drawing; see `sampling`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tacita_studies.hu2024.printed import ALL, CELLS, FIELDS, GENDERS, INTERIOR, TABLE_4, TABLE_5, Cell, Statistic
+from tacita_studies.hu2024.survey_file import SurveyFile
+
+Floats = NDArray[np.float64]
+Case = Literal["informative", "with replacement", "nearly non-informative"]
+
+CASES: tuple[Case, ...] = ("informative", "with replacement", "nearly non-informative")
+SAMPLE_SIZE = 1_000
+SIZE = 100_000
+SCALE = 0.4
+_SEED = 2017
+# What an agency knows of its survey without looking at the answers; a sample never leaves these bounds.
+SALARY_BOUNDS = (15_000, 800_000)
+WEIGHT_BOUNDS = (5, 2_000)
+# The slope at which salary and 1/size correlate at 0.09 in this population; a test computes the correlation.
+_SLOPE: dict[Case, float] = {"informative": 1.0, "with replacement": 1.0, "nearly non-informative": -0.097}
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """One row per person: field, gender, salary, and the size that drawing is proportional to."""
+
+    frame: pd.DataFrame
+
+    @cached_property
+    def strata(self) -> tuple[NDArray[np.int64], ...]:
+        """The rows of each field."""
+        code = pd.factorize(self.frame["field"], sort=True)[0]
+        return tuple(np.flatnonzero(code == one) for one in range(len(FIELDS)))
+
+    def truth(self, statistic: Statistic) -> Floats:
+        """Counts or mean salaries of the 27 cells, in the order of CELLS."""
+        inside = [self._inside(cell) for cell in CELLS]
+        if statistic == "count":
+            return np.array([float(one.sum()) for one in inside])
+        salary = self.frame["salary"].to_numpy()
+        return np.array([float(salary[one].mean()) for one in inside])
+
+    def _inside(self, cell: Cell) -> NDArray[np.bool_]:
+        found = np.ones(len(self.frame), dtype=bool)
+        for name, level in zip(("field", "gender"), cell, strict=True):
+            if level != ALL:
+                found &= (self.frame[name] == level).to_numpy()
+        return found
+
+    @property
+    def correlation(self) -> float:
+        """Of salary and 1/size, to which weights are proportional."""
+        return float(np.corrcoef(self.frame["salary"], 1 / self.frame["size"])[0, 1])
+
+
+@cache
+def population(case: Case = "informative") -> Population:
+    """The same persons every time; the cases differ in the sizes only.
+
+    >>> found = population()
+    >>> len(found.frame), round(found.correlation, 2), found.truth("count")[:3]
+    (100000, -0.58, array([100000.,  58534.,  41466.]))
+    """
+    random = np.random.default_rng(_SEED)
+    counts = [int(TABLE_4[cell].population) for cell in INTERIOR]
+    salaries = []
+    for cell, count in zip(INTERIOR, counts, strict=True):
+        drawn = np.exp(SCALE * random.standard_normal(count))
+        salaries.append(drawn * (TABLE_5[cell].population / drawn.mean()))
+    salary = np.concatenate(salaries)
+    size = np.exp(_SLOPE[case] * np.log(salary) + SCALE * random.standard_normal(salary.size))
+    field, gender = (np.repeat([cell[place] for cell in INTERIOR], counts) for place in (0, 1))
+    return Population(pd.DataFrame({"field": field, "gender": gender, "salary": salary, "size": size}))
+
+
+def doctorates() -> SurveyFile:
+    """What is public about a sample: field and gender of everybody, and bounds of salary and weight."""
+    return SurveyFile(
+        "hu2024 doctorates, simulated",
+        outcome="salary",
+        weight="weight",
+        levels={"field": FIELDS, "gender": GENDERS},
+        bounds={"salary": SALARY_BOUNDS, "weight": WEIGHT_BOUNDS},
+        persons=SIZE,
+        records=SAMPLE_SIZE,
+    )

@@ -1,0 +1,47 @@
+"""Who makes the files: the paper's sequence of models, and noisy tables at several ε."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tacita.implicates import Implicates
+from tacita.synthesis.panel import PanelSynthesis
+from tacita_studies.harness.results import in_words
+from tacita_studies.kinney2007.simulation import Industry, plan, schema
+
+FILES = 5
+EPSILONS = ("1", "2", "4", "8")
+MAIN = "4"  # the ε for which the study has bars
+
+
+@dataclass(frozen=True)
+class Method:
+    """`epsilon` None is the plain version, without a guarantee."""
+
+    epsilon: str | None = None
+
+    @property
+    def name(self) -> str:
+        """>>> Method().name, Method("4").name
+        ('plain', 'formal, ε = 4')
+        """
+        return "plain" if self.epsilon is None else f"formal, ε = {self.epsilon}"
+
+    @property
+    def file(self) -> str:
+        return "plain" if self.epsilon is None else f"formal-{self.epsilon}"
+
+    def plan(self, sets: int = FILES) -> PanelSynthesis:
+        return plan(sets, epsilon=self.epsilon)
+
+    @property
+    def guarantee(self) -> str:
+        return in_words(self.plan().guarantee)
+
+    def make(self, panel: object, industry: Industry, seed: int, sets: int = FILES) -> Implicates:
+        made: Implicates = self.plan(sets).rehearse(panel, schema((industry,)), seed=seed).implicates
+        return made
+
+
+PLAIN = Method()
+METHODS = (PLAIN, *map(Method, EPSILONS))

@@ -1,0 +1,222 @@
+"""Public files used as if they were confidential: two panels of firms, and establishments in one year.
+
+Levels and bounds are declared, not read from rows. The reference is the file with its units drawn anew, with
+replacement: what a fresh sample of the same units would differ by.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tacita.schema import Schema
+from tacita.synthesis.panel import PanelSynthesis
+from tacita_studies.harness.replicates import Progress
+from tacita_studies.harness.results import Row, in_words
+from tacita_studies.kinney2007.figures import Floats, correlation, pair_shares, variation
+from tacita_studies.kinney2007.methods import FILES as SETS
+from tacita_studies.kinney2007.methods import Method
+from tacita_studies.kinney2007.rows import Author
+
+TABLE = "Real data"
+RESAMPLED = "units drawn anew"
+UNITS, EMPLOYMENT, PAYROLL = "units per year", "employment per year", "payroll per year"
+SPREAD, PERSISTENCE, TOGETHER = (
+    "spread of log employment",
+    "correlation with the year before",
+    "correlation with payroll",
+)
+PAIRS, CLASSES, SECONDS = "k-marginal, year pairs", "k-marginal, employment and payroll", "seconds"
+_PAY_CUTS = np.array([0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512]) * 1000.0
+_NAICS = ("11", "21", "22", "23", "31", "32", "33", "42", "44", "45", "48", "49", "51", "52", "53", "54", "55", "56",
+          "61", "62", "71", "72", "81", "92", "99")  # fmt: skip
+_STATES = ("AK", "DC", "DE", "HI", "ID", "ME", "MT", "NH", "NM", "SD", "VT", "WY")
+
+
+@dataclass(frozen=True)
+class RealFile:
+    """A file with columns unit, year, employment and payroll beside its public ones; of one year without `year`."""
+
+    name: str
+    path: str
+    read: Callable[[Path], pd.DataFrame]
+    keep: dict[str, tuple[str, ...]]
+    years: tuple[int, int]
+    most: tuple[int, int]  # employees, payroll
+
+    @property
+    def one_year(self) -> bool:
+        return self.years[0] == self.years[1]
+
+    @property
+    def schema(self) -> Schema:
+        number = {"role": "confidential", "type": "integer"}
+        variables: dict[str, Any] = {"unit": {"role": "id", "entity": "unit"}}
+        variables |= {
+            name: {"role": "public", "type": "categorical", "levels": list(levels)}
+            for name, levels in self.keep.items()
+        }
+        if not self.one_year:
+            variables["year"] = {**number, "lower": self.years[0], "upper": self.years[1]}
+        for name, most in zip(("employment", "payroll"), self.most, strict=True):
+            variables[self._column(name)] = {**number, "lower": 0, "upper": most}
+        return Schema.from_dict(
+            {"dataset": {"identity": self.path.split("/")[-1].split(".")[0], "unit": "unit"}, "variables": variables}
+        )
+
+    def _column(self, name: str) -> str:
+        return f"{name}{self.years[0]}" if self.one_year else name
+
+    def plan(self, method: Method) -> PanelSynthesis:
+        pattern = "{year}" if self.one_year else ""
+        return PanelSynthesis(
+            "unit",
+            keep=list(self.keep),
+            years=self.years,
+            yearly={name: f"{name}{pattern}" for name in ("employment", "payroll")},
+            period=None if self.one_year else "year",
+            sets=SETS,
+            epsilon=method.epsilon,
+        )
+
+    def arrays(self, frame: pd.DataFrame) -> tuple[Floats, Floats]:
+        """Employment and payroll, a row per year and a column per unit."""
+        if self.one_year:
+            wide = [frame[self._column(name)].to_numpy(dtype=np.float64)[None] for name in ("employment", "payroll")]
+            return wide[0], wide[1]
+        unit, _ = pd.factorize(frame["unit"])
+        found = np.full((2, self.years[1] - self.years[0] + 1, unit.max() + 1), np.nan)
+        for at, name in enumerate(("employment", "payroll")):
+            found[at, frame["year"] - self.years[0], unit] = frame[name]
+        return found[0], found[1]
+
+
+def _british(path: Path) -> pd.DataFrame:
+    frame = pd.read_csv(path)
+    jobs = (1000 * frame["emp"]).round().astype(int)  # thousands in the file
+    pay = (jobs * frame["wage"]).round().astype(int)
+    found = pd.DataFrame({"unit": frame["firm"], "year": frame["year"], "sector": frame["sector"].astype(str)})
+    return found.assign(employment=jobs, payroll=pay)
+
+
+def _spanish(path: Path) -> pd.DataFrame:
+    frame = pd.read_csv(path)  # logs in the file
+    jobs = np.exp(frame["n"]).round().astype(int)
+    pay = (10 * jobs * np.exp(frame["w"])).round().astype(int)
+    return pd.DataFrame(
+        {"unit": frame["firm"], "year": frame["year"], "country": "ES", "employment": jobs, "payroll": pay}
+    )
+
+
+def _loans(path: Path) -> pd.DataFrame:
+    """Those that state jobs. The loan is about 2.5 times the monthly payroll."""
+    columns = ["LoanAmount", "NAICSCode", "JobsRetained", "file_state"]
+    frame = pd.read_csv(path, usecols=columns, dtype={"NAICSCode": str}).dropna(subset=["JobsRetained"])
+    sector = frame["NAICSCode"].str[:2]
+    found = {
+        "unit": np.arange(len(frame)),
+        "state": frame["file_state"].to_numpy(),
+        "sector": sector.where(sector.isin(_NAICS), "99").to_numpy(),
+        "employment2020": frame["JobsRetained"].to_numpy(dtype=np.int64),
+        "payroll2020": frame["LoanAmount"].round().to_numpy(dtype=np.int64),
+    }
+    return pd.DataFrame(found)
+
+
+FILES = (
+    RealFile(
+        "British firms, 1976 to 1984 (EmplUK)",
+        "firm_panels/EmplUK.csv.gz",
+        _british,
+        {"sector": tuple("123456789")},
+        (1976, 1984),
+        (500_000, 20_000_000),
+    ),
+    RealFile(
+        "Spanish firms, 1983 to 1990 (Snmesp)",
+        "firm_panels/Snmesp.csv.gz",
+        _spanish,
+        {"country": ("ES",)},
+        (1983, 1990),
+        (50_000, 5_000_000),
+    ),
+    RealFile(
+        "Loans to small establishments, 2020 (ppp_small_states)",
+        "ppp_small_states/ppp_under150k_12states.csv.gz",
+        _loans,
+        {"state": _STATES, "sector": _NAICS},
+        (2020, 2020),
+        (500, 150_000),
+    ),
+)
+
+
+def real_rows(
+    data: Path, methods: Sequence[Method], seed: int, say: Progress, files: Sequence[RealFile] = FILES
+) -> Iterator[Row]:
+    """Every method on every file that is there."""
+    for number, one in enumerate(files):
+        say("real data", number, len(files))
+        if (data / one.path).exists():
+            yield from _rows(one, data, methods, seed)
+
+
+def _rows(one: RealFile, data: Path, methods: Sequence[Method], seed: int) -> Iterator[Row]:
+    frame = one.read(data / one.path)
+    truth = one.arrays(frame)
+    units = truth[0].shape[1]
+    random = np.random.default_rng(seed)
+    anew = [random.integers(units, size=units) for _ in range(SETS)]
+    resampled = [(truth[0][:, chosen], truth[1][:, chosen]) for chosen in anew]
+    where = {"name": one.name, "units": units}
+    for metric, value in distances(resampled, truth).items():
+        found = Author(None).row(TABLE, metric, value, replicates=SETS, where=where)
+        yield replace(found, method=RESAMPLED)
+    for method in methods:
+        plan, begun = one.plan(method), time.perf_counter()
+        made = plan.rehearse(frame, one.schema, seed=seed).implicates
+        seconds = time.perf_counter() - begun
+        measured = distances([one.arrays(file) for file in made], truth)
+        for metric, value in (measured | {SECONDS: seconds}).items():
+            found = Author(method).row(TABLE, metric, value, replicates=SETS, where=where)
+            yield replace(found, guarantee=in_words(plan.guarantee))
+
+
+def distances(files: Sequence[tuple[Floats, Floats]], truth: tuple[Floats, Floats]) -> dict[str, float]:
+    """How far the average of the files is off, in the year where it is most; k-marginals are averages of scores."""
+    wanted, found = _numbers(*truth), [_numbers(*one) for one in files]
+    mean = {name: np.mean([one[name] for one in found], axis=0) for name in wanted}
+    off = {
+        name: float(np.abs(mean[name] / wanted[name] - 1).max())
+        for name in (UNITS, EMPLOYMENT, PAYROLL, SPREAD)
+        if name in wanted
+    }
+    off |= {name: float(np.abs(mean[name] - wanted[name]).max()) for name in (PERSISTENCE, TOGETHER) if name in wanted}
+    for name in (PAIRS, CLASSES):
+        if name in wanted:
+            off[name] = float(np.mean([1000 * (1 - variation(one[name], wanted[name])) for one in found]))
+    return off
+
+
+def _numbers(jobs: Floats, pay: Floats) -> dict[str, Floats]:
+    there = ~np.isnan(jobs)
+    logs, log_pay = np.log1p(jobs), np.log1p(pay)
+    found = {
+        EMPLOYMENT: np.nansum(jobs, axis=1),
+        PAYROLL: np.nansum(pay, axis=1),
+        SPREAD: np.array([np.nanstd(logs)]),
+        TOGETHER: np.array([correlation(logs, log_pay)]),
+    }
+    if len(jobs) == 1:
+        return found | {CLASSES: pair_shares(jobs, pay, _PAY_CUTS)}
+    return found | {
+        UNITS: there.sum(axis=1).astype(np.float64),
+        PERSISTENCE: np.array([correlation(logs[1:], logs[:-1])]),
+        PAIRS: pair_shares(jobs[:-1], jobs[1:]),
+    }

@@ -1,0 +1,63 @@
+"""The methods of section 5: quantile regressions without privacy, and bisection with the paper's division of ε."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pandas as pd
+
+from tacita_studies.tran2023.methods import MIDPOINTS_250, NO_PRIVACY
+from tacita_studies.tran2023.panel_models import Fit, non_private
+from tacita_studies.tran2023.panel_private import over_the_years, year_by_year
+from tacita_studies.tran2023.section5 import PanelMethod
+
+PROMISE = (
+    "ε = 1 per industry when the employment history of one establishment is added or removed (2 when it is replaced by "
+    "another history); first and last years are public and not protected: {because}"
+)
+# "20 quantiles, ranging from the 5th to the 95th"
+TWENTY = tuple(0.05 + 0.9 * place / 19 for place in range(20))
+
+
+def section5() -> tuple[PanelMethod, ...]:
+    """The reference first."""
+    return (
+        PanelMethod(
+            "Non-private, 250 quantiles",
+            "non-private-250",
+            "none",
+            NO_PRIVACY,
+            partial(_without_noise, quantiles=MIDPOINTS_250),
+            False,
+            "Pistner et al. (2018)",
+        ),
+        PanelMethod(
+            "Non-private, 20 quantiles",
+            "non-private-20",
+            "none",
+            NO_PRIVACY,
+            partial(_without_noise, quantiles=TWENTY),
+            False,
+            "Non-private",
+        ),
+        PanelMethod(
+            "Bisection, ε = 1, ε divided over the years as in the paper",
+            "bisection-years",
+            "proved",
+            PROMISE.format(because="0.04 a year, and an establishment is in at most 25 years"),
+            year_by_year,
+            True,
+        ),
+        PanelMethod(
+            "Bisection, ε = 1, births in parallel, one law of growth",
+            "bisection-pooled",
+            "proved",
+            PROMISE.format(because="it is born once, at 0.25, and goes on at most 24 times, at 0.75 in all"),
+            over_the_years,
+            True,
+        ),
+    )
+
+
+def _without_noise(frame: pd.DataFrame, seed: int, *, quantiles: tuple[float, ...]) -> Fit:
+    return non_private(quantiles)

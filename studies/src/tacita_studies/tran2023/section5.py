@@ -1,0 +1,216 @@
+"""Section 5 of tran2023: employment over 25 years in four industries, on a panel simulated to the paper's facts."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from tacita.evaluation import WidePanel, compare, k_marginal, pmse
+from tacita.evaluation.marginals import six
+from tacita.evaluation.trends import Trends
+from tacita_studies.harness.replicates import Progress, each
+from tacita_studies.harness.results import Row, mean_and_se
+from tacita_studies.tran2023.method import Mode
+from tacita_studies.tran2023.panel import COLUMNS, YEARS, simulate_panel
+from tacita_studies.tran2023.panel_models import Fit, synthesize
+from tacita_studies.tran2023.printed import INDUSTRIES, K_MARGINAL, PMSE_LASSO, printed_panel
+
+Numbers = NDArray[np.float64]
+
+EMPLOYMENT = "gross employment"
+CREATION = "job creation"
+NET = "net job creation"
+RAW = "raw data"
+_MARGINALS = 300  # of the 2,300 triples of years, drawn at random once
+
+
+@dataclass(frozen=True)
+class PanelMethod:
+    """`fit(frame, seed)` gives what fits one industry's years; without noise it is asked once for all repetitions."""
+
+    name: str
+    file: str
+    mode: Mode
+    guarantee: str
+    fit: Callable[[pd.DataFrame, int], Fit]
+    noisy: bool
+    printed: str | None = None
+
+    @property
+    def where(self) -> dict[str, str]:
+        return {"mode": self.mode}
+
+
+@dataclass(frozen=True)
+class PanelOutcome:
+    """One method on one industry: scores per repetition, and the trends of the raw and of every synthetic panel."""
+
+    method: str
+    sic3: str
+    scores: Mapping[str, Sequence[float]]
+    raw: Trends
+    trends: tuple[Trends, ...]
+
+
+@dataclass(frozen=True)
+class PanelExperiment:
+    """One method on one industry when called with the number of the pair."""
+
+    methods: tuple[PanelMethod, ...]
+    repetitions: int
+    scale: float
+    seed: int
+    keep: Path | None = None
+
+    @property
+    def tasks(self) -> list[tuple[PanelMethod, str]]:
+        # The largest industry first, so that no core waits for it at the end.
+        return [(method, one.sic3) for one in reversed(INDUSTRIES) for method in self.methods]
+
+    def panel(self) -> pd.DataFrame:
+        return simulate_panel(scale=self.scale, seed=self.seed)
+
+    def __call__(self, number: int) -> PanelOutcome:
+        method, sic3 = self.tasks[number]
+        panel = self.panel()
+        frame = panel[panel["sic3"] == sic3].reset_index(drop=True)
+        files, fit = [], method.fit(frame, 0)
+        for repetition in range(self.repetitions):
+            # A name has the same checksum in every process, unlike its hash.
+            own = zlib.crc32(f"{method.file}/{sic3}/{repetition}/{self.seed}".encode())
+            if method.noisy:
+                fit = method.fit(frame, own)
+            files.append(synthesize(frame, fit, np.random.default_rng(own)))
+        if self.keep is not None:
+            kept = self.keep / "panel" / "replicate-000"
+            kept.mkdir(parents=True, exist_ok=True)
+            frame.to_parquet(kept / f"original-{sic3}.parquet", index=False)
+            files[0].to_parquet(kept / f"synthetic-{method.file}-{sic3}.parquet", index=False)
+        return _scored(method.file, sic3, frame, files)
+
+
+def _scored(method: str, sic3: str, frame: pd.DataFrame, files: Sequence[pd.DataFrame]) -> PanelOutcome:
+    names = list(COLUMNS.values())
+    comparison = compare(frame[names], [one[names] for one in files])
+    binned = compare(_binned(frame, frame), [_binned(frame, one) for one in files])
+    scores = {
+        PMSE_LASSO: pmse("lasso")(comparison).by_implicate,
+        K_MARGINAL: k_marginal(3, most=_MARGINALS)(binned).by_implicate,
+    }
+    panel = WidePanel.of(COLUMNS)
+    periods, _ = panel.periods(comparison.original)
+    trends = tuple(panel.trends(one, periods) for one in comparison.synthetic)
+    return PanelOutcome(method, sic3, scores, panel.trends(comparison.original, periods), trends)
+
+
+def _binned(original: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
+    """The six bins of section 4.2 per year; a year outside an establishment's life is a bin of its own."""
+    found = {}
+    for name in COLUMNS.values():
+        cuts = six(original[name].to_numpy(dtype=np.float64))
+        values = frame[name].to_numpy(dtype=np.float64)
+        found[name] = np.where(np.isnan(values), -1, np.searchsorted(cuts, values)).astype(str)
+    return pd.DataFrame(found)
+
+
+@dataclass(frozen=True)
+class MeasuredPanel:
+    methods: tuple[PanelMethod, ...]
+    outcomes: Mapping[tuple[str, str], PanelOutcome]
+
+    def gross(self, method: PanelMethod, sic3: str) -> Numbers:
+        """Employment by repetition and year."""
+        return np.stack([one.employment for one in self.outcomes[method.file, sic3].trends])
+
+    def raw_gross(self, sic3: str) -> Numbers:
+        return self.outcomes[self.methods[0].file, sic3].raw.employment
+
+    def rate(self, method: PanelMethod, name: str) -> Numbers:
+        """A rate of all four industries together, by repetition and year."""
+        by_industry = [self.outcomes[method.file, one.sic3].trends for one in INDUSTRIES]
+        return np.stack([_together(same).rate(name) for same in zip(*by_industry, strict=True)])
+
+    def raw_rate(self, name: str) -> Numbers:
+        return _together([self.outcomes[self.methods[0].file, one.sic3].raw for one in INDUSTRIES]).rate(name)
+
+
+def _together(parts: Sequence[Trends]) -> Trends:
+    """The trends of several industries as of one."""
+    return Trends(*(np.sum([getattr(one, part.name) for one in parts], axis=0) for part in fields(Trends)))
+
+
+def measure_panel(experiment: PanelExperiment, workers: int, say: Progress) -> MeasuredPanel:
+    found = each(experiment, len(experiment.tasks), workers, say, "section 5: the panel")
+    return MeasuredPanel(experiment.methods, {(one.method, one.sic3): one for one in found})
+
+
+def panel_rows(measured: MeasuredPanel, reference: PanelMethod) -> Iterator[Row]:
+    """Table 5 beside the printed one, and how far the trends of figures 1 and 2 are from those of the raw panel."""
+    for method in measured.methods:
+        for industry in INDUSTRIES:
+            sic3 = industry.sic3
+            where = {**method.where, "sic3": sic3}
+            for metric in (PMSE_LASSO, K_MARGINAL):
+                values = measured.outcomes[method.file, sic3].scores[metric]
+                mean, se = mean_and_se(values)
+                ideal = mean_and_se(measured.outcomes[reference.file, sic3].scores[metric])[0]
+                paper = printed_panel(method.printed, sic3, metric)
+                yield _row("Table 5", method, metric, mean, se, paper, ideal, len(values), where)
+            errors, best = (
+                np.abs(measured.gross(one, sic3) - measured.raw_gross(sic3)).sum(axis=1)
+                / measured.raw_gross(sic3).sum()
+                for one in (method, reference)
+            )
+            metric = f"{EMPLOYMENT}: relative error over the years"
+            mean, se = mean_and_se(errors)
+            yield _row("Figure 1", method, metric, mean, se, None, float(best.mean()), len(errors), where)
+        for name in (CREATION, NET):
+            errors, best = (
+                np.abs(measured.rate(one, name) - measured.raw_rate(name)).mean(axis=1) for one in (method, reference)
+            )
+            metric = f"{name} rate: mean absolute error over the years"
+            mean, se = mean_and_se(errors)
+            yield _row("Figure 2", method, metric, mean, se, None, float(best.mean()), len(errors), method.where)
+
+
+def _row(
+    table: str,
+    method: PanelMethod,
+    metric: str,
+    mean: float,
+    se: float | None,
+    paper: float | None,
+    reference: float,
+    count: int,
+    where: Mapping[str, str],
+) -> Row:
+    return Row(table, method.name, metric, mean, se, paper, None, reference, count, method.guarantee, where)
+
+
+def trend_records(measured: MeasuredPanel) -> Iterator[dict[str, object]]:
+    """What the pictures show: the mean of the repetitions and one standard deviation either side."""
+    for industry in INDUSTRIES:
+        panel = f"{industry.sic3} {industry.name}"
+        yield from _line(EMPLOYMENT, panel, RAW, measured.raw_gross(industry.sic3)[None], YEARS)
+        for method in measured.methods:
+            yield from _line(EMPLOYMENT, panel, method.name, measured.gross(method, industry.sic3), YEARS)
+    for name in (CREATION, NET):
+        yield from _line("rates", f"{name} rate", RAW, measured.raw_rate(name)[None], YEARS[1:])
+        for method in measured.methods:
+            yield from _line("rates", f"{name} rate", method.name, measured.rate(method, name), YEARS[1:])
+
+
+def _line(figure: str, panel: str, method: str, found: Numbers, years: Sequence[int]) -> Iterator[dict[str, object]]:
+    middle = found.mean(axis=0)
+    spread = found.std(axis=0, ddof=1) if len(found) > 1 else np.zeros(len(middle))
+    for year, value, sd in zip(years, middle.tolist(), spread.tolist(), strict=True):
+        yield {
+            "figure": figure, "panel": panel, "method": method, "year": year,
+            "value": value, "low": value - sd, "high": value + sd,
+        }  # fmt: skip
