@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tacita.errors import TacitaError, UsageError, spent
 from tacita.terminal import Steps, complain, console, open_terminal, styled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 app = typer.Typer(
     name="tacita",
@@ -294,43 +297,43 @@ def study(
     force: Force = False,
 ) -> None:
     """Repeat a paper's experiment on simulated data, beside its printed numbers."""
-    seeded: dict[str, Any] = {} if seed is None else {"seed": seed}
+    import os
+
+    run = _study(name)
+    own = {"haney2017": {"jobs": jobs}, "kinney2007": {"establishments": establishments}}.get(name, {})
     screen = console()
     with Steps(screen, 1) as progress:
-        if name == "haney2017":
-            from tacita.simulated.frame import FULL_JOBS
-            from tacita_studies import haney2017
-
-            haney2017.run(
-                out,
-                jobs=FULL_JOBS if jobs is None else jobs,
-                trials=trials,
-                full=full,
-                keep_data=keep_data,
-                force=force,
-                progress=progress.at,
-                **seeded,
-            )
-        elif name in _STUDIES:
-            import os
-            from importlib import import_module
-
-            sized = {"establishments": establishments} if name == "kinney2007" else {}
-            import_module(f"tacita_studies.{name}").run(
-                out,
-                replicates=trials,
-                full=full,
-                keep_data=keep_data,
-                force=force,
-                data=data,
-                workers=os.cpu_count() or 1,
-                progress=progress.at,
-                **sized,
-                **seeded,
-            )
-        else:
-            raise UsageError(f"there is no study {name}; the studies so far are {', '.join(_STUDIES)}")
+        run(
+            out,
+            replicates=trials,
+            seed=seed,
+            full=full,
+            keep_data=keep_data,
+            force=force,
+            data=data,
+            workers=os.cpu_count() or 1,
+            progress=progress.at,
+            **own,
+        )
     screen.print(f"Results: {out / 'results.json'}\nPage:    {out / 'report.html'}", highlight=False)
+
+
+def _study(name: str) -> Callable[..., object]:
+    """The one place that asks for the studies, a package of their own that need not be installed."""
+    from importlib import import_module
+
+    if name not in _STUDIES:
+        raise UsageError(f"there is no study {name}; the studies so far are {', '.join(_STUDIES)}")
+    try:
+        found: Callable[..., object] = import_module(f"tacita_studies.{name}").run
+    except ModuleNotFoundError as error:
+        if error.name != "tacita_studies":
+            raise
+        raise UsageError(
+            "the studies are a package of their own, tacita-studies, which is not installed; "
+            "from a clone of the repository: pip install -e ./studies"
+        ) from None
+    return found
 
 
 @app.command(epilog="Example:  tacita audit SmoothStaircase --json audit.json")

@@ -15,9 +15,9 @@ from scipy import stats
 from tacita.errors import UsageError
 from tacita.noise.concentrated import rho_for
 from tacita_studies import bowen2018
-from tacita_studies.bowen2018 import methods, study
-from tacita_studies.bowen2018.bars import BARS, Bar, specks_of_margins
-from tacita_studies.bowen2018.measure import Experiment
+from tacita_studies.bowen2018 import STUDY, methods
+from tacita_studies.bowen2018.bars import BARS, specks_of_margins
+from tacita_studies.bowen2018.measure import Repetitions
 from tacita_studies.bowen2018.printed import (
     AGREEMENT,
     ALONE,
@@ -34,13 +34,11 @@ from tacita_studies.bowen2018.printed import (
 from tacita_studies.bowen2018.real import FILES, real_rows
 from tacita_studies.bowen2018.rows import FRESH
 from tacita_studies.bowen2018.simulation import ATTRIBUTES, LEVELS, NAMES, ROWS, cell_sizes, simulate, voters
+from tacita_studies.harness.bars import Bar
+from tacita_studies.harness.replicates import silent
 
 DATA = Path(os.environ.get("TACITA_DATA", Path(__file__).parents[3] / "shared" / "data"))
 ONLY = ("pairwise-1", "steps-2-paper", "laplace-paper")
-
-
-def quiet(what: str, done: int, total: int) -> None:
-    pass
 
 
 @pytest.fixture(scope="module")
@@ -150,17 +148,8 @@ def test_methods_that_are_not_favourites_run_once(document: dict[str, Any]) -> N
     assert FRESH in counted
 
 
-def test_in_full_every_method_runs_as_often_as_in_the_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[study.Settings] = []
-
-    def noted(out: Path, chosen: study.Settings, *rest: Any, **more: Any) -> dict[str, Any]:
-        seen.append(chosen)
-        return {}
-
-    monkeypatch.setattr(study, "write_study", noted)
-    bowen2018.run(tmp_path / "full", full=True)
-    bowen2018.run(tmp_path / "usual")
-    assert [(one.replicates, one.full) for one in seen] == [(24, True), (5, False)]
+def test_in_full_every_method_runs_as_often_as_in_the_paper() -> None:
+    assert (STUDY.settings(full=True).replicates, STUDY.settings().replicates) == (24, 5)
     assert all(one.runs_in(23, full=True) and one.regressed(full=True) for one in methods.everybody())
     assert not all(one.runs_in(23, full=False) for one in methods.everybody())
 
@@ -186,7 +175,7 @@ def test_the_page_stands_alone(folder: Path) -> None:
 
 
 def test_the_same_seed_gives_the_same_numbers() -> None:
-    experiment = Experiment(600, 1, (1,), only=("pairwise-1", "steps-2"))
+    experiment = Repetitions(600, (1,), only=("pairwise-1", "steps-2"), seed=1)
     first, second = experiment(0), experiment(0)
     assert {name: one.scores for name, one in first.items()} == {name: one.scores for name, one in second.items()}
 
@@ -209,8 +198,8 @@ OUT_OF_REACH = (ONE_OVER_E, SPECKS)
 def test_the_limit_that_is_missed_is_out_of_reach(original: pd.DataFrame) -> None:
     for bar in BARS:
         if bar.metric == SPECKS:
-            least = specks_of_margins(original, methods.EPSILONS[bar.power])
-            assert (least > bar.limit) == ((bar.power, SPECKS) == OUT_OF_REACH)
+            least = specks_of_margins(original, methods.EPSILONS[bar.where["power"]])
+            assert (least > bar.most) == ((bar.where["power"], SPECKS) == OUT_OF_REACH)
 
 
 def test_margins_measured_with_all_the_budget_have_the_specks_that_is_said(original: pd.DataFrame) -> None:
@@ -233,12 +222,13 @@ def test_margins_measured_with_all_the_budget_have_the_specks_that_is_said(origi
 @pytest.mark.slow
 def test_the_best_plan_meets_its_bars() -> None:
     repetitions, powers = 8, (ONE_OVER_E, E)
-    best = Experiment(ROWS, 11, powers, only=("pairwise-1",))
+    best = Repetitions(ROWS, powers, only=("pairwise-1",), seed=11)
     found = [best(number) for number in range(repetitions * len(powers))]
     for bar in BARS:
-        key = (bar.metric, 0.05 if bar.metric == ALONE else None)
-        values = [one["pairwise-1"].scores[key] for one in found[powers.index(bar.power) :: len(powers)]]
-        if (bar.power, bar.metric) == OUT_OF_REACH:
+        power, (name, *level) = bar.where["power"], bar.metric.split(", at ")
+        key = (name, 0.05 if level else None)
+        values = [one["pairwise-1"].scores[key] for one in found[powers.index(power) :: len(powers)]]
+        if (power, bar.metric) == OUT_OF_REACH:
             assert 0.010 < np.mean(values) < 0.017  # a fresh sample has about the upper value
         else:
             assert bar.met(float(np.mean(values))), (bar, values)
@@ -246,17 +236,19 @@ def test_the_best_plan_meets_its_bars() -> None:
 
 @pytest.mark.slow
 def test_steps_with_paid_elections_beats_one_step_laplace_at_every_epsilon() -> None:
-    both = Experiment(ROWS, 11, tuple(methods.EPSILONS), only=("steps-2", "steps-3", "steps-deep", "laplace"))
+    both = Repetitions(ROWS, tuple(methods.EPSILONS), only=("steps-2", "steps-3", "steps-deep", "laplace"), seed=11)
     for number in range(len(methods.EPSILONS)):
         scores = {name: one.scores[SPECKS, None] for name, one in both(number).items()}
         assert max(scores["steps-2"], scores["steps-3"], scores["steps-deep"]) < scores["laplace"]
 
 
-def test_a_bar_knows_its_direction() -> None:
-    assert Bar(E, TV2, 0.007).met(0.0069)
-    assert not Bar(E, TV2, 0.007).met(0.0071)
-    assert Bar(E, ALONE, 0.8, higher=True).met(0.9)
-    assert {bar.power for bar in BARS} == {E, ONE_OVER_E}
+def test_bars_are_about_the_best_plan_at_two_epsilons(document: dict[str, Any]) -> None:
+    best = methods.pairwise(1).name
+    assert {(bar.method, bar.where["power"]) for bar in BARS} == {(best, E), (best, ONE_OVER_E)}
+    assert Bar(best, TV2, most=0.007).met(0.0069)
+    assert not Bar(best, ALONE, least=0.8).met(0.7)
+    named = {(row["method"], row["metric"], row.get("power")) for row in document["rows"]}
+    assert {(bar.method, bar.metric, bar.where["power"]) for bar in BARS} <= named
 
 
 # ---------------------------------------------------------------- real files
@@ -278,7 +270,7 @@ def test_real_files_are_described_in_full(file: Any) -> None:
 def test_all_pairs_are_nearest_on_real_files() -> None:
     if not (DATA / FILES[0].path).exists():
         pytest.skip(f"{FILES[0].path} is not in the data folder; set TACITA_DATA")
-    rows = [row for row in real_rows(DATA, 1, quiet) if row.metric == TV2 and row.where["power"] is not None]
+    rows = [row for row in real_rows(DATA, 1, silent) if row.metric == TV2 and row.where["power"] is not None]
     for name in {row.where["file"] for row in rows}:
         for power in (E, ONE_OVER_E):
             here = {row.method: row.ours for row in rows if (row.where["file"], row.where["power"]) == (name, power)}

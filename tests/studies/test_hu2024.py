@@ -15,11 +15,12 @@ from tacita.errors import UsageError
 from tacita.inference import PartialSynthesis, combine_estimates, survey
 from tacita.privacy import text
 from tacita_studies import hu2024
+from tacita_studies.harness.replicates import silent
+from tacita_studies.harness.study import Settings
 from tacita_studies.hu2024 import methods
 from tacita_studies.hu2024.answers import Answer, from_files, from_sample
-from tacita_studies.hu2024.bars import BARS, Bar
-from tacita_studies.hu2024.bounds import first_bounds
-from tacita_studies.hu2024.measure import Experiment, Measured, measure
+from tacita_studies.hu2024.bars import BARS
+from tacita_studies.hu2024.measure import MeasuredCase, RepeatedSamples, first_bounds, measure
 from tacita_studies.hu2024.population import (
     CASES,
     SALARY_BOUNDS,
@@ -48,10 +49,6 @@ from tacita_studies.hu2024.scores import score
 
 DATA = Path(os.environ.get("TACITA_DATA", Path(__file__).parents[3] / "shared" / "data"))
 ONLY = ("survey-10.8", "fbs-1.8", "fbp-1.8", "laplace-paper-10.8")
-
-
-def quiet(what: str, done: int, total: int) -> None:
-    pass
 
 
 # ---------------------------------------------------------------- the printed tables
@@ -165,7 +162,7 @@ def test_answers_of_the_sample_are_those_of_the_survey_estimators() -> None:
 
 def test_answers_of_files_follow_the_rule_of_partial_synthesis() -> None:
     frame, about = draw("informative", 3), doctorates()
-    files = methods.Pseudo("FBS", "1.8").plan(about).rehearse(frame, about.schema, seed=1).implicates
+    files = methods.Pseudo.at("FBS", "1.8").plan(about).rehearse(frame, about.schema, seed=1).implicates
     found = from_files(files, about, 3)
     design = survey.Design(weights="weight", strata="field")
     estimates = [survey.mean(one, "salary", design, by="gender") for one in list(files)[:3]]
@@ -236,11 +233,13 @@ def test_record_bounds_are_as_in_figure_3() -> None:
 
 
 def test_the_same_seed_gives_the_same_answers() -> None:
-    experiment = Experiment("informative", methods.everybody(("fbs-1.8", "laplace-paper-10.8")), 7)
+    experiment = RepeatedSamples("informative", methods.everybody(("fbs-1.8", "laplace-paper-10.8")), seed=7)
     first, second = experiment(1), experiment(1)
-    for entry, answers in first.answers.items():
-        for statistic in STATISTICS:
-            assert (answers[statistic].estimate == second.answers[entry][statistic].estimate).all()
+    assert set(first) == {"sample", "fbs-1.8", "laplace-paper-10.8"}
+    for file, outcome in first.items():
+        for entry, answers in outcome.scores.items():
+            for statistic in STATISTICS:
+                assert (answers[statistic].estimate == second[file].scores[entry][statistic].estimate).all()
 
 
 # ---------------------------------------------------------------- the folder
@@ -306,9 +305,12 @@ def test_wrong_settings_are_named(tmp_path: Path) -> None:
 
 
 def test_a_bar_knows_its_limits() -> None:
-    assert Bar("FBS", "mean", LENGTHS, least=0.85, most=1.15).limit == "at least 0.85 and at most 1.15"
-    assert not Bar("FBS", "mean", LENGTHS, least=0.85, most=1.15).met(0.8)
-    assert Bar(methods.DEFAULT, "count", COVERED, least=22).met(22)
+    (lengths,) = [
+        bar for bar in BARS if (bar.method, bar.metric) == ("FBS", LENGTHS) and bar.where["statistic"] == "mean"
+    ]
+    assert lengths.limit == "at least 0.85 and at most 1.15"
+    assert not lengths.met(0.8)
+    assert all(bar.met(22) for bar in BARS if bar.metric == COVERED)
     assert len(BARS) == 18
 
 
@@ -318,8 +320,8 @@ OUT_OF_REACH = ("FBP", "mean", AS_PRINTED)
 
 def measured_summaries(
     only: tuple[str, ...], replicates: int
-) -> tuple[Measured, dict[tuple[str, str, str, Any, Any], float]]:
-    found = measure("informative", methods.everybody(only), replicates, 2024, 1, quiet)
+) -> tuple[MeasuredCase, dict[tuple[str, str, str, Any, Any], float]]:
+    found = measure("informative", methods.everybody(only), Settings(replicates, 2024))
     rows = {
         (row.method, row.where["statistic"], row.metric, row.where["epsilon"], row.where["sets"]): row.ours or 0.0
         for row in summary_rows(found)
@@ -338,17 +340,15 @@ def test_fbs_intervals_are_as_long_as_printed_on_a_few_samples() -> None:
 
 @pytest.mark.slow
 def test_bars_over_100_samples() -> None:
-    found = measure(
-        "informative", methods.everybody(("survey-3.6", "survey-10.8", "fbs-1.8", "fbp-1.8")), 100, 2024, 2, quiet
-    )
+    entrants = methods.everybody(("survey-3.6", "survey-10.8", "fbs-1.8", "fbp-1.8"))
+    found = measure("informative", entrants, Settings(100, 2024, workers=2))
     rows = list(summary_rows(found))
     for bar in BARS:
-        value = bar.value(rows)
-        assert value is not None, bar
-        if (bar.method, bar.statistic, bar.metric) == OUT_OF_REACH:
-            ours = bar.value(rows)
-            assert ours is not None
-            assert ours < 20
+        row = bar.row(rows)
+        assert row is not None, bar
+        value = row.ours or 0.0
+        if (bar.method, bar.where["statistic"], bar.metric) == OUT_OF_REACH:
+            assert value < 20
             coverage = found.scores[
                 next(one for one in found.entries if one.arm == "FBP" and one.sets == 3), "mean"
             ].coverage
@@ -360,7 +360,7 @@ def test_bars_over_100_samples() -> None:
 @pytest.mark.slow
 def test_the_default_stays_near_the_sample_in_every_case() -> None:
     for case in CASES:
-        found = measure(case, methods.everybody(("survey-10.8",)), 30, 2024, 2, quiet)
+        found = measure(case, methods.everybody(("survey-10.8",)), Settings(30, 2024, workers=2))
         for statistic in STATISTICS:
             ratios = found.ratios(next(one for one in found.entries if one.epsilon == "10.8"), statistic)
             assert np.median(ratios) <= 1.15, (case, statistic)
@@ -388,7 +388,7 @@ def test_schools_are_compared_with_their_population() -> None:
     (api,) = [one for one in FILES if "apistrat" in one.path]
     if not (DATA / api.path).exists():
         pytest.skip(f"{api.path} is not in the data folder; set TACITA_DATA")
-    rows = list(real_rows(DATA, 1, quiet, methods.in_short(("fbs-1.8",)), [api]))
+    rows = list(real_rows(DATA, 1, silent, methods.in_short(("fbs-1.8",)), [api]))
     sample = {row.metric: row.ours for row in rows if row.method == methods.SAMPLE.method}
     assert sample["counts: distance, median"] == 0
     assert sample["means: standard error over the file's, median"] == 1

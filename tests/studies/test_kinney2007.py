@@ -17,15 +17,17 @@ from tacita.errors import UsageError
 from tacita.evaluation import compare, k_marginal
 from tacita.inference import PartialSynthesis, combine_estimates
 from tacita_studies import kinney2007
-from tacita_studies.harness.results import Row
+from tacita_studies.harness.bars import Bar
+from tacita_studies.harness.real import RealFile
+from tacita_studies.harness.replicates import silent
+from tacita_studies.harness.results import Row, Rows
+from tacita_studies.harness.study import Settings
 from tacita_studies.kinney2007 import coverage, real
-from tacita_studies.kinney2007.bars import BARS, LEAST_PANELS, Bar
+from tacita_studies.kinney2007.bars import BARS, LEAST_PANELS, draws_that_hold
 from tacita_studies.kinney2007.facts import YEARS
 from tacita_studies.kinney2007.figures import CUTS, Figures, correlation, pair_shares, variation, yearly
-from tacita_studies.kinney2007.measure import DRAWS, Made, Measured, measure
-from tacita_studies.kinney2007.methods import EPSILONS, FILES, METHODS, PLAIN, Method
-from tacita_studies.kinney2007.page_tables import draws_that_hold
-from tacita_studies.kinney2007.printed import TABLE_2
+from tacita_studies.kinney2007.measure import DRAWS, MadeFiles, MeasuredIndustry, measure
+from tacita_studies.kinney2007.methods import EPSILONS, FILES, METHODS, PLAIN, BusinessMethod, formal
 from tacita_studies.kinney2007.risk import ALL, CELL_SIZES, Units
 from tacita_studies.kinney2007.rows import (
     BY_NAME,
@@ -35,6 +37,7 @@ from tacita_studies.kinney2007.rows import (
     K_MARGINAL,
     OTHER_DRAWS,
     TABLE,
+    TABLE_2,
     coverage_rows,
     largest,
     simulated_rows,
@@ -44,10 +47,6 @@ from tacita_studies.kinney2007.simulation import Industry
 
 DATA = Path(os.environ.get("TACITA_DATA", Path(__file__).parents[3] / "shared" / "data"))
 SMALL = Industry("581", "44", 1_000)
-
-
-def quiet(what: str, done: int, total: int) -> None:
-    pass
 
 
 @pytest.fixture(scope="module")
@@ -127,8 +126,8 @@ def test_disclosure_counts_modes_with_ties_by_chance() -> None:
     assert by_size == {ALL: (pytest.approx(2 / 3), 3), CELL_SIZES[0]: (1.0, 1), CELL_SIZES[1]: (0.5, 2)}
 
 
-@pytest.mark.parametrize("method", [PLAIN, Method("4")], ids=lambda one: one.file)
-def test_units_stand_in_the_order_of_the_files(panel: pa.Table, method: Method) -> None:
+@pytest.mark.parametrize("method", [PLAIN, formal("4")], ids=lambda one: one.file)
+def test_units_stand_in_the_order_of_the_files(panel: pa.Table, method: BusinessMethod) -> None:
     ordered = panel.sort_by([(name, "ascending") for name in ("county", "sic4", "establishment")])
     for table in method.make(panel, SMALL, 1, sets=2).tables:
         for name in ("county", "sic4"):
@@ -182,7 +181,7 @@ def test_files_are_combined_by_the_rule_of_partial_synthesis(panel: pa.Table) ->
 
 
 def test_confidential_intervals_cover_the_law() -> None:
-    found = coverage.coverage((), panels=60, size=1_000, large=130_000, seed=11, workers=1, say=quiet)
+    found = coverage.coverage((), 60, 1_000, 130_000, Settings(60, 11))
     assert set(found) == {coverage.CONFIDENTIAL}
     for one in found[coverage.CONFIDENTIAL]:
         assert one.share >= 0.85, one
@@ -221,7 +220,7 @@ def test_results_have_the_agreed_form(document: dict[str, Any]) -> None:
     }  # fmt: skip
     assert {row["method"] for row in document["rows"] if row["table"] == DISTANCES} == {
         PLAIN.name,
-        *(Method(one).name for one in ("4", "8")),
+        *(formal(one).name for one in ("4", "8")),
     }
 
 
@@ -247,7 +246,7 @@ def test_every_method_says_what_it_promises(document: dict[str, Any]) -> None:
 
 def test_kept_files_give_the_rows(folder: Path, document: dict[str, Any]) -> None:
     truth = Figures.of(pq.read_table(folder / "panel.parquet"))
-    for method in (PLAIN, Method("4"), Method("8")):
+    for method in (PLAIN, formal("4"), formal("8")):
         paths = [folder / f"synthetic-{method.file}-{number:02d}.parquet" for number in range(1, FILES + 1)]
         tables = [pq.read_table(path) for path in paths]
         assert not {"establishment"} & set(tables[0].column_names)
@@ -288,7 +287,7 @@ def test_wrong_settings_are_named(tmp_path: Path, wrong: dict[str, Any], said: s
 
 
 def test_a_bar_knows_its_limits() -> None:
-    bar = Bar("plain", COVERED, least=0.9, most=0.98, coefficient="age")
+    bar = Bar("plain", COVERED, 0.9, 0.98, {"coefficient": "age"}, replicates=LEAST_PANELS)
     assert bar.limit == "at least 0.9 and at most 0.98"
     assert not bar.met(0.99)
     assert Bar("plain", largest("employment"), most=0.02).met(0.02)
@@ -305,7 +304,7 @@ def test_distances_are_those_of_the_worst_year() -> None:
     off = truth.employment.copy()
     off[[3, 7, 9]] *= [1.04, 0.9, 1.06]
     made = replace(truth, employment=off)
-    measured = Measured(1_000, truth, {}, (Made(PLAIN, (made, truth), {}, {}, 0, 1, 1.0),))
+    measured = MeasuredIndustry(1_000, truth, {}, (MadeFiles(PLAIN, (made, truth), {}, {}, 0, 1, 1.0),))
     rows = {row.metric: row for row in simulated_rows(measured) if row.table == DISTANCES}
     assert rows[largest("employment")].ours == pytest.approx(0.05)  # the mean of a file and the truth
     assert rows[largest("employment")].where["worst"] == pytest.approx(0.10)
@@ -317,18 +316,18 @@ def test_distances_are_those_of_the_worst_year() -> None:
 def test_draws_hold_only_where_all_limits_do() -> None:
     truth = Figures.of(SMALL.simulate(seed=5))
     off = replace(truth, entry=1.06 * truth.entry)
-    made = Made(Method("4"), (truth,), {}, {}, 0, 1, 1.0)
-    rows = list(simulated_rows(Measured(1_000, truth, {}, (made,), ((truth,), (off,)))))
-    assert draws_that_hold(rows) == (3, 2)
-    assert draws_that_hold([row for row in rows if row.table != OTHER_DRAWS]) == (1, 1)
-    assert draws_that_hold([]) == (0, 0)
+    made = MadeFiles(formal("4"), (truth,), {}, {}, 0, 1, 1.0)
+    rows = list(simulated_rows(MeasuredIndustry(1_000, truth, {}, (made,), ((truth,), (off,)))))
+    assert draws_that_hold(Rows(rows)) == (3, 2)
+    assert draws_that_hold(Rows(row for row in rows if row.table != OTHER_DRAWS)) == (1, 1)
+    assert draws_that_hold(Rows([])) == (0, 0)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", [PLAIN, Method("4")], ids=lambda one: one.file)
-def test_bars_of_the_simulated_industry(method: Method) -> None:
+@pytest.mark.parametrize("method", [PLAIN, formal("4")], ids=lambda one: one.file)
+def test_bars_of_the_simulated_industry(method: BusinessMethod) -> None:
     """The formal version in the middle one of five draws of the noise: one draw may be lucky."""
-    rows = list(simulated_rows(measure(130_000, (method,), 2007, quiet)))
+    rows = list(simulated_rows(measure(130_000, (method,), Settings(1, 2007))))
     for bar in BARS:
         found = [row.ours or 0.0 for row in rows if (row.method, row.metric) == (bar.method, bar.metric)]
         if bar.method == method.name and bar.metric != COVERED:
@@ -340,7 +339,7 @@ def test_bars_of_the_simulated_industry(method: Method) -> None:
 @pytest.mark.parametrize("size", [1_000, coverage.SIZE])
 def test_intervals_cover_over_100_panels(size: int) -> None:
     """Also where a first year has fewer units than a share can be told from."""
-    found = coverage.coverage((PLAIN,), 100, size, coverage.LARGE, 2007, 2, quiet)
+    found = coverage.coverage((PLAIN,), 100, size, coverage.LARGE, Settings(100, 2007, workers=2))
     rows = list(coverage_rows(found, (PLAIN,), 100, size))
     for bar in BARS:
         row = bar.row(rows)
@@ -351,9 +350,9 @@ def test_intervals_cover_over_100_panels(size: int) -> None:
 
 @pytest.mark.slow
 def test_more_epsilon_is_nearer() -> None:
-    rows = list(simulated_rows(measure(40_000, METHODS[1:], 2007, quiet)))
+    rows = list(simulated_rows(measure(40_000, METHODS[1:], Settings(1, 2007))))
     scores = {row.method: row.ours or 0.0 for row in rows if (row.table, row.metric) == (DISTANCES, K_MARGINAL)}
-    assert sorted(scores, key=lambda name: scores[name]) == [Method(one).name for one in EPSILONS]
+    assert sorted(scores, key=lambda name: scores[name]) == [formal(one).name for one in EPSILONS]
 
 
 # ---------------------------------------------------------------- real files
@@ -361,15 +360,15 @@ def test_more_epsilon_is_nearer() -> None:
 
 @pytest.mark.realdata
 @pytest.mark.parametrize("file", real.FILES, ids=lambda one: one.path.split("/")[1].split(".")[0])
-def test_real_files_are_described_in_full(file: real.RealFile) -> None:
+def test_real_files_are_described_in_full(file: RealFile[real.UnitFile]) -> None:
     if not (DATA / file.path).exists():
         pytest.skip(f"{file.path} is not in the data folder; set TACITA_DATA")
-    frame = file.read(DATA / file.path)
-    for name, levels in file.keep.items():
+    frame, about = file.read(DATA), file.about
+    for name, levels in about.keep.items():
         assert set(frame[name]) <= set(levels), name
-    jobs, pay = file.arrays(frame)
-    assert np.nanmax(jobs) <= file.most[0]
-    assert np.nanmax(pay) <= file.most[1]
+    jobs, pay = about.arrays(frame)
+    assert np.nanmax(jobs) <= about.most[0]
+    assert np.nanmax(pay) <= about.most[1]
     assert (np.isnan(jobs) == np.isnan(pay)).all()
     assert int((~np.isnan(jobs)).sum()) == len(frame)
 
@@ -379,7 +378,7 @@ def test_plain_files_of_spanish_firms_are_as_near_as_a_fresh_sample() -> None:
     (spain,) = [one for one in real.FILES if "Snmesp" in one.path]
     if not (DATA / spain.path).exists():
         pytest.skip(f"{spain.path} is not in the data folder; set TACITA_DATA")
-    rows = list(real.real_rows(DATA, (PLAIN,), 1, quiet, [spain]))
+    rows = list(real.real_rows(DATA, (PLAIN,), 1, silent, [spain]))
     found = {(row.method, row.metric): row.ours or 0.0 for row in rows}
     assert found[PLAIN.name, real.PAIRS] > found[real.RESAMPLED, real.PAIRS] - 20
     assert found[PLAIN.name, real.EMPLOYMENT] < 0.05

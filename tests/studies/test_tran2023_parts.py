@@ -13,12 +13,11 @@ import pytest
 
 from tacita_studies.harness.replicates import each
 from tacita_studies.tran2023 import panel_private, printed
-from tacita_studies.tran2023.method import Method
 from tacita_studies.tran2023.panel import COLUMNS, MOST_EMPLOYEES, YEARS, births_in, continuers_in, simulate_panel
 from tacita_studies.tran2023.panel_models import Fit, Numbers, non_private, synthesize
 from tacita_studies.tran2023.peers import QUANTILE_PEERS
 from tacita_studies.tran2023.scores import general, general_and_specific
-from tacita_studies.tran2023.section4 import Experiment, measure, rows_of
+from tacita_studies.tran2023.section4 import FileMethod, Replicates, measure, rows_of
 from tacita_studies.tran2023.section5 import PanelExperiment, PanelMethod, measure_panel, panel_rows
 from tacita_studies.tran2023.simulation import check_loss, quantile_planes, simulate
 from tacita_studies.tran2023.unconditional import OURS, RANK_ERROR, quantile_rows
@@ -104,8 +103,8 @@ def test_table_5_scores_a_copy_as_perfect_and_a_constant_as_its_public_lives_onl
         return lambda year, kind, before, now, released: Constant()
 
     methods = (
-        PanelMethod("copy", "copy", "none", "none", copying, False, "Non-private"),
-        PanelMethod("constant", "constant", "none", "none", constant, False),
+        PanelMethod("copy", "copy", "none", printed="Non-private", guarantee="none", fit=copying, noisy=False),
+        PanelMethod("constant", "constant", "none", guarantee="none", fit=constant, noisy=False),
     )
     found = measure_panel(PanelExperiment(methods, 1, 0.02, seed=3), 1, lambda *_: None)
     rows = {(row.method, row.metric, row.where.get("sic3")): row for row in panel_rows(found, methods[0])}
@@ -190,9 +189,9 @@ def _same(training: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 
 def test_rows_have_the_printed_number_the_reference_and_their_own_replicates() -> None:
-    exact = Method("copy", "copy", "none", "none", _same, printed="Non-private")
-    rare = Method("rare", "rare", "paper", "none", _same, "1", "KNG", most=2)
-    found = measure(Experiment((exact, rare), 1, 300), 3, 1, lambda *_: None, "test")
+    exact = FileMethod("copy", "copy", "none", printed="Non-private", guarantee="none", make=_same)
+    rare = FileMethod("rare", "rare", "paper", "1", "KNG", guarantee="none", make=_same, most=2)
+    found = measure(Replicates((exact, rare), 300, seed=1), 3, 1, lambda *_: None, "test")
     rows = {(row.method, row.metric): row for row in rows_of(found, exact)}
     row = rows["rare", printed.K_MARGINAL]
     assert (row.table, row.paper, row.ours, row.se, row.reference, row.replicates) == (

@@ -13,8 +13,9 @@ import pytest
 
 from tacita.errors import UsageError
 from tacita_studies import tran2023
+from tacita_studies.harness.method import Method
+from tacita_studies.harness.replicates import silent
 from tacita_studies.tran2023 import methods
-from tacita_studies.tran2023.method import Method
 from tacita_studies.tran2023.printed import (
     GENERAL,
     INTERCEPT,
@@ -29,7 +30,7 @@ from tacita_studies.tran2023.printed import (
 )
 from tacita_studies.tran2023.real import FILES, real_rows
 from tacita_studies.tran2023.scores import HIGHER_IS_BETTER
-from tacita_studies.tran2023.section4 import Experiment, Measured, measure
+from tacita_studies.tran2023.section4 import MeasuredMethods, Replicates, measure
 from tacita_studies.tran2023.variants import VARIANTS, Variant
 
 DATA = Path(os.environ.get("TACITA_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -39,10 +40,6 @@ SMALL: dict[str, Any] = {"replicates": 2, "rows": 300, "panel_scale": 0.02, "rep
 def quick(method: Method) -> bool:
     """Chains of whole planes take minutes; one layout of them is enough here."""
     return method.mode != "honest" or "fixed" in method.file
-
-
-def quiet(what: str, done: int, total: int) -> None:
-    pass
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +121,7 @@ def test_the_page_stands_alone_and_says_what_matters(folder: Path) -> None:
 
 def test_the_same_seed_gives_the_same_numbers_in_one_process_or_two(tmp_path: Path) -> None:
     few = (methods.non_private(), methods.bisection("1"))
-    one, two = (measure(Experiment(few, 3, 200), 2, workers, quiet, "test") for workers in (1, 2))
+    one, two = (measure(Replicates(few, 200, seed=3), 2, workers, silent, "test") for workers in (1, 2))
     for method in few:
         for metric in (*GENERAL, *SPECIFIC):
             assert one.values(method, metric) == two.values(method, metric)
@@ -159,13 +156,13 @@ BARS = {
 
 
 @pytest.fixture(scope="module")
-def bisected() -> Measured:
+def bisected() -> MeasuredMethods:
     entrants = tuple(methods.bisection(epsilon) for epsilon in methods.EPSILONS)
-    return measure(Experiment(entrants, 2023), 30, 1, quiet, "bars")
+    return measure(Replicates(entrants, seed=2023), 30, 1, silent, "bars")
 
 
 @pytest.mark.parametrize("metric", list(BARS))
-def test_bisection_reaches_the_non_private_row_at_a_proved_budget(bisected: Measured, metric: str) -> None:
+def test_bisection_reaches_the_non_private_row_at_a_proved_budget(bisected: MeasuredMethods, metric: str) -> None:
     mean = float(np.mean(bisected.values(bisected.methods[0], metric)))
     if metric in HIGHER_IS_BETTER:
         assert mean >= BARS[metric]
@@ -173,7 +170,7 @@ def test_bisection_reaches_the_non_private_row_at_a_proved_budget(bisected: Meas
         assert mean <= BARS[metric]
 
 
-def test_half_the_budget_still_scores_900(bisected: Measured) -> None:
+def test_half_the_budget_still_scores_900(bisected: MeasuredMethods) -> None:
     assert float(np.mean(bisected.values(bisected.methods[1], K_MARGINAL))) >= 900
 
 
@@ -182,7 +179,7 @@ def test_half_the_budget_still_scores_900(bisected: Measured) -> None:
 def test_bisection_beats_the_papers_layouts_where_their_assumptions_fail(variant: Variant) -> None:
     _, ours, *layouts, _ = methods.on_variant(variant, methods.QUICK_GATE)
     layouts = [one for one in layouts if not one.name.startswith("Plain")]
-    found = measure(Experiment((ours, *layouts), 11, variant=variant), 2, 1, quiet, "variants")
+    found = measure(Replicates((ours, *layouts), variant=variant, seed=11), 2, 1, silent, "variants")
     for metric in next(iter(found.replicates[1].values())).scores:
         sign = 1 if metric in HIGHER_IS_BETTER else -1
         best = max(sign * float(np.mean(found.values(one, metric))) for one in layouts)
@@ -196,13 +193,13 @@ def test_bisection_beats_the_papers_layouts_where_their_assumptions_fail(variant
 def test_real_files_are_synthesized_by_group_within_their_public_bounds() -> None:
     if not (DATA / FILES[0].path).exists():
         pytest.skip("needs ppp_small_states in ../shared/data or in the folder that TACITA_DATA names")
-    rows = list(real_rows(DATA, 1, quiet, FILES))
+    rows = list(real_rows(DATA, 1, silent, FILES))
     scores = {row.method: row.ours for row in rows if row.metric == K_MARGINAL}
     assert len(scores) == sum((DATA / one.path).exists() for one in FILES)
     assert min(score for score in scores.values() if score is not None) > 800
     loans = FILES[0]
-    frame = loans.read(DATA / loans.path)
-    (made,) = loans.plan("1").rehearse(frame, loans.schema, seed=2).sample(m=1, seed=2)
+    frame, about = loans.read(DATA), loans.about
+    (made,) = about.plan("1").rehearse(frame, about.schema, seed=2).sample(m=1, seed=2)
     assert made["jobs"].between(0, 500).all()
     assert made["loan"].between(0, 150_000).all()
     shares = pd.DataFrame({"true": frame.sector.value_counts(), "made": made.sector.value_counts()}).fillna(0)

@@ -285,6 +285,29 @@ def test_wrong_usage_exits_with_2(
     assert part in said.err
 
 
+def test_studies_that_are_not_installed_say_how_to_install_them(
+    tmp_path: Path, tacita: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "tacita_studies"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "tacita_studies", None)  # what Python finds of a package that is not there
+    said = tacita("study", "haney2017", "--out", tmp_path / "study")
+    assert said.code == 2
+    assert "pip install" in said.err
+    assert not (tmp_path / "study").exists()
+
+
+def test_a_study_is_told_what_the_command_line_says(
+    tmp_path: Path, tacita: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: dict[str, Any] = {}
+    monkeypatch.setattr("tacita_studies.haney2017.run", lambda out, **given: told.update(given, out=out))
+    said = tacita("study", "haney2017", "--out", tmp_path / "a", "--jobs", "20000", "--trials", "3", "--seed", "5")
+    assert said.code == 0
+    wanted = {"out": tmp_path / "a", "jobs": 20_000, "replicates": 3, "seed": 5, "full": False, "keep_data": False}
+    assert {key: told[key] for key in wanted} == wanted
+
+
 # ---------------------------------------------------------------- init, help, speed
 
 

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 import tacita
+import tacita_studies
 from tacita.mechanisms import eree
 
 PACKAGE = Path(str(files(tacita)))
+STUDIES = Path(str(files(tacita_studies)))
 PROOFS = sorted((PACKAGE / "mechanisms").rglob("*.md")) + sorted((PACKAGE / "noise").glob("*.md"))
+PROOFS += sorted((STUDIES / "kng").glob("*.md"))
 HEADINGS = ["Precondition", "Algorithm", "Claim", "Proof", "Assumes"]
 # Lemmas that several mechanisms share: no algorithm of their own to claim something about.
 LEMMAS = {"calibration.md"}
@@ -50,7 +53,7 @@ def test_a_proof_has_its_five_parts_in_order(proof: Path) -> None:
 def test_what_a_proof_refers_to_exists(proof: Path) -> None:
     text = proof.read_text(encoding="utf-8")
     for name in re.findall(r"`((?:noise/)?[a-z_]+\.(?:md|py))`", text):
-        places = [proof.parent / name, PACKAGE / name]
+        places = [proof.parent / name, PACKAGE / name, STUDIES / "kng" / name]
         assert any(place.is_file() for place in places), f"{proof.name} refers to {name}"
 
 

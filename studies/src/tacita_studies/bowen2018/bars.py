@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
 from statistics import NormalDist
@@ -11,30 +9,9 @@ from statistics import NormalDist
 import pandas as pd
 
 from tacita.noise.concentrated import rho_for
+from tacita_studies.bowen2018.methods import pairwise
 from tacita_studies.bowen2018.printed import ALONE, ONE_OVER_E, SPECKS, TV2, E
-from tacita_studies.harness.results import Row
-
-
-@dataclass(frozen=True)
-class Bar:
-    power: int
-    metric: str
-    limit: float
-    higher: bool = False
-
-    def met(self, value: float) -> bool:
-        """>>> Bar(1, SPECKS, 0.006).met(0.005), Bar(1, ALONE, 0.8, higher=True).met(0.7)
-        (True, False)
-        """
-        return value >= self.limit if self.higher else value <= self.limit
-
-    def value(self, rows: Iterable[Row], method: str) -> float | None:
-        """The method's mean; conclusions of tests at level 0.05."""
-        for row in rows:
-            here = row.method == method and row.where.get("power") == self.power
-            if here and row.metric.startswith(self.metric) and row.where.get("level") in (None, 0.05):
-                return row.ours
-        return None
+from tacita_studies.harness.bars import Bar
 
 
 def specks_of_margins(frame: pd.DataFrame, epsilon: str, delta: str = "1e-9") -> float:
@@ -51,11 +28,12 @@ def specks_of_margins(frame: pd.DataFrame, epsilon: str, delta: str = "1e-9") ->
     return 2 * NormalDist().cdf(shift / 2) - 1
 
 
-BARS = (
-    Bar(E, TV2, 0.007),
-    Bar(E, SPECKS, 0.006),
-    Bar(E, ALONE, 0.80, higher=True),
-    Bar(ONE_OVER_E, TV2, 0.0125),
-    Bar(ONE_OVER_E, SPECKS, 0.010),
-    Bar(ONE_OVER_E, ALONE, 0.72, higher=True),
+BARS = tuple(
+    bar
+    for power, pairs, specks, tests in ((E, 0.007, 0.006, 0.80), (ONE_OVER_E, 0.0125, 0.010, 0.72))
+    for bar in (
+        Bar(pairwise(1).name, TV2, most=pairs, where={"power": power}),
+        Bar(pairwise(1).name, SPECKS, most=specks, where={"power": power}),
+        Bar(pairwise(1).name, f"{ALONE}, at 0.05", least=tests, where={"power": power}),
+    )
 )

@@ -15,9 +15,8 @@ from tacita.synthesis.pairwise import PairwiseSynthesis
 from tacita.synthesis.steps import StepsSynthesis
 from tacita_studies.bowen2018.person_file import PersonFile
 from tacita_studies.bowen2018.printed import Arm
+from tacita_studies.harness.method import Method
 from tacita_studies.harness.results import in_words
-
-Mode = Literal["proved", "paper"]
 
 SETS = 5
 EPSILONS = {-2: "0.1353352832", -1: "0.3678794411", 0: "1", 1: "2.7182818284", 2: "7.3890560989"}  # rounded down
@@ -25,19 +24,15 @@ PERSON = ReplaceOne("person")
 AS_PRINTED = ", as printed"
 
 
-@dataclass(frozen=True)
-class Method:
-    """`plan` makes the plan for a file and ε; `printed` names the paper's arm; `file` is its name on disk.
+@dataclass(frozen=True, kw_only=True)
+class PersonMethod(Method):
+    """`plan` makes the plan for a file and ε.
 
     A method that is not a `favourite` runs once unless the study is run in full, and without the regression, which
     takes longest, unless the paper prints its result.
     """
 
-    name: str
-    file: str
-    mode: Mode
     plan: Callable[[PersonFile, str], Any]
-    printed: Arm | None = None
     favourite: bool = False
 
     def runs_in(self, repetition: int, full: bool) -> bool:
@@ -59,17 +54,17 @@ class Method:
         return f"{said}; assumes: {'; '.join(promise.assumes)}; the number of records is public"
 
 
-def pairwise(sets: int = SETS) -> Method:
+def pairwise(sets: int = SETS) -> PersonMethod:
     """One file follows the measured tables; several also differ by what the noise leaves open."""
 
     def plan(about: PersonFile, epsilon: str) -> PairwiseSynthesis:
         return PairwiseSynthesis(about.names, epsilon, delta="1e-9", cuts=about.cuts, sets=sets, neighbours=PERSON)
 
     files = "one file" if sets == 1 else f"{sets} files"
-    return Method(f"All pairs, {files}", f"pairwise-{sets}", "proved", plan, favourite=True)
+    return PersonMethod(f"All pairs, {files}", f"pairwise-{sets}", plan=plan, favourite=True)
 
 
-def steps(layers: int | None, rule: Literal["most", "least", "random"] = "most", sets: int = SETS) -> Method:
+def steps(layers: int | None, rule: Literal["most", "least", "random"] = "most", sets: int = SETS) -> PersonMethod:
     """STEPS with elections paid for; no number of layers means as many as there are attributes."""
 
     def plan(about: PersonFile, epsilon: str) -> StepsSynthesis:
@@ -88,37 +83,29 @@ def steps(layers: int | None, rule: Literal["most", "least", "random"] = "most",
     kind = {"most": "", "least": " (LeSDA)", "random": ""}[rule]
     called = f"Random partition-{layers}" if rule == "random" else name + kind
     file = called.lower().replace(" ", "-").replace("(", "").replace(")", "")
-    return Method(called, file, "proved", plan, favourite=rule == "most")
+    return PersonMethod(called, file, plan=plan, favourite=rule == "most")
 
 
-def laplace(sets: int = SETS) -> Method:
-    def plan(about: PersonFile, epsilon: str) -> HistogramSynthesis:
-        return HistogramSynthesis(
-            about.names, epsilon, sets=sets, cuts=about.cuts, zeros=about.zeros, neighbours=PERSON
-        )
-
-    return Method("One-step Laplace", "laplace", "proved", plan, favourite=True)
+def laplace(sets: int = SETS) -> PersonMethod:
+    return _baseline(HistogramSynthesis, "One-step Laplace", "laplace", sets, favourite=True)
 
 
-def dirichlet(sets: int = SETS) -> Method:
-    def plan(about: PersonFile, epsilon: str) -> DirichletSynthesis:
-        return DirichletSynthesis(
-            about.names, epsilon, sets=sets, cuts=about.cuts, zeros=about.zeros, neighbours=PERSON
-        )
-
-    return Method("Multinomial-Dirichlet", "dirichlet", "proved", plan)
+def dirichlet(sets: int = SETS) -> PersonMethod:
+    return _baseline(DirichletSynthesis, "Multinomial-Dirichlet", "dirichlet", sets)
 
 
-def independent(sets: int = SETS) -> Method:
-    def plan(about: PersonFile, epsilon: str) -> IndependentSynthesis:
-        return IndependentSynthesis(
-            about.names, epsilon, sets=sets, cuts=about.cuts, zeros=about.zeros, neighbours=PERSON
-        )
-
-    return Method("Independent margins", "independent", "proved", plan)
+def independent(sets: int = SETS) -> PersonMethod:
+    return _baseline(IndependentSynthesis, "Independent margins", "independent", sets)
 
 
-def as_printed(layers: int, rule: Literal["most", "least", "random"] = "most") -> Method:
+def _baseline(kind: Callable[..., Any], name: str, file: str, sets: int, *, favourite: bool = False) -> PersonMethod:
+    def plan(about: PersonFile, epsilon: str) -> Any:
+        return kind(about.names, epsilon, sets=sets, cuts=about.cuts, zeros=about.zeros, neighbours=PERSON)
+
+    return PersonMethod(name, file, plan=plan, favourite=favourite)
+
+
+def as_printed(layers: int, rule: Literal["most", "least", "random"] = "most") -> PersonMethod:
     """Free elections on raw counts, ε/5 for each file, phantom categories; no layers is the one-step sanitizer."""
 
     def plan(about: PersonFile, epsilon: str) -> StepsSynthesis:
@@ -138,10 +125,10 @@ def as_printed(layers: int, rule: Literal["most", "least", "random"] = "most") -
 
     arm: Arm | None = "Laplace" if layers == 0 else "STEPS-2" if (layers, rule) == (2, "most") else None
     like = laplace() if layers == 0 else steps(layers, rule)
-    return Method(like.name + AS_PRINTED, like.file + "-paper", "paper", plan, arm)
+    return PersonMethod(like.name + AS_PRINTED, like.file + "-paper", "paper", printed=arm, plan=plan)
 
 
-def everybody() -> tuple[Method, ...]:
+def everybody() -> tuple[PersonMethod, ...]:
     return (
         pairwise(1),
         pairwise(),

@@ -7,9 +7,8 @@ from the state, the decile of an income from the income, and who is not asked ho
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,35 +18,34 @@ from tacita_studies.bowen2018 import methods
 from tacita_studies.bowen2018.person_file import PersonFile
 from tacita_studies.bowen2018.printed import ALONE, SECONDS, SPECKS, TV2
 from tacita_studies.bowen2018.scores import general
+from tacita_studies.harness.experiment import timed
+from tacita_studies.harness.real import TABLE, RealFile, each_file
 from tacita_studies.harness.replicates import Progress
 from tacita_studies.harness.results import Row, mean_and_se
 
-TABLE = "Real data"
 RESAMPLED = "Rows drawn again from the file"
 
 
-@dataclass(frozen=True)
-class RealFile:
-    """A file in the data folder; `levels` are documented codes, `cuts` the public borders of a number's bins."""
+def person_file(
+    name: str,
+    path: str,
+    levels: Mapping[str, Sequence[str | int]],
+    cuts: Mapping[str, Sequence[int]],
+    changed: Callable[[pd.DataFrame], pd.DataFrame] = lambda frame: frame,
+) -> RealFile[PersonFile]:
+    """`levels` are documented codes, `cuts` the public borders of a number's bins."""
+    binned = {column: _bins(len(borders) + 1) for column, borders in cuts.items()}
 
-    name: str
-    path: str
-    levels: Mapping[str, Sequence[str | int]]
-    cuts: Mapping[str, Sequence[int]]
-    prepare: Callable[[pd.DataFrame], pd.DataFrame] = lambda frame: frame
-
-    @property
-    def about(self) -> PersonFile:
-        binned = {name: _bins(len(cuts) + 1) for name, cuts in self.cuts.items()}
-        return PersonFile(self.name, {name: tuple(map(str, codes)) for name, codes in self.levels.items()} | binned)
-
-    def read(self, data: Path) -> pd.DataFrame:
-        frame = self.prepare(pd.read_csv(data / self.path, dtype=str, keep_default_na=False))
-        made = {name: frame[name] for name in self.levels}
-        for name, cuts in self.cuts.items():
-            place = np.searchsorted(np.array(cuts), frame[name].astype(float), side="right")
-            made[name] = pd.Series(np.array(_bins(len(cuts) + 1))[place])
+    def prepare(where: Path) -> pd.DataFrame:
+        frame = changed(pd.read_csv(where, dtype=str, keep_default_na=False))
+        made = {column: frame[column] for column in levels}
+        for column, borders in cuts.items():
+            place = np.searchsorted(np.array(borders), frame[column].astype(float), side="right")
+            made[column] = pd.Series(np.array(binned[column])[place])
         return pd.DataFrame(made).reset_index(drop=True)
+
+    coded = {column: tuple(map(str, codes)) for column, codes in levels.items()}
+    return RealFile(name, path, prepare, PersonFile(name, coded | binned))
 
 
 def _bins(count: int) -> tuple[str, ...]:
@@ -62,7 +60,7 @@ _STATES = tuple(code for code in range(1, 57) if code not in (3, 7, 14, 43, 52))
 _ASKED = (-9, -3, -2, -1)  # no response, refused, does not know, not asked
 _AGES = (5, 10, 15, 18, 21, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, 80)
 
-CPS_2016 = RealFile(
+CPS_2016 = person_file(
     "CPS August 2016, workers",
     "cps2016_categorical/cps2016.csv.gz",
     {
@@ -89,7 +87,7 @@ CPS_2016 = RealFile(
 )
 
 
-CPS_VOTING = RealFile(
+CPS_VOTING = person_file(
     "CPS voting supplement 2016",
     "cps_voting_10k/cps_2016_10k.csv.gz",
     {
@@ -117,8 +115,8 @@ def _numbers(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**{name: frame[name].replace("N", value) for name, value in below.items()})
 
 
-def _nist(name: str, file: str, areas: Sequence[str]) -> RealFile:
-    return RealFile(
+def _nist(name: str, file: str, areas: Sequence[str]) -> RealFile[PersonFile]:
+    return person_file(
         f"NIST excerpt, {name} 2019",
         f"nist_diverse_communities/{file}2019.csv.gz",
         {
@@ -164,22 +162,19 @@ FILES = (CPS_2016, CPS_VOTING, NATIONAL, MASSACHUSETTS, TEXAS)
 POWERS = (-1, 1)
 
 
-def entrants() -> tuple[methods.Method, ...]:
+def entrants() -> tuple[methods.PersonMethod, ...]:
     """One file each: here closeness counts, not inference."""
     return (methods.pairwise(1), methods.steps(None, sets=1), methods.laplace(sets=1), methods.independent(sets=1))
 
 
 def real_rows(
-    data: Path, seed: int, say: Progress, repetitions: int = 1, files: Sequence[RealFile] = FILES
+    data: Path, seed: int, say: Progress, repetitions: int = 1, files: Sequence[RealFile[PersonFile]] = FILES
 ) -> Iterator[Row]:
     """SPECKS, pairs and tests on every file that is there, and the time each method takes."""
-    for number, one in enumerate(files):
-        say("real data", number, len(files))
-        if (data / one.path).exists():
-            yield from _rows(one, data, seed, repetitions)
+    return each_file(files, data, say, partial(_rows, data=data, seed=seed, repetitions=repetitions))
 
 
-def _rows(one: RealFile, data: Path, seed: int, repetitions: int) -> Iterator[Row]:
+def _rows(one: RealFile[PersonFile], data: Path, seed: int, repetitions: int) -> Iterator[Row]:
     frame, about = one.read(data), one.about
     again = [frame.sample(len(frame), replace=True, random_state=seed + place) for place in range(3)]
     ideal = general(frame, again, about.schema)
@@ -190,33 +185,15 @@ def _rows(one: RealFile, data: Path, seed: int, repetitions: int) -> Iterator[Ro
         yield Row(TABLE, RESAMPLED, metric, ideal[metric, level], guarantee="none: rows of the file", where=where)
     for power in POWERS:
         for method in entrants():
-            epsilon, found, seconds = methods.EPSILONS[power], [], []
+            epsilon, found, times = methods.EPSILONS[power], [], []
             for repetition in range(repetitions):
-                begun = time.perf_counter()
-                made = method.make(frame, about, epsilon, seed + repetition)
-                seconds.append(time.perf_counter() - begun)
+                made, seconds = timed(partial(method.make, frame, about, epsilon, seed + repetition))
+                times.append(seconds)
                 found.append(general(frame, list(made), about.schema))
             where = {**shared, "power": power, "epsilon": epsilon, "mode": method.mode}
-            guarantee = method.guarantee(about, epsilon)
+            row = partial(Row, TABLE, method.name, replicates=repetitions, where=where)
+            row = partial(row, guarantee=method.guarantee(about, epsilon))
             for metric, level in metrics:
                 mean, se = mean_and_se([each[metric, level] for each in found])
-                yield Row(
-                    TABLE,
-                    method.name,
-                    metric,
-                    mean,
-                    se,
-                    reference=ideal[metric, level],
-                    replicates=repetitions,
-                    guarantee=guarantee,
-                    where=where,
-                )
-            yield Row(
-                TABLE,
-                method.name,
-                SECONDS,
-                float(np.median(seconds)),
-                replicates=repetitions,
-                guarantee=guarantee,
-                where=where,
-            )
+                yield row(metric, mean, se, reference=ideal[metric, level])
+            yield row(SECONDS, float(np.median(times)))

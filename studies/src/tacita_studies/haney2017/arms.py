@@ -54,6 +54,11 @@ class Arm:
             shown += f" θ={self.extra['theta']}"
         return f"{shown} (as printed)" if self.calibration == "paper" else shown
 
+    @property
+    def file(self) -> str:
+        size = f"-{self.extra['theta']}" if "theta" in self.extra else ""
+        return f"{self.method}{size}{'-paper' if self.calibration == 'paper' else ''}"
+
     def build(self, workload: Workload, alpha: str | None, epsilon: str) -> Any | None:
         arguments: dict[str, Any] = {"epsilon": epsilon, "by": BY, **workload.arguments, **self.extra}
         if self.uses_alpha:

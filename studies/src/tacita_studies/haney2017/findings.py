@@ -16,7 +16,8 @@ from tacita.simulated.frame import STRATA
 from tacita_studies.haney2017 import arms
 from tacita_studies.haney2017.rows import CLOSE, CORRELATION, RATIO
 from tacita_studies.haney2017.tables import ALL_PLACES
-from tacita_studies.harness.results import Row, shown
+from tacita_studies.harness.page import shown
+from tacita_studies.harness.results import Row, Rows
 
 PURE = ("LogLaplace", "SmoothGamma", "SmoothStudent", "SmoothStaircase", "SmoothVector")
 THREE = ("LogLaplace", "SmoothGamma", "SmoothLaplace")
@@ -36,21 +37,8 @@ class Claim:
     proved: str
 
 
-class Lookup:
+class Lookup(Rows):
     """Rows by table, method and setting."""
-
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self._rows = {
-            (
-                row.table,
-                row.method,
-                row.metric,
-                row.where.get("alpha"),
-                row.where.get("epsilon"),
-                row.where.get("stratum"),
-            ): row
-            for row in rows
-        }
 
     def __call__(
         self,
@@ -65,8 +53,8 @@ class Lookup:
     ) -> float:
         """The number, or NaN where the mechanism does not exist at that setting."""
         label = f"{method} (as printed)" if printed else method
-        row = self._rows.get((table, label, metric, alpha, epsilon, stratum))
-        return math.nan if row is None or row.ours is None else row.ours
+        found = self.value(label, metric, table=table, alpha=alpha, epsilon=epsilon, stratum=stratum)
+        return math.nan if found is None else found
 
     def best_pure(self, table: str, alpha: str, epsilon: str, *, stratum: str = ALL_PLACES) -> tuple[str, float]:
         """The proved mechanism with δ = 0 that has the smallest error here, and its ratio."""

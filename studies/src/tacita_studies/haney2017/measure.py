@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tacita.mechanisms.comparators import NoiseInfusion, SuppressAndRound
 from tacita.noise.entropy import SeededEntropy
 from tacita.simulated.frame import FEMALE_COLLEGE, OWNERSHIP, SECTORS, WORKER_CELLS, LinkedFrame
-from tacita_studies.haney2017 import arms
+from tacita_studies.haney2017 import arms, tables
 from tacita_studies.haney2017.arms import Grid, Task
-from tacita_studies.haney2017.tables import (
-    InfusionDraw,
-    StudyTables,
-    SuppressedTable,
-    Values,
-    infuse,
-    side_by_side,
-    spearman,
-    suppress,
-)
-
-Progress = Callable[[str, int, int], None]
+from tacita_studies.haney2017.tables import InfusionDraw, StudyTables, SuppressedTable, Values, spearman
+from tacita_studies.harness.experiment import FIRST, Kept
+from tacita_studies.harness.study import Settings
 
 INFUSION_DRAWS = 10
 KEPT_ALPHA = "0.1"
 
 
 @dataclass
-class Outcome:
+class Trials:
     """What the trials of one task gave; each list has an entry per trial, each entry a value per group."""
 
     task: Task
@@ -49,91 +37,74 @@ class Measurements:
 
     tables: StudyTables
     infusion: tuple[InfusionDraw, ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[Trials, ...]
     suppressed: dict[str, SuppressedTable]
 
 
-def measure(frame: LinkedFrame, trials: int, seed: int, grid: Grid, say: Progress, keep: Path | None) -> Measurements:
-    """Draw every mechanism of the grid `trials` times and score each draw against the exact tables."""
-    tables = StudyTables.of(frame)
-    entropy = SeededEntropy(seed)
-    noise = NoiseInfusion()
+def measure(frame: LinkedFrame, grid: Grid, chosen: Settings) -> Measurements:
+    """Draw every mechanism of the grid as often as asked and score each draw against the exact tables."""
+    exact, entropy, noise, rule = StudyTables.of(frame), SeededEntropy(chosen.seed), NoiseInfusion(), SuppressAndRound()
     infusion = []
     for draw in range(INFUSION_DRAWS):
-        say("noise infusion", draw, INFUSION_DRAWS)
-        infusion.append(infuse(tables, noise, draw, entropy))
-    rule = SuppressAndRound()
+        chosen.say("noise infusion", draw, INFUSION_DRAWS)
+        infusion.append(tables.infuse(exact, noise, draw, entropy))
     suppressed = {
-        "Workload 1": suppress(tables, rule, worker_groups=False),
-        "Workload 3": suppress(tables, rule, worker_groups=True),
+        "Workload 1": tables.suppress(exact, rule, worker_groups=False),
+        "Workload 3": tables.suppress(exact, rule, worker_groups=True),
     }
-    if keep is not None:
-        first = keep / "replicate-000"
-        _keep(first, "original", tables, tables.totals.counts[:, 0])
-        _keep(first, "synthetic-NoiseInfusion", tables, infusion[0].totals)
-        _keep(first, "synthetic-SuppressAndRound", tables, suppressed["Workload 1"].values[:, 0])
-    say("calibrating", 0, 1)
+    if chosen.keep is not None:
+        first = Kept(chosen.keep / FIRST)
+        first.write("original", _codes_written_out(exact, exact.totals.counts[:, 0]))
+        first.write("synthetic-NoiseInfusion", _codes_written_out(exact, infusion[0].totals))
+        first.write("synthetic-SuppressAndRound", _codes_written_out(exact, suppressed["Workload 1"].values[:, 0]))
+    chosen.say("calibrating", 0, 1)
     planned = list(arms.tasks(grid))
     outcomes = []
     for number, task in enumerate(planned):
-        say(f"{task.workload.name}: {task.arm.label}", number, len(planned))
-        outcome = Outcome(task)
-        for trial in range(trials):
+        chosen.say(f"{task.workload.name}: {task.arm.label}", number, len(planned))
+        outcome = Trials(task)
+        for trial in range(chosen.replicates):
             label = f"{task.workload.name}/{task.arm.label}/{task.alpha}/{task.epsilon}/{trial}"
-            noisy = _draw(tables, task, entropy.child(label))
-            _score(tables, infusion[trial % len(infusion)], outcome, noisy)
-            if keep is not None and trial == 0:
-                _keep_synthetic(keep, tables, task, noisy)
+            noisy = _draw(exact, task, entropy.child(label))
+            _score(exact, infusion[trial % len(infusion)], outcome, noisy)
+            kept = task.workload is arms.WORKLOAD_1 and task.alpha in (None, KEPT_ALPHA)
+            if chosen.keep is not None and trial == 0 and kept:
+                folder = Kept(chosen.keep / f"eps-{task.epsilon}" / FIRST)
+                folder.write("original", _codes_written_out(exact, exact.totals.counts[:, 0]))
+                folder.write(f"synthetic-{task.arm.file}", _codes_written_out(exact, noisy[:, 0]))
         outcomes.append(outcome)
-    say("writing the page", len(planned), len(planned))
-    return Measurements(tables, tuple(infusion), tuple(outcomes), suppressed)
+    return Measurements(exact, tuple(infusion), tuple(outcomes), suppressed)
 
 
-def _draw(tables: StudyTables, task: Task, entropy: SeededEntropy) -> Values:
+def _draw(exact: StudyTables, task: Task, entropy: SeededEntropy) -> Values:
     """One release: a row per cell, and a column per worker group where the workload has them."""
     if task.workload is arms.WORKLOAD_1:
         theta = task.arm.extra.get("theta")
-        source = tables.totals if theta is None else tables.projected(theta)
-        return np.asarray(task.mechanism.measure(source, entropy), dtype=np.float64).reshape(tables.cells, 1)
+        source = exact.totals if theta is None else exact.projected(theta)
+        return np.asarray(task.mechanism.measure(source, entropy), dtype=np.float64).reshape(exact.cells, 1)
     if task.workload is arms.WORKLOAD_2:
-        answers = np.asarray(task.mechanism.measure(tables.single, entropy), dtype=np.float64)
-        return side_by_side(answers.reshape(-1), len(WORKER_CELLS))
-    return np.asarray(task.mechanism.measure(tables.groups, entropy), dtype=np.float64)
+        answers = np.asarray(task.mechanism.measure(exact.single, entropy), dtype=np.float64)
+        return tables.side_by_side(answers.reshape(-1), len(WORKER_CELLS))
+    return np.asarray(task.mechanism.measure(exact.groups, entropy), dtype=np.float64)
 
 
-def _score(tables: StudyTables, infused: InfusionDraw, outcome: Outcome, noisy: Values) -> None:
+def _score(exact: StudyTables, infused: InfusionDraw, outcome: Trials, noisy: Values) -> None:
     workload = outcome.task.workload
-    true = (tables.totals if workload is arms.WORKLOAD_1 else tables.groups).counts
-    outcome.l1.append(tables.l1(noisy - true))
+    true = (exact.totals if workload is arms.WORKLOAD_1 else exact.groups).counts
+    outcome.l1.append(exact.l1(noisy - true))
     if workload is arms.WORKLOAD_1:
-        outcome.correlation.append(spearman(tables.ranks(noisy[:, 0]), infused.total_ranks))
+        outcome.correlation.append(spearman(exact.ranks(noisy[:, 0]), infused.total_ranks))
         error = np.abs(noisy[:, 0] - true[:, 0])
         outcome.cell_error = error if outcome.cell_error is None else outcome.cell_error + error
     elif workload is arms.WORKLOAD_2:
-        outcome.correlation.append(spearman(tables.ranks(noisy[:, FEMALE_COLLEGE]), infused.college_ranks))
+        outcome.correlation.append(spearman(exact.ranks(noisy[:, FEMALE_COLLEGE]), infused.college_ranks))
 
 
-def _keep_synthetic(keep: Path, tables: StudyTables, task: Task, noisy: Values) -> None:
-    if task.workload is not arms.WORKLOAD_1 or task.alpha not in (None, KEPT_ALPHA):
-        return
-    folder = keep / f"eps-{task.epsilon}" / "replicate-000"
-    if not (folder / "original.parquet").exists():
-        _keep(folder, "original", tables, tables.totals.counts[:, 0])
-    name = task.arm.method + (f"-{task.arm.extra['theta']}" if "theta" in task.arm.extra else "")
-    printed = "-paper" if task.arm.calibration == "paper" else ""
-    _keep(folder, f"synthetic-{name}{printed}", tables, noisy[:, 0])
-
-
-def _keep(folder: Path, name: str, tables: StudyTables, values: Any) -> None:
-    """A workload 1 table as Parquet, with the codes written out."""
-    folder.mkdir(parents=True, exist_ok=True)
-    levels = {
-        "place": tables.frame.place_codes,
-        "sector": [row.code for row in SECTORS],
-        "ownership": OWNERSHIP,
-    }
+def _codes_written_out(exact: StudyTables, values: Any) -> pa.Table:
+    """A workload 1 table as it is kept."""
+    levels = {"place": exact.frame.place_codes, "sector": [row.code for row in SECTORS], "ownership": OWNERSHIP}
     columns = {
         key: pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(levels[key]))).cast(pa.string())
-        for key, codes in tables.keys.items()
+        for key, codes in exact.keys.items()
     }
-    pq.write_table(pa.table({**columns, "jobs": pa.array(values)}), folder / f"{name}.parquet")
+    return pa.table({**columns, "jobs": pa.array(values)})

@@ -6,15 +6,17 @@ The paper shows its results as pictures; only what its text states in numbers is
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
 from tacita.mechanisms.comparators import NoiseInfusion, SuppressAndRound
-from tacita.simulated.frame import FEMALE_COLLEGE
-from tacita_studies.haney2017.arms import Task
-from tacita_studies.haney2017.measure import Measurements, Outcome
+from tacita.simulated.frame import FEMALE_COLLEGE, FULL_ESTABLISHMENTS, FULL_JOBS, simulate
+from tacita_studies.haney2017.arms import Grid, Task
+from tacita_studies.haney2017.measure import Measurements, Trials, measure
 from tacita_studies.haney2017.tables import ALL_PLACES, GROUPS, Values, spearman
 from tacita_studies.harness.results import Row, in_words, mean_and_se, ratio_and_se
+from tacita_studies.harness.study import Report, Settings
 
 RATIO = "L1 error / L1 error of noise infusion"
 CORRELATION = "Spearman correlation with the noise-infused order"
@@ -33,6 +35,29 @@ _CLOSE = 0.10  # "within 10 percentage points"
 _CLOSE_IN_PAPER = {"LogLaplace": 0.65, "SmoothLaplace": 0.75, "SmoothGamma": 0.29}
 
 Printed = tuple[float | None, str | None]
+
+
+def report(chosen: Settings, *, jobs: int | None, grid: Grid | None) -> Report:
+    from tacita_studies.haney2017.page import page
+
+    size, settled = FULL_JOBS if jobs is None else jobs, grid or Grid()
+    chosen.say("simulating the linked frame", 0, 1)
+    frame = simulate(size, max(50, round(size * FULL_ESTABLISHMENTS / FULL_JOBS)), chosen.seed)
+    measured = measure(frame, settled, chosen)
+    settings = {
+        "jobs": size,
+        "establishments": len(frame.workplace_id),
+        "trials": chosen.replicates,
+        "infusion_draws": len(measured.infusion),
+        "seed": chosen.seed,
+        "full": chosen.full,
+        "alphas": list(settled.alphas),
+        "epsilons": list(settled.epsilons),
+        "thetas": list(settled.thetas),
+        "frame": frame.facts(),
+    }
+    rows = rows_of(measured)
+    return Report(rows, settings, partial(page, rows, settings))
 
 
 def printed_ratio(task: Task) -> Printed:
@@ -138,7 +163,7 @@ def _comparator_rows(measured: Measurements, infused: dict[str, Values]) -> Iter
             )
 
 
-def _outcome_rows(measured: Measurements, outcome: Outcome, infused: Values) -> Iterator[Row]:
+def _outcome_rows(measured: Measurements, outcome: Trials, infused: Values) -> Iterator[Row]:
     task = outcome.task
     guarantee = in_words(task.mechanism.guarantee)
     if task.mechanism.every_cell:

@@ -11,6 +11,10 @@ Result = TypeVar("Result")
 Progress = Callable[[str, int, int], None]
 
 
+def silent(what: str, done: int, total: int) -> None:
+    """Progress that nobody hears of."""
+
+
 def each(work: Callable[[int], Result], count: int, workers: int, say: Progress, what: str) -> list[Result]:
     """work(0), work(1), …, work(count − 1) in that order, whatever order they finish in.
 

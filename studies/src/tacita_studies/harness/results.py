@@ -1,4 +1,4 @@
-"""What every study writes: result rows beside the paper's numbers, a JSON file and a page that stands alone.
+"""Result rows: every number of a study, with the paper's beside it.
 
 >>> row = Row("Workload 1", "SmoothGamma", "L1 ratio", ours=0.81, paper=3.0, paper_says="within a factor of 3")
 >>> row.as_json()["paper"], row.as_json()["se"]
@@ -7,13 +7,10 @@
 
 from __future__ import annotations
 
-import html
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,10 +54,54 @@ class Row:
             **self.where,
         }
 
+    def is_about(self, **wanted: object) -> bool:
+        """Whether its table, method, metric and settings are the wanted ones; a setting that it lacks is None."""
+        own = {"table": self.table, "method": self.method, "metric": self.metric}
+        return all((own[key] if key in own else self.where.get(key)) == value for key, value in wanted.items())
+
 
 def _finite(value: float | None) -> float | None:
     """JSON has no infinity and no NaN; a number that does not exist is null."""
     return None if value is None or not math.isfinite(value) else float(value)
+
+
+class Rows:
+    """Result rows, found by what they are about.
+
+    >>> rows = Rows([Row("Table 1", "A", "length", 2.0, where={"epsilon": "1"}), Row("Table 1", "B", "length", 3.0)])
+    >>> rows.value("A", "length", epsilon="1"), rows.value("A", "length", epsilon="2"), rows.methods("Table 1")
+    (2.0, None, ['A', 'B'])
+    """
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows = tuple(rows)
+        self._by_name: dict[tuple[str, str], list[Row]] = defaultdict(list)
+        for row in self._rows:
+            self._by_name[row.method, row.metric].append(row)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._rows)
+
+    def all(self, method: str, metric: str, **where: object) -> list[Row]:
+        return [row for row in self._by_name.get((method, metric), ()) if row.is_about(**where)]
+
+    def row(self, method: str, metric: str, **where: object) -> Row | None:
+        return next(iter(self.all(method, metric, **where)), None)
+
+    def value(self, method: str, metric: str, **where: object) -> float | None:
+        row = self.row(method, metric, **where)
+        return None if row is None else row.ours
+
+    def of(self, table: str, **where: object) -> list[Row]:
+        """The rows of a table."""
+        return [row for row in self._rows if row.table == table and row.is_about(**where)]
+
+    def methods(self, table: str, **where: object) -> list[str]:
+        """The methods of a table, in their order."""
+        return list(dict.fromkeys(row.method for row in self.of(table, **where)))
+
+    def metrics(self, table: str, **where: object) -> list[str]:
+        return list(dict.fromkeys(row.metric for row in self.of(table, **where)))
 
 
 def in_words(guarantee: Guarantee) -> str:
@@ -98,121 +139,3 @@ def ratio_and_se(numerator: ArrayLike, denominator: ArrayLike) -> tuple[float, f
     if top_se is None or bottom_se is None or top == 0:
         return ratio, None
     return ratio, ratio * math.hypot(top_se / top, bottom_se / bottom)
-
-
-def as_document(study: str, settings: Mapping[str, Any], rows: Iterable[Row]) -> dict[str, Any]:
-    """The content of results.json."""
-    return {
-        "study": study,
-        "version": version("tacita"),
-        "settings": dict(settings),
-        "rows": [row.as_json() for row in rows],
-    }
-
-
-def write_json(folder: Path, document: Mapping[str, Any]) -> Path:
-    path = folder / "results.json"
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-    return path
-
-
-# ---------------------------------------------------------------- the page
-
-_STYLE = """
-:root { color-scheme: light; }
-* { box-sizing: border-box; }
-body { font: 16px/1.55 Georgia, 'Times New Roman', serif; color: #1d2327; background: #fff; margin: 0 auto;
-  max-width: 1080px; padding: 2.2rem 1.4rem 4rem; }
-h1, h2, h3, th, figcaption, .note, nav { font-family: 'Helvetica Neue', Arial, sans-serif; }
-h1 { font-size: 1.75rem; line-height: 1.2; margin: 0 0 .8rem; }
-h2 { font-size: 1.2rem; margin: 2.4rem 0 .6rem; padding-top: .8rem; border-top: 1px solid #d5d9dd; }
-p { max-width: 46rem; }
-p.lead { font-size: 1.08rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; margin: .8rem 0 1.2rem; font-size: .88rem; line-height: 1.4; width: 100%; }
-th { text-align: left; font-weight: 600; border-bottom: 2px solid #1d2327; padding: .35rem .7rem .35rem 0; }
-td { vertical-align: top; border-bottom: 1px solid #e3e6e9; padding: .4rem .7rem .4rem 0; }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.yes { color: #14612f; font-weight: 600; } .no { color: #8c2a12; font-weight: 600; }
-figure { margin: 1.4rem 0 2rem; } figure svg { max-width: 100%; height: auto; }
-figcaption, .note { font-size: .85rem; color: #4a5258; max-width: 46rem; }
-@media print { body { max-width: none; padding: 0; font-size: 11pt; } figure { break-inside: avoid; } }
-"""
-
-
-@dataclass(frozen=True)
-class Markup:
-    """Text that is already HTML; anything else is escaped."""
-
-    text: str
-
-
-def cell(content: object) -> str:
-    if isinstance(content, Markup):
-        return content.text
-    if content is None:
-        return "–"
-    if isinstance(content, float):
-        return escaped(shown(content))
-    return escaped(str(content))
-
-
-def escaped(words: str) -> str:
-    """Text for a page; "ε = 2" stays on one line."""
-    return html.escape(words).replace(" = ", "&nbsp;=&nbsp;")
-
-
-def shown(value: float) -> str:
-    """A number as a reader wants it: three figures, and no exponent for sizes that have a name.
-
-    >>> shown(0.6042), shown(12.345), shown(527000.0), shown(float("nan"))
-    ('0.604', '12.3', '527,000', '–')
-    """
-    if not math.isfinite(value):
-        return "–"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
-
-
-def table(head: Sequence[str], body: Iterable[Sequence[object]]) -> str:
-    """An HTML table; numbers are set to the right."""
-    rows = [list(row) for row in body]
-    numeric = [bool(rows) and all(isinstance(row[i], float | int | None) for row in rows) for i in range(len(head))]
-    kind = [' class="number"' if flag else "" for flag in numeric]
-    top = "".join(f"<th{kind[i]}>{escaped(text)}</th>" for i, text in enumerate(head))
-    lines = ("".join(f"<td{kind[i]}>{cell(value)}</td>" for i, value in enumerate(row)) for row in rows)
-    inner = "\n".join(f"<tr>{line}</tr>" for line in lines)
-    return f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>\n{inner}\n</tbody></table></div>'
-
-
-def figure(svg: str, caption: str) -> str:
-    return f"<figure>{svg}<figcaption>{escaped(caption)}</figcaption></figure>"
-
-
-def paragraph(words: str, kind: str = "") -> str:
-    return f'<p class="{kind}">{escaped(words)}</p>' if kind else f"<p>{escaped(words)}</p>"
-
-
-def holds(yes: bool | None) -> Markup:
-    """The verdict of one comparison with the paper."""
-    if yes is None:
-        return Markup("not measured in this run")
-    return Markup('<span class="yes">holds</span>' if yes else '<span class="no">does not hold</span>')
-
-
-def write_page(folder: Path, title: str, opening: str, sections: Iterable[tuple[str, Sequence[str]]]) -> Path:
-    """One self-contained page: plain words first, then sections of ready HTML parts."""
-    parts = [f"<h1>{html.escape(title)}</h1>", paragraph(opening, "lead")]
-    for heading, content in sections:
-        parts += [f"<h2>{html.escape(heading)}</h2>", *content]
-    text = (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n"
-        + "\n".join(parts)
-        + "\n</body></html>\n"
-    )
-    path = folder / "report.html"
-    path.write_text(text, encoding="utf-8")
-    return path

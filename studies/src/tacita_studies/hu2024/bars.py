@@ -3,63 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from tacita_studies.harness.results import Row
+from tacita_studies.harness.bars import Bar
 from tacita_studies.hu2024.methods import DEFAULT
-from tacita_studies.hu2024.population import Case
-from tacita_studies.hu2024.printed import STATISTICS, Statistic
+from tacita_studies.hu2024.printed import ARMS, STATISTICS, Statistic
 from tacita_studies.hu2024.rows import AS_PRINTED, COVERED, LENGTHS, MAXIMUM, MEDIAN, SUMMARY
 
 
-@dataclass(frozen=True)
-class Bar:
-    """A summary over cells between two limits."""
-
-    method: str
-    statistic: Statistic
-    metric: str
-    least: float | None = None
-    most: float | None = None
-    epsilon: str = "10.8"
-    sets: int | None = None
-
-    def met(self, value: float) -> bool:
-        """>>> Bar(DEFAULT, "mean", MEDIAN, most=1.15).met(1.2), Bar("FBS", "mean", LENGTHS, 0.85, 1.15).met(1.1)
-        (False, True)
-        """
-        return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
-
-    def value(self, rows: Iterable[Row], case: Case = "informative") -> float | None:
-        for row in rows:
-            where = row.where
-            if (
-                row.table == SUMMARY
-                and (row.method, row.metric) == (self.method, self.metric)
-                and (where["case"], where["statistic"]) == (case, self.statistic)
-                and where["epsilon"] == self.epsilon
-                and self.sets in (None, where["sets"])
-            ):
-                return row.ours
-        return None
-
-    @property
-    def limit(self) -> str:
-        parts = [f"at least {self.least:g}"] if self.least is not None else []
-        return " and ".join([*parts, f"at most {self.most:g}"] if self.most is not None else parts)
+def _where(statistic: Statistic, epsilon: str = "10.8", **more: object) -> dict[str, object]:
+    return {"table": SUMMARY, "case": "informative", "statistic": statistic, "epsilon": epsilon, **more}
 
 
 def _bars() -> Iterable[Bar]:
     for statistic in STATISTICS:
-        yield Bar(DEFAULT, statistic, MEDIAN, most=1.15)
-        yield Bar(DEFAULT, statistic, MAXIMUM, most=1.8)
-        yield Bar(DEFAULT, statistic, COVERED, least=22)
-        yield Bar(DEFAULT, statistic, MEDIAN, most=1.6, epsilon="3.6")
-        yield Bar(DEFAULT, statistic, COVERED, least=22, epsilon="3.6")
-    for arm in ("FBS", "FBP"):
+        main, half = _where(statistic), _where(statistic, "3.6")
+        yield Bar(DEFAULT, MEDIAN, most=1.15, where=main)
+        yield Bar(DEFAULT, MAXIMUM, most=1.8, where=main)
+        yield Bar(DEFAULT, COVERED, least=22, where=main)
+        yield Bar(DEFAULT, MEDIAN, most=1.6, where=half)
+        yield Bar(DEFAULT, COVERED, least=22, where=half)
+    for arm in ARMS:
         for statistic in STATISTICS:
-            yield Bar(arm, statistic, AS_PRINTED, least=20, sets=3)
-            yield Bar(arm, statistic, LENGTHS, least=0.85, most=1.15, sets=3)
+            yield Bar(arm, AS_PRINTED, least=20, where=_where(statistic, sets=3))
+            yield Bar(arm, LENGTHS, least=0.85, most=1.15, where=_where(statistic, sets=3))
 
 
 BARS = tuple(_bars())

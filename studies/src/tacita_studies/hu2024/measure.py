@@ -2,71 +2,55 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 
 from tacita.errors import RefusedError
-from tacita_studies.harness.replicates import Progress, each
+from tacita_studies.harness.experiment import FIRST, Experiment, Outcome, timed
+from tacita_studies.harness.study import Settings
 from tacita_studies.hu2024.answers import Answers, Floats
-from tacita_studies.hu2024.methods import SAMPLE, Entry, Method
+from tacita_studies.hu2024.methods import SAMPLE, Entry, Pseudo, SurveyMethod
 from tacita_studies.hu2024.population import Case, doctorates, population
-from tacita_studies.hu2024.printed import STATISTICS, Statistic
+from tacita_studies.hu2024.printed import STATISTICS, Arm, Statistic
 from tacita_studies.hu2024.sampling import draw
 from tacita_studies.hu2024.scores import Scores, score
 
-KEPT = "replicate-000"
+ByFile = Mapping[str, Outcome[Mapping[Entry, Answers]]]
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """One sample: answers by entry, seconds by the method's file name."""
-
-    answers: Mapping[Entry, Answers]
-    seconds: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One sample when called with its number; every method makes its answers."""
+class RepeatedSamples(Experiment[ByFile]):
+    """One sample for each number; every method makes its answers."""
 
     case: Case
-    methods: tuple[Method, ...]
-    seed: int
-    keep: Path | None = None
+    methods: tuple[SurveyMethod, ...]
 
-    def __call__(self, number: int) -> Outcome:
+    def __call__(self, number: int) -> ByFile:
         frame, about = draw(self.case, self.seed + number), doctorates()
-        kept = None if self.keep is None or number else self.keep / self.case.replace(" ", "-") / KEPT
-        if kept is not None:
-            kept.mkdir(parents=True, exist_ok=True)
-            frame.to_parquet(kept / "sample.parquet", index=False)
-        answers: dict[Entry, Answers] = {}
-        seconds: dict[str, float] = {}
+        kept = self.kept(number == 0, self.case.replace(" ", "-"), FIRST)
+        kept.write("sample", frame)
+        found = {}
         for place, method in enumerate(self.methods):
-            begun = time.perf_counter()
             try:
-                made = method.make(frame, about, 1_000_003 * (self.seed + number) + place)
+                made, seconds = timed(partial(method.make, frame, about, 1_000_003 * (self.seed + number) + place))
             except RefusedError:
                 continue  # a bound that cannot be met releases nothing; rows count the samples with a release
-            seconds[method.file] = time.perf_counter() - begun
-            answers.update(made.answers)
-            if kept is not None:
-                for at, one in enumerate(made.files, start=1):
-                    one.to_parquet(kept / f"synthetic-{method.file}-{at:02d}.parquet", index=False)
-        return Outcome(answers, seconds)
+            found[method.file] = Outcome(made.answers, seconds)
+            for at, one in enumerate(made.files, start=1):
+                kept.write(f"synthetic-{method.file}-{at:02d}", one)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredCase:
     """Scores of every entry in one case; `owner` says which method an entry is of."""
 
     case: Case
     scores: Mapping[tuple[Entry, Statistic], Scores]
-    owner: Mapping[Entry, Method]
+    owner: Mapping[Entry, SurveyMethod]
     seconds: Mapping[str, float]
     replicates: int
 
@@ -80,28 +64,39 @@ class Measured:
         return np.asarray(ours.first_rmse / sample.first_rmse if first else ours.rmse / sample.rmse)
 
 
-def measure(
-    case: Case,
-    methods: Sequence[Method],
-    replicates: int,
-    seed: int,
-    workers: int,
-    say: Progress,
-    keep: Path | None = None,
-) -> Measured:
-    experiment = Experiment(case, tuple(methods), seed, keep)
-    outcomes = each(experiment, replicates, workers, say, f"repeated samples, {case}")
+def measure(case: Case, methods: Sequence[SurveyMethod], chosen: Settings) -> MeasuredCase:
+    experiment = RepeatedSamples(case, tuple(methods), seed=chosen.seed, keep=chosen.keep)
+    outcomes = experiment.all(chosen.replicates, chosen.workers, chosen.say, f"repeated samples, {case}")
+    answers = [{entry: one for made in outcome.values() for entry, one in made.scores.items()} for outcome in outcomes]
     about, truth = doctorates(), {statistic: population(case).truth(statistic) for statistic in STATISTICS}
     owner = {entry: method for method in methods for entry in method.entries(about)}
-    owner = {entry: method for entry, method in owner.items() if any(entry in one.answers for one in outcomes)}
+    owner = {entry: method for entry, method in owner.items() if any(entry in one for one in answers)}
     scores = {
-        (entry, statistic): score(
-            [one.answers[entry][statistic] for one in outcomes if entry in one.answers], truth[statistic]
-        )
+        (entry, statistic): score([one[entry][statistic] for one in answers if entry in one], truth[statistic])
         for entry in owner
         for statistic in STATISTICS
     }
-    seconds = {
-        method.file: float(np.median([one.seconds.get(method.file, np.nan) for one in outcomes])) for method in methods
-    }
-    return Measured(case, scores, owner, seconds, replicates)
+    times = {one.file: [made[one.file].seconds if one.file in made else np.nan for made in outcomes] for one in methods}
+    seconds = {file: float(np.median(taken)) for file, taken in times.items()}
+    return MeasuredCase(case, scores, owner, seconds, chosen.replicates)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordBounds:
+    """The largest |log-likelihood| of each record over draws, of the unweighted and of the weighted fit: Figure 3."""
+
+    arm: Arm
+    target: float
+    before: Floats
+    after: Floats
+
+
+def first_bounds(methods: Sequence[SurveyMethod], seed: int) -> list[RecordBounds]:
+    """For every pseudo posterior, on the first sample. It is simulated, so its records may be shown."""
+    frame, about = draw("informative", seed), doctorates()
+    found = []
+    for one in methods:
+        if isinstance(one, Pseudo) and one.paper:
+            bounds = one.record_bounds(frame, about, seed)
+            found.append(RecordBounds(one.arm, float(one.bound), bounds.before, bounds.after))
+    return found

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,12 +18,11 @@ from tacita.privacy import text
 from tacita.synthesis.pseudo import Bounds, PseudoPosterior, bounds_before_after
 from tacita.synthesis.pseudo.model import Weights
 from tacita.synthesis.survey import SurveySynthesis
+from tacita_studies.harness.method import Method
 from tacita_studies.harness.results import in_words
 from tacita_studies.hu2024.answers import Answer, Answers, from_files, from_sample
 from tacita_studies.hu2024.printed import ARMS, BOUNDS, SETS, STATISTICS, Arm
 from tacita_studies.hu2024.survey_file import SurveyFile
-
-Mode = Literal["sample", "always", "asymptotic", "none"]
 
 EPSILONS = ("3.6", "10.8")
 DEFAULT = "SurveySynthesis"
@@ -34,7 +34,7 @@ class Entry:
     """One line of the results: a method at its ε with its number of files."""
 
     method: str
-    mode: Mode
+    mode: str
     epsilon: str | None = None
     sets: int | None = None
     bound: float | None = None
@@ -59,23 +59,23 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Made:
+class Answered:
     """What a method gave on one sample: answers by entry, and its synthetic files, if it makes any."""
 
     answers: Mapping[Entry, Answers]
     files: Sequence[pd.DataFrame] = ()
 
 
-class Method(Protocol):
-    """`make` answers from one sample; `entries` are the keys of what it will answer; `file` is its name on disk."""
+class SurveyMethod(Method, ABC):
+    """`make` answers from one sample; `entries` are the keys of what it will answer."""
 
-    @property
-    def file(self) -> str: ...
-
+    @abstractmethod
     def entries(self, about: SurveyFile) -> tuple[Entry, ...]: ...
 
-    def make(self, frame: pd.DataFrame, about: SurveyFile, seed: int) -> Made: ...
+    @abstractmethod
+    def make(self, frame: pd.DataFrame, about: SurveyFile, seed: int) -> Answered: ...
 
+    @abstractmethod
     def guarantee(self, entry: Entry, about: SurveyFile) -> str: ...
 
 
@@ -83,72 +83,67 @@ SAMPLE = Entry("Confidential sample", "sample")
 
 
 @dataclass(frozen=True)
-class Sample:
+class Sample(SurveyMethod):
     """The confidential sample with its own intervals: what every method is measured by."""
 
-    @property
-    def file(self) -> str:
-        return "sample"
+    name: str = SAMPLE.method
+    file: str = "sample"
 
     def entries(self, about: SurveyFile) -> tuple[Entry, ...]:
         return (SAMPLE,)
 
-    def make(self, frame: pd.DataFrame, about: SurveyFile, seed: int) -> Made:
-        return Made({SAMPLE: from_sample(frame, about)})
+    def make(self, frame: pd.DataFrame, about: SurveyFile, seed: int) -> Answered:
+        return Answered({SAMPLE: from_sample(frame, about)})
 
     def guarantee(self, entry: Entry, about: SurveyFile) -> str:
         return "none: the confidential sample itself"
 
 
 @dataclass(frozen=True)
-class Noisy:
+class Noisy(SurveyMethod):
     """`SurveySynthesis` with its defaults."""
 
-    epsilon: str
-
-    @property
-    def file(self) -> str:
-        return f"survey-{self.epsilon}"
+    @classmethod
+    def at(cls, epsilon: str) -> Noisy:
+        return cls(DEFAULT, f"survey-{epsilon}", "always", epsilon)
 
     def plan(self, about: SurveyFile) -> SurveySynthesis:
-        return SurveySynthesis([about.outcome], about.weight, about.by, self.epsilon)
+        return SurveySynthesis([about.outcome], about.weight, about.by, str(self.epsilon))
 
     def entries(self, about: SurveyFile) -> tuple[Entry, ...]:
         return (Entry(DEFAULT, "always", self.epsilon, self.plan(about).sets),)
 
-    def make(self, frame: pd.DataFrame, about: SurveyFile, seed: int) -> Made:
+    def make(self, frame: pd.DataFrame, about: SurveyFile, seed: int) -> Answered:
         (entry,) = self.entries(about)
         files = self.plan(about).rehearse(frame, about.schema, seed=seed).implicates
-        return Made({entry: from_files(files, about, files.m)}, tuple(files))
+        return Answered({entry: from_files(files, about, files.m)}, tuple(files))
 
     def guarantee(self, entry: Entry, about: SurveyFile) -> str:
         return in_words(self.plan(about).guarantee)
 
 
 @dataclass(frozen=True)
-class NoisyTables:
+class NoisyTables(SurveyMethod):
     """Laplace noise on each number of the tables (section 2.4), or, with public bounds, on the sums of each cell."""
 
-    epsilon: str
-    calibration: Calibration
+    calibration: Calibration = "proved"
 
-    @property
-    def file(self) -> str:
-        return f"laplace-{self.calibration}-{self.epsilon}"
+    @classmethod
+    def at(cls, epsilon: str, calibration: Calibration) -> NoisyTables:
+        name, mode = (LOCAL, "none") if calibration == "paper" else (BOUNDED, "always")
+        return cls(name, f"laplace-{calibration}-{epsilon}", mode, epsilon, calibration=calibration)
 
     def plan(self, about: SurveyFile) -> SurveyLaplace:
-        return SurveyLaplace(about.by, [about.outcome], self.epsilon, calibration=self.calibration)
+        return SurveyLaplace(about.by, [about.outcome], str(self.epsilon), calibration=self.calibration)
 
     def entries(self, about: SurveyFile) -> tuple[Entry, ...]:
-        if self.calibration == "paper":
-            return (Entry(LOCAL, "none", self.epsilon),)
-        return (Entry(BOUNDED, "always", self.epsilon),)
+        return (Entry(self.name, self.mode, self.epsilon),)
 
-    def make(self, frame: pd.DataFrame, about: SurveyFile, seed: int) -> Made:
+    def make(self, frame: pd.DataFrame, about: SurveyFile, seed: int) -> Answered:
         found = self.plan(about).rehearse(frame, about.schema, seed=seed)
         # Tables have their margins last, the paper's first.
         order = np.ix_(*(np.r_[len(levels), : len(levels)] for levels in found.levels))
-        return Made(
+        return Answered(
             {
                 self.entries(about)[0]: {
                     statistic: Answer.of(
@@ -164,7 +159,7 @@ class NoisyTables:
 
 
 @dataclass(frozen=True)
-class Pseudo:
+class Pseudo(SurveyMethod):
     """FBS or FBP by the pseudo posterior; five files, of which the first m are the release with m files.
 
     Entries are named by the paper's ε = 2Δm. The number of records in each cell is published, so what the draws promise
@@ -174,17 +169,14 @@ class Pseudo:
     tables come from the latter weights, and the design is as it was.
     """
 
-    arm: Arm
-    bound: str
+    arm: Arm = "FBS"
+    bound: str = "1.8"
     paper: bool = True
 
-    @property
-    def file(self) -> str:
-        return f"{self.arm.lower()}-{self.bound}" + ("" if self.paper else "-cell-weights")
-
-    @property
-    def name(self) -> str:
-        return self.arm if self.paper else f"{self.arm}, cell weights"
+    @classmethod
+    def at(cls, arm: Arm, bound: str, *, paper: bool = True) -> Pseudo:
+        name, file = (arm, "") if paper else (f"{arm}, cell weights", "-cell-weights")
+        return cls(name, f"{arm.lower()}-{bound}{file}", "asymptotic", arm=arm, bound=bound, paper=paper)
 
     def plan(self, about: SurveyFile, sets: int = max(SETS), weights: Weights = "smoothed") -> PseudoPosterior:
         return PseudoPosterior(
@@ -204,7 +196,7 @@ class Pseudo:
             Entry(self.name, "asymptotic", text(2 * Fraction(self.bound) * m), m, float(self.bound)) for m in SETS
         )
 
-    def make(self, frame: pd.DataFrame, about: SurveyFile, seed: int) -> Made:
+    def make(self, frame: pd.DataFrame, about: SurveyFile, seed: int) -> Answered:
         model = self.plan(about).rehearse(frame, about.schema, seed=seed)
         files, counted = model.implicates, None
         if self.arm == "FBP" and self.paper:
@@ -216,7 +208,7 @@ class Pseudo:
             if counted is not None:
                 counts = from_files(counted, about.without_strata, m)["count"]
                 answers[entry] = {"count": counts, "mean": answers[entry]["mean"]}
-        return Made(answers, tuple(files))
+        return Answered(answers, tuple(files))
 
     def guarantee(self, entry: Entry, about: SurveyFile) -> str:
         return in_words(self.plan(about, entry.sets or 1).guarantee)
@@ -225,23 +217,20 @@ class Pseudo:
         return bounds_before_after(self.plan(about), frame, about.schema, seed=seed)
 
 
-def everybody(only: Sequence[str] = ()) -> tuple[Method, ...]:
+def everybody(only: Sequence[str] = ()) -> tuple[SurveyMethod, ...]:
     """All methods at all their settings."""
-    pseudo = [Pseudo(arm, f"{bound:g}") for bound in BOUNDS for arm in ARMS]
-    laplace = (NoisyTables("10.8", "paper"), *(NoisyTables(epsilon, "proved") for epsilon in EPSILONS))
-    own = Pseudo("FBP", "1.8", paper=False)
-    return _chosen((Sample(), *(Noisy(epsilon) for epsilon in EPSILONS), *pseudo, own, *laplace), only)
+    pseudo = [Pseudo.at(arm, f"{bound:g}") for bound in BOUNDS for arm in ARMS]
+    laplace = (NoisyTables.at("10.8", "paper"), *(NoisyTables.at(epsilon, "proved") for epsilon in EPSILONS))
+    own = Pseudo.at("FBP", "1.8", paper=False)
+    return _chosen((Sample(), *(Noisy.at(epsilon) for epsilon in EPSILONS), *pseudo, own, *laplace), only)
 
 
-def in_short(only: Sequence[str] = ()) -> tuple[Method, ...]:
+def in_short(only: Sequence[str] = ()) -> tuple[SurveyMethod, ...]:
     """One setting of each method, at ε = 10.8, and the default also at 3.6."""
-    wanted = {f"{arm.lower()}-1.8" for arm in ARMS} | {
-        "laplace-paper-10.8",
-        "laplace-proved-10.8",
-        "fbp-1.8-cell-weights",
-    }
+    wanted = {*(f"{arm.lower()}-1.8" for arm in ARMS), "fbp-1.8-cell-weights"}
+    wanted |= {f"laplace-{calibration}-10.8" for calibration in ("paper", "proved")}
     return tuple(one for one in everybody(only) if isinstance(one, Sample | Noisy) or one.file in wanted)
 
 
-def _chosen(methods: tuple[Method, ...], only: Sequence[str]) -> tuple[Method, ...]:
+def _chosen(methods: tuple[SurveyMethod, ...], only: Sequence[str]) -> tuple[SurveyMethod, ...]:
     return tuple(one for one in methods if not only or one.file in only or isinstance(one, Sample))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from tacita_studies.harness.pictures import as_svg
+from tacita_studies.harness.pictures import Colours, Records, as_svg, colour, rule, side_by_side
 from tacita_studies.hu2024.answers import Floats
 
 _HALF = 0.42  # width of a violin's half, where neighbours stand 1 apart
@@ -16,14 +16,11 @@ _POINTS = 81
 
 def violins(
     panels: Mapping[str, Mapping[str, Floats]],
-    colours: Mapping[str, str],
+    colours: Colours,
     y_title: str,
     *,
     reference: float | None = None,
     log: bool = False,
-    columns: int = 2,
-    width: int = 430,
-    height: int = 230,
 ) -> str:
     """A violin for each label of each panel, with a bar at its median. `colours` has the labels as keys."""
     import altair as alt
@@ -39,17 +36,15 @@ def violins(
     charts = []
     for title, panel in panels.items():
         labels = list(panel)
-        places = {str(at): label for at, label in enumerate(labels)}
-        records = [
-            record for at, (label, values) in enumerate(panel.items()) for record in _outline(label, values, at, log)
-        ]
+        records = [one for at, (label, values) in enumerate(panel.items()) for one in _outline(label, values, at, log)]
         medians = [
             {"left": at - 0.2, "right": at + 0.2, "value": float(np.median(values))}
             for at, values in enumerate(panel.values())
         ]
+        named = ", ".join(f"'{at}': '{label}'" for at, label in enumerate(labels))
         axis = alt.Axis(
             values=list(range(len(labels))),
-            labelExpr=f"{_lookup(places)}[datum.value]",
+            labelExpr=f"{{{named}}}[datum.value]",
             grid=False,
             title=None,
             labelLimit=200,
@@ -57,38 +52,21 @@ def violins(
             labelAngle=0 if len(labels) <= 4 else -35,
         )
         x_scale = alt.Scale(domain=[-0.6, len(labels) - 0.4], nice=False)
-        y = alt.Y("value:Q", title=y_title, scale=scale, axis=alt.Axis(format="~g", tickCount=6))
-        area = (
-            alt.Chart(alt.Data(values=records))
-            .mark_area(orient="horizontal", opacity=0.6)
-            .encode(
-                x=alt.X("left:Q", axis=axis, scale=x_scale),
-                x2="right:Q",
-                y=y,
-                color=alt.Color(
-                    "label:N", scale=alt.Scale(domain=labels, range=[colours[one] for one in labels]), legend=None
-                ),
-            )
+        shades = alt.Scale(domain=labels, range=[colours[one] for one in labels])
+        area = alt.Chart(alt.Data(values=records)).mark_area(orient="horizontal", opacity=0.6)
+        area = area.encode(
+            x=alt.X("left:Q", axis=axis, scale=x_scale),
+            x2="right:Q",
+            y=alt.Y("value:Q", title=y_title, scale=scale, axis=alt.Axis(format="~g", tickCount=6)),
+            color=alt.Color("label:N", scale=shades, legend=None),
         )
-        bar = (
-            alt.Chart(alt.Data(values=medians))
-            .mark_rule(strokeWidth=2, color="#1d2327")
-            .encode(x=alt.X("left:Q", scale=x_scale), x2="right:Q", y=alt.Y("value:Q", scale=scale))
-        )
-        layers: list[Any] = [area, bar]
-        if reference is not None:
-            line = alt.Chart(alt.Data(values=[{}])).mark_rule(color="#8c2a12", strokeDash=[4, 3])
-            layers.insert(0, line.encode(y=alt.datum(reference)))
-        charts.append(
-            alt.layer(*layers).resolve_scale(color="independent").properties(width=width, height=height, title=title)
-        )
+        bar = alt.Chart(alt.Data(values=medians)).mark_rule(strokeWidth=2, color="#1d2327")
+        bar = bar.encode(x=alt.X("left:Q", scale=x_scale), x2="right:Q", y=alt.Y("value:Q", scale=scale))
+        layers: list[Any] = [area, bar] if reference is None else [rule(at={"y": reference}), area, bar]
+        chart = alt.layer(*layers).resolve_scale(color="independent")
+        charts.append(chart.properties(width=430, height=230, title=title))
     # Labels differ between panels, and a shared scale of colours would mix them up.
-    return as_svg(alt.concat(*charts, columns=columns).resolve_scale(color="independent"))
-
-
-def _lookup(places: Mapping[str, str]) -> str:
-    inner = ", ".join(f"'{key}': '{label}'" for key, label in places.items())
-    return "{" + inner + "}"
+    return as_svg(alt.concat(*charts, columns=2).resolve_scale(color="independent"))
 
 
 def _outline(label: str, values: Floats, at: int, log: bool) -> list[dict[str, Any]]:
@@ -107,29 +85,21 @@ def _outline(label: str, values: Floats, at: int, log: bool) -> list[dict[str, A
     ]
 
 
-def coverage_and_cv(records: Sequence[Mapping[str, Any]], colours: Mapping[str, str]) -> str:
+def coverage_and_cv(records: Records, colours: Colours) -> str:
     """Figure 10: a dot for each cell, coverage across and CV upward; keys are method, panel, coverage and cv."""
     import altair as alt
 
     seen = {record["method"] for record in records}
     drawn = {name: shade for name, shade in colours.items() if name in seen}
-    charts = []
-    for panel in dict.fromkeys(record["panel"] for record in records):
-        inside = [dict(record) for record in records if record["panel"] == panel]
-        dots = (
-            alt.Chart(alt.Data(values=inside))
-            .mark_point(size=38, filled=True, opacity=0.75)
-            .encode(
-                x=alt.X("coverage:Q", title="coverage", scale=alt.Scale(zero=False), axis=alt.Axis(format="~g")),
-                y=alt.Y("cv:Q", title="CV", axis=alt.Axis(format="~g")),
-                color=alt.Color(
-                    "method:N",
-                    scale=alt.Scale(domain=list(drawn), range=list(drawn.values())),
-                    legend=alt.Legend(title=None, orient="bottom", columns=4, labelLimit=320),
-                ),
-                shape=alt.Shape("method:N", scale=alt.Scale(domain=list(drawn)), legend=None),
-            )
+
+    def panel(title: str, inside: list[dict[str, Any]]) -> Any:
+        dots = alt.Chart(alt.Data(values=inside)).mark_point(size=38, filled=True, opacity=0.75)
+        dots = dots.encode(
+            x=alt.X("coverage:Q", title="coverage", scale=alt.Scale(zero=False), axis=alt.Axis(format="~g")),
+            y=alt.Y("cv:Q", title="CV", axis=alt.Axis(format="~g")),
+            color=colour(drawn, columns=4),
+            shape=alt.Shape("method:N", scale=alt.Scale(domain=list(drawn)), legend=None),
         )
-        line = alt.Chart(alt.Data(values=[{}])).mark_rule(color="#8c2a12", strokeDash=[4, 3])
-        charts.append(alt.layer(line.encode(x=alt.datum(0.95)), dots).properties(width=430, height=260, title=panel))
-    return as_svg(alt.concat(*charts, columns=2))
+        return alt.layer(rule(at={"x": 0.95}), dots).properties(width=430, height=260, title=title)
+
+    return side_by_side(records, panel)

@@ -6,55 +6,32 @@ bound. Incomes and wages are those of persons who have any.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from tacita.errors import RefusedError, UsageError
+from tacita_studies.harness.experiment import timed
+from tacita_studies.harness.real import TABLE, RealFile, each_file
 from tacita_studies.harness.replicates import Progress
 from tacita_studies.harness.results import Row
 from tacita_studies.hu2024.answers import Answer, Answers, Floats, from_sample
-from tacita_studies.hu2024.methods import SAMPLE, Entry, Method
+from tacita_studies.hu2024.methods import SAMPLE, Entry, SurveyMethod
 from tacita_studies.hu2024.printed import ALL, STATISTICS, Statistic
 from tacita_studies.hu2024.survey_file import SurveyFile
 
-TABLE = "Real data"
 _NAMES: dict[Statistic, str] = {"count": "counts", "mean": "means"}
 _SAYS = "Distances are from the file's own estimates, in its standard errors, over all cells and margins."
 _API_SAYS = "Schools drawn by type; the whole population is known. Cells covered are those of the population."
 REPETITIONS = 3
 
 
-@dataclass(frozen=True)
-class RealFile:
-    path: str
-    about: SurveyFile
-    prepare: Callable[[Path], pd.DataFrame]
-    truth: Callable[[Path], pd.DataFrame] | None = None
-
-    def read(self, data: Path) -> pd.DataFrame:
-        columns = [*self.about.by, self.about.outcome, self.about.weight]
-        return self.prepare(data / self.path)[columns].reset_index(drop=True)
-
-
-def _earnings(weight: str) -> RealFile:
-    def prepare(path: Path) -> pd.DataFrame:
-        frame = pd.read_csv(path, dtype={"occupation": str})
-        return frame.assign(occupation=frame["occupation"].str[0])
-
-    about = SurveyFile(
-        f"Earnings by occupation and sex (ses), {weight}",
-        "earnings",
-        weight,
-        {"occupation": ("1", "2", "3", "4", "5", "7", "8", "9"), "sex": ("male", "female")},
-        {"earnings": (100, 1_000_000), weight: (1, 50)},
-        stratified=False,
-    )
-    return RealFile("laeken_eusilc_ses/ses.csv.gz", about, prepare)
+def _earnings(path: Path) -> pd.DataFrame:
+    frame = pd.read_csv(path, dtype={"occupation": str})
+    return frame.assign(occupation=frame["occupation"].str[0])
 
 
 _AGES = ("under 25", "25 to 34", "35 to 44", "45 to 54", "55 to 64", "65 and over")
@@ -68,19 +45,6 @@ def _wages(path: Path) -> pd.DataFrame:
     return frame.assign(age=np.array(_AGES)[band], status=frame["MARS"], wage=frame["e00200"], weight=weight)
 
 
-_WAGES = RealFile(
-    "taxcalc_cps/cps_core.csv.gz",
-    SurveyFile(
-        "Wages by age and filing status (taxcalc_cps)",
-        "wage",
-        "weight",
-        {"age": _AGES, "status": ("1", "2", "3", "4")},
-        {"wage": (100, 5_000_000), "weight": (1, 10_000)},
-        stratified=False,
-    ),
-    _wages,
-)
-
 _SCHOOLING = ("no high school", "high school", "some college", "bachelor", "beyond")
 
 
@@ -92,74 +56,79 @@ def _incomes(path: Path) -> pd.DataFrame:
     return frame.assign(schooling=np.array(_SCHOOLING)[group])[frame["income"] > 0]
 
 
-def _excerpt(code: str, where: str) -> RealFile:
-    about = SurveyFile(
-        f"Income by schooling and sex (NIST excerpt, {where})",
-        "income",
-        "weight",
-        {"schooling": _SCHOOLING, "SEX": ("1", "2")},
-        {"income": (4, 2_000_000), "weight": (1, 3_000)},
-        stratified=False,
-    )
-    return RealFile(f"nist_diverse_communities/{code}2019.csv.gz", about, _incomes)
-
-
 def _schools(path: Path) -> pd.DataFrame:
     return pd.read_csv(path, usecols=["stype", "awards", "api00", "pw"])
 
 
-def _all_schools(path: Path) -> pd.DataFrame:
-    return pd.read_csv(path.parent / "apipop.csv.gz", usecols=["stype", "awards", "api00"]).assign(pw=1.0)
+def all_schools(data: Path) -> pd.DataFrame:
+    """The population that apistrat was drawn from."""
+    return pd.read_csv(data / "survey_r_package/apipop.csv.gz", usecols=["stype", "awards", "api00"]).assign(pw=1.0)
 
 
-_API = RealFile(
-    "survey_r_package/apistrat.csv.gz",
-    SurveyFile(
-        "Academic performance by school type and award (apistrat against apipop)",
-        "api00",
-        "pw",
-        {"stype": ("E", "H", "M"), "awards": ("No", "Yes")},
-        {"api00": (200, 1_000), "pw": (10, 60)},
-    ),
-    _schools,
-    _all_schools,
-)
+OCCUPATIONS = {"occupation": ("1", "2", "3", "4", "5", "7", "8", "9"), "sex": ("male", "female")}
+SCHOOLING = {"schooling": _SCHOOLING, "SEX": ("1", "2")}
+SCHOOLS = {"stype": ("E", "H", "M"), "awards": ("No", "Yes")}
 
-FILES = (
-    *(_earnings(weight) for weight in ("weights", "weightsEmployers", "weightsEmployees")),
-    _WAGES,
-    *(_excerpt(code, where) for code, where in (("national", "national"), ("ma", "Massachusetts"), ("tx", "Texas"))),
-    _API,
+
+def _abouts() -> Iterator[tuple[str, Callable[[Path], pd.DataFrame], SurveyFile]]:
+    for weight in ("weights", "weightsEmployers", "weightsEmployees"):
+        bounds, name = (
+            {"earnings": (100, 1_000_000), weight: (1, 50)},
+            f"Earnings by occupation and sex (ses), {weight}",
+        )
+        yield "laeken_eusilc_ses/ses", _earnings, SurveyFile(name, "earnings", weight, OCCUPATIONS, bounds, False)
+    bounds, name = {"wage": (100, 5_000_000), "weight": (1, 10_000)}, "Wages by age and filing status (taxcalc_cps)"
+    levels = {"age": _AGES, "status": ("1", "2", "3", "4")}
+    yield "taxcalc_cps/cps_core", _wages, SurveyFile(name, "wage", "weight", levels, bounds, False)
+    for code, where in (("national", "national"), ("ma", "Massachusetts"), ("tx", "Texas")):
+        name, bounds = (
+            f"Income by schooling and sex (NIST excerpt, {where})",
+            {"income": (4, 2_000_000), "weight": (1, 3_000)},
+        )
+        about = SurveyFile(name, "income", "weight", SCHOOLING, bounds, False)
+        yield f"nist_diverse_communities/{code}2019", _incomes, about
+    name = "Academic performance by school type and award (apistrat against apipop)"
+    bounds = {"api00": (200, 1_000), "pw": (10, 60)}
+    yield "survey_r_package/apistrat", _schools, SurveyFile(name, "api00", "pw", SCHOOLS, bounds)
+
+
+def _columns(path: Path, prepare: Callable[[Path], pd.DataFrame], about: SurveyFile) -> pd.DataFrame:
+    return prepare(path)[[*about.by, about.outcome, about.weight]].reset_index(drop=True)
+
+
+FILES = tuple(
+    RealFile(about.name, f"{path}.csv.gz", partial(_columns, prepare=prepare, about=about), about)
+    for path, prepare, about in _abouts()
 )
 
 
 def real_rows(
-    data: Path, seed: int, say: Progress, methods: Sequence[Method], files: Sequence[RealFile] = FILES
+    data: Path,
+    seed: int,
+    say: Progress,
+    methods: Sequence[SurveyMethod],
+    files: Sequence[RealFile[SurveyFile]] = FILES,
 ) -> Iterator[Row]:
     """Every method on every file that is there."""
-    for number, one in enumerate(files):
-        say("real data", number, len(files))
-        if (data / one.path).exists():
-            yield from _rows(one, data, seed, methods)
+    return each_file(files, data, say, partial(_rows, data=data, seed=seed, methods=methods))
 
 
-def _rows(one: RealFile, data: Path, seed: int, methods: Sequence[Method]) -> Iterator[Row]:
+def _rows(one: RealFile[SurveyFile], data: Path, seed: int, methods: Sequence[SurveyMethod]) -> Iterator[Row]:
     frame, about = one.read(data), one.about
     sample = from_sample(frame, about)
-    truth = None if one.truth is None else _truth(one.truth(data / one.path), about)
+    truth = _truth(all_schools(data), about) if "apistrat" in one.path else None
     says = _SAYS if truth is None else f"{_SAYS} {_API_SAYS}"
     shared = {"name": about.name, "records": len(frame), "says": says}
     for method in methods:
         runs: list[dict[str, float]] = []
         (entry,) = method.entries(about)[-1:]
         for repetition in range(1 if entry == SAMPLE else REPETITIONS):
-            begun = time.perf_counter()
             try:
-                found = method.make(frame, about, seed + repetition).answers
+                made, seconds = timed(partial(method.make, frame, about, seed + repetition))
             except (RefusedError, UsageError):
                 break  # the method cannot carry this file, or misses its bound; rows count the runs with a release
-            entry = chosen(found)
-            runs.append(_distances(found[entry], sample, truth) | {"seconds": time.perf_counter() - begun})
+            entry = chosen(made.answers)
+            runs.append(_distances(made.answers[entry], sample, truth) | {"seconds": seconds})
         for metric in runs[0] if runs else ():
             value = float(np.mean([run[metric] for run in runs]))
             said = method.guarantee(entry, about)

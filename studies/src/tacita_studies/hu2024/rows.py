@@ -7,21 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from tacita_studies.harness.results import Row
-from tacita_studies.hu2024.measure import Measured
+from tacita_studies.hu2024 import printed
+from tacita_studies.hu2024.measure import MeasuredCase
 from tacita_studies.hu2024.methods import SAMPLE, Entry
 from tacita_studies.hu2024.population import CASES, doctorates, population
-from tacita_studies.hu2024.printed import (
-    ARMS,
-    BY_FIELD,
-    CELLS,
-    CORRELATION,
-    REPEATED,
-    STATISTICS,
-    Arm,
-    Repeated,
-    Statistic,
-    words,
-)
+from tacita_studies.hu2024.printed import ARMS, BY_FIELD, CELLS, REPEATED, STATISTICS, Arm, Repeated, Statistic, words
 from tacita_studies.hu2024.sampling import draw
 
 TABLES: dict[Statistic, str] = {"count": "Table 4", "mean": "Table 5"}
@@ -51,17 +41,17 @@ def population_rows(seed: int) -> Iterator[Row]:
     for statistic in STATISTICS:
         found = population().truth(statistic)
         for cell in BY_FIELD:
-            printed = REPEATED[statistic][cell].population
+            paper = REPEATED[statistic][cell].population
             where = {"cell": words(cell), "statistic": statistic}
-            yield Row(TABLES[statistic], "Population", statistic, found[CELLS.index(cell)], paper=printed, where=where)
+            yield Row(TABLES[statistic], "Population", statistic, found[CELLS.index(cell)], paper=paper, where=where)
     said = "correlation of salary and weight"
     for case in CASES:
         informative, where = case != "nearly non-informative", {"case": case}
-        paper = CORRELATION["population" if informative else "SDR"]
+        paper = printed.CORRELATION["population" if informative else "SDR"]
         yield Row("Section 4.1", "Population", said, population(case).correlation, paper=paper, where=where)
         sample = draw(case, seed)
         found_in = float(np.corrcoef(sample["salary"], sample["weight"])[0, 1])
-        paper = CORRELATION["sample" if informative else "SDR"]
+        paper = printed.CORRELATION["sample" if informative else "SDR"]
         yield Row("Section 4.1", "First sample", said, found_in, paper=paper, where=where)
 
 
@@ -70,7 +60,7 @@ def printed_arm(entry: Entry) -> Arm | None:
     return next((one for one in ARMS if entry.method.split(",")[0] == one), None)
 
 
-def agreement(measured: Measured, entry: Entry, statistic: Statistic) -> tuple[float, float]:
+def agreement(measured: MeasuredCase, entry: Entry, statistic: Statistic) -> tuple[float, float]:
     """Cells of 24 with the printed coverage to within 0.06, and the mean ratio of interval lengths."""
     arm, found = printed_arm(entry), measured.scores[entry, statistic]
     lines = [REPEATED[statistic][cell] for cell in BY_FIELD]
@@ -86,7 +76,7 @@ def printed_for(entry: Entry, statistic: Statistic) -> list[Repeated] | None:
     return [REPEATED[statistic][cell] for cell in BY_FIELD]
 
 
-def cell_rows(measured: Measured) -> Iterator[Row]:
+def cell_rows(measured: MeasuredCase) -> Iterator[Row]:
     """Coverage, length, CV and both RMSE ratios of every cell; with other than three files only summaries are kept."""
     about = doctorates()
     for entry, method in measured.owner.items():
@@ -123,7 +113,7 @@ def cell_rows(measured: Measured) -> Iterator[Row]:
                     )
 
 
-def summary_rows(measured: Measured) -> Iterator[Row]:
+def summary_rows(measured: MeasuredCase) -> Iterator[Row]:
     about = doctorates()
     for entry, method in measured.owner.items():
         said = method.guarantee(entry, about)
@@ -142,7 +132,7 @@ def summary_rows(measured: Measured) -> Iterator[Row]:
         yield Row("Time", first.method, SECONDS, seconds, replicates=measured.replicates, guarantee=said, where=where)
 
 
-def _summaries(measured: Measured, entry: Entry, statistic: Statistic) -> Iterator[tuple[str, float, float | None]]:
+def _summaries(measured: MeasuredCase, entry: Entry, statistic: Statistic) -> Iterator[tuple[str, float, float | None]]:
     found = measured.scores[entry, statistic]
     coverage = found.coverage[_FIELDS]
     lines = printed_for(entry, statistic) if measured.case != "nearly non-informative" else None

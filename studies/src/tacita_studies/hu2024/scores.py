@@ -51,8 +51,3 @@ def score(answers: Sequence[Answer], truth: Floats) -> Scores:
         bias=off.mean(axis=0),
         replicates=len(answers),
     )
-
-
-def ratios(ours: Floats, sample: Floats) -> Floats:
-    """RMSE over that of the confidential sample, per cell."""
-    return np.asarray(ours / sample)

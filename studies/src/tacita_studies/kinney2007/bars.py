@@ -2,72 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from tacita_studies.harness.results import Row
+from tacita_studies.harness.bars import Bar
+from tacita_studies.harness.results import Rows
 from tacita_studies.kinney2007.coverage import COEFFICIENTS
-from tacita_studies.kinney2007.methods import MAIN, PLAIN, Method
-from tacita_studies.kinney2007.rows import COVERED, IMPOSSIBLE, K_MARGINAL, largest, within
+from tacita_studies.kinney2007.methods import MAIN, PLAIN, formal
+from tacita_studies.kinney2007.rows import COVERED, DISTANCES, IMPOSSIBLE, K_MARGINAL, OTHER_DRAWS, largest, within
 
 LEAST_PANELS = 100
 MARGINALS = ("multi-unit status", "first year", "last year")
 CORRELATION = "correlation of employment with the year before"
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A number between two limits; `coefficient` for coverage."""
-
-    method: str
-    metric: str
-    least: float | None = None
-    most: float | None = None
-    coefficient: str | None = None
-
-    def met(self, value: float) -> bool:
-        """>>> Bar("plain", "employment", most=0.02).met(0.03), Bar("plain", COVERED, 0.9, 0.98).met(0.95)
-        (False, True)
-        """
-        return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
-
-    def verdict(self, row: Row) -> bool | None:
-        """None where too few panels were drawn to judge coverage by."""
-        if row.ours is None or (self.metric == COVERED and row.replicates < LEAST_PANELS):
-            return None
-        return self.met(row.ours)
-
-    def row(self, rows: Iterable[Row]) -> Row | None:
-        """The row that the bar is about; there is none where the method or the part was left out."""
-        for row in rows:
-            here = (row.method, row.metric) == (self.method, self.metric)
-            if here and self.coefficient in (None, row.where.get("coefficient")):
-                return row
-        return None
-
-    @property
-    def limit(self) -> str:
-        parts = [f"at least {self.least:g}"] if self.least is not None else []
-        return " and ".join([*parts, f"at most {self.most:g}"] if self.most is not None else parts)
+FORMAL = formal(MAIN).name
 
 
 def _bars() -> Iterator[Bar]:
-    plain, formal = PLAIN.name, Method(MAIN).name
     for name in MARGINALS:
-        yield Bar(plain, largest(name), most=0.005)
-    yield Bar(plain, largest(CORRELATION), most=0.02)
-    yield Bar(plain, largest("employment"), most=0.02)
+        yield Bar(PLAIN.name, largest(name), most=0.005)
+    yield Bar(PLAIN.name, largest(CORRELATION), most=0.02)
+    yield Bar(PLAIN.name, largest("employment"), most=0.02)
     for name in ("job creation", "job destruction"):
-        yield Bar(plain, largest(name), most=0.10)
-    yield Bar(plain, IMPOSSIBLE, most=0)
-    yield Bar(formal, within("employment"), least=24)
-    yield Bar(formal, within("job creation"), least=24)
+        yield Bar(PLAIN.name, largest(name), most=0.10)
+    yield Bar(PLAIN.name, IMPOSSIBLE, most=0)
+    yield Bar(FORMAL, within("employment"), least=24)
+    yield Bar(FORMAL, within("job creation"), least=24)
     for name in ("entry", "exit"):
-        yield Bar(formal, largest(name), most=0.05)
-    yield Bar(formal, K_MARGINAL, least=900)
-    yield Bar(formal, IMPOSSIBLE, most=0)
+        yield Bar(FORMAL, largest(name), most=0.05)
+    yield Bar(FORMAL, K_MARGINAL, least=900)
+    yield Bar(FORMAL, IMPOSSIBLE, most=0)
     for name in COEFFICIENTS[1:]:
-        yield Bar(plain, COVERED, least=0.90, most=0.98, coefficient=name)
+        yield Bar(PLAIN.name, COVERED, 0.90, 0.98, {"coefficient": name}, replicates=LEAST_PANELS)
 
 
 BARS = tuple(_bars())
+
+
+def draws_that_hold(rows: Rows) -> tuple[int, int]:
+    """How many draws of the noise there are, the first with the others, and in how many every formal limit holds."""
+    bars = [bar for bar in BARS if bar.method == FORMAL and bar.metric != IMPOSSIBLE]
+    others = rows.of(OTHER_DRAWS)
+    numbers = sorted({row.where["draw"] for row in others})
+    draws = [rows.of(DISTANCES), *([row for row in others if row.where["draw"] == one] for one in numbers)]
+    verdicts = [[bar.verdict(bar.row(draw)) for bar in bars] for draw in draws]
+    whole = [one for one in verdicts if None not in one]
+    return len(whole), sum(map(all, whole))

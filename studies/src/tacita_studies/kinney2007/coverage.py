@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from tacita.implicates import Implicates
 from tacita.inference import Estimate, combine_estimates, rule_for
-from tacita_studies.harness.replicates import Progress, each
+from tacita_studies.harness.experiment import Experiment
+from tacita_studies.harness.study import Settings
 from tacita_studies.kinney2007.facts import YEARS
 from tacita_studies.kinney2007.figures import Floats, yearly
-from tacita_studies.kinney2007.methods import Method
+from tacita_studies.kinney2007.methods import BusinessMethod
 from tacita_studies.kinney2007.simulation import ONE, STATUSES, Industry
 
 CONFIDENTIAL = "confidential panel"
@@ -64,12 +65,11 @@ def law(establishments: int = LARGE) -> Floats:
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """One panel when called with its number: the confidential answer and that of every method."""
+class RepeatedPanels(Experiment[dict[str, Estimate]]):
+    """One panel for each number: the confidential answer and that of every method."""
 
-    methods: tuple[Method, ...]
+    methods: tuple[BusinessMethod, ...]
     size: int
-    seed: int
 
     def __call__(self, number: int) -> dict[str, Estimate]:
         industry = Industry(ONE.sic3, ONE.sector, self.size)
@@ -92,12 +92,13 @@ class Coverage:
 
 
 def coverage(
-    methods: Sequence[Method], panels: int, size: int, large: int, seed: int, workers: int, say: Progress
+    methods: Sequence[BusinessMethod], panels: int, size: int, large: int, chosen: Settings
 ) -> Mapping[str, tuple[Coverage, ...]]:
     """By method, the confidential panel first."""
-    say("regressions: the law", 0, 1)
+    chosen.say("regressions: the law", 0, 1)
     truth = law(large)
-    answers = each(Experiment(tuple(methods), size, seed), panels, workers, say, "regressions: repeated panels")
+    experiment = RepeatedPanels(tuple(methods), size, seed=chosen.seed)
+    answers = experiment.all(panels, chosen.workers, chosen.say, "regressions: repeated panels")
     own = _widths([one[CONFIDENTIAL] for one in answers])
     error = np.sqrt(np.mean([one[CONFIDENTIAL].variances for one in answers], axis=0))
     found = {}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tacita.implicates import Implicates
 from tacita.synthesis.panel import PanelSynthesis
+from tacita_studies.harness.method import Method
 from tacita_studies.harness.results import in_words
 from tacita_studies.kinney2007.simulation import Industry, plan, schema
 
@@ -15,21 +16,8 @@ MAIN = "4"  # the ε for which the study has bars
 
 
 @dataclass(frozen=True)
-class Method:
-    """`epsilon` None is the plain version, without a guarantee."""
-
-    epsilon: str | None = None
-
-    @property
-    def name(self) -> str:
-        """>>> Method().name, Method("4").name
-        ('plain', 'formal, ε = 4')
-        """
-        return "plain" if self.epsilon is None else f"formal, ε = {self.epsilon}"
-
-    @property
-    def file(self) -> str:
-        return "plain" if self.epsilon is None else f"formal-{self.epsilon}"
+class BusinessMethod(Method):
+    """Without ε it is the plain version, which has no guarantee."""
 
     def plan(self, sets: int = FILES) -> PanelSynthesis:
         return plan(sets, epsilon=self.epsilon)
@@ -43,5 +31,12 @@ class Method:
         return made
 
 
-PLAIN = Method()
-METHODS = (PLAIN, *map(Method, EPSILONS))
+def formal(epsilon: str) -> BusinessMethod:
+    """>>> formal("4").name
+    'formal, ε = 4'
+    """
+    return BusinessMethod(f"formal, ε = {epsilon}", f"formal-{epsilon}", "proved", epsilon)
+
+
+PLAIN = BusinessMethod("plain", "plain", "none")
+METHODS = (PLAIN, *map(formal, EPSILONS))

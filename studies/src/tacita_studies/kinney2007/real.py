@@ -6,9 +6,9 @@ replacement: what a fresh sample of the same units would differ by.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,15 @@ import pandas as pd
 
 from tacita.schema import Schema
 from tacita.synthesis.panel import PanelSynthesis
+from tacita_studies.harness.experiment import timed
+from tacita_studies.harness.real import NAICS, TABLE, RealFile, each_file, sector_of
 from tacita_studies.harness.replicates import Progress
 from tacita_studies.harness.results import Row, in_words
 from tacita_studies.kinney2007.figures import Floats, correlation, pair_shares, variation
 from tacita_studies.kinney2007.methods import FILES as SETS
-from tacita_studies.kinney2007.methods import Method
+from tacita_studies.kinney2007.methods import BusinessMethod
 from tacita_studies.kinney2007.rows import Author
 
-TABLE = "Real data"
 RESAMPLED = "units drawn anew"
 UNITS, EMPLOYMENT, PAYROLL = "units per year", "employment per year", "payroll per year"
 SPREAD, PERSISTENCE, TOGETHER = (
@@ -34,18 +35,14 @@ SPREAD, PERSISTENCE, TOGETHER = (
 )
 PAIRS, CLASSES, SECONDS = "k-marginal, year pairs", "k-marginal, employment and payroll", "seconds"
 _PAY_CUTS = np.array([0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512]) * 1000.0
-_NAICS = ("11", "21", "22", "23", "31", "32", "33", "42", "44", "45", "48", "49", "51", "52", "53", "54", "55", "56",
-          "61", "62", "71", "72", "81", "92", "99")  # fmt: skip
 _STATES = ("AK", "DC", "DE", "HI", "ID", "ME", "MT", "NH", "NM", "SD", "VT", "WY")
 
 
 @dataclass(frozen=True)
-class RealFile:
+class UnitFile:
     """A file with columns unit, year, employment and payroll beside its public ones; of one year without `year`."""
 
-    name: str
-    path: str
-    read: Callable[[Path], pd.DataFrame]
+    identity: str
     keep: dict[str, tuple[str, ...]]
     years: tuple[int, int]
     most: tuple[int, int]  # employees, payroll
@@ -66,14 +63,12 @@ class RealFile:
             variables["year"] = {**number, "lower": self.years[0], "upper": self.years[1]}
         for name, most in zip(("employment", "payroll"), self.most, strict=True):
             variables[self._column(name)] = {**number, "lower": 0, "upper": most}
-        return Schema.from_dict(
-            {"dataset": {"identity": self.path.split("/")[-1].split(".")[0], "unit": "unit"}, "variables": variables}
-        )
+        return Schema.from_dict({"dataset": {"identity": self.identity, "unit": "unit"}, "variables": variables})
 
     def _column(self, name: str) -> str:
         return f"{name}{self.years[0]}" if self.one_year else name
 
-    def plan(self, method: Method) -> PanelSynthesis:
+    def plan(self, method: BusinessMethod) -> PanelSynthesis:
         pattern = "{year}" if self.one_year else ""
         return PanelSynthesis(
             "unit",
@@ -118,58 +113,41 @@ def _loans(path: Path) -> pd.DataFrame:
     """Those that state jobs. The loan is about 2.5 times the monthly payroll."""
     columns = ["LoanAmount", "NAICSCode", "JobsRetained", "file_state"]
     frame = pd.read_csv(path, usecols=columns, dtype={"NAICSCode": str}).dropna(subset=["JobsRetained"])
-    sector = frame["NAICSCode"].str[:2]
     found = {
         "unit": np.arange(len(frame)),
         "state": frame["file_state"].to_numpy(),
-        "sector": sector.where(sector.isin(_NAICS), "99").to_numpy(),
+        "sector": sector_of(frame["NAICSCode"]).to_numpy(),
         "employment2020": frame["JobsRetained"].to_numpy(dtype=np.int64),
         "payroll2020": frame["LoanAmount"].round().to_numpy(dtype=np.int64),
     }
     return pd.DataFrame(found)
 
 
+_BRITISH = UnitFile("EmplUK", {"sector": tuple("123456789")}, (1976, 1984), (500_000, 20_000_000))
+_SPANISH = UnitFile("Snmesp", {"country": ("ES",)}, (1983, 1990), (50_000, 5_000_000))
+_LOANS = UnitFile("ppp_under150k_12states", {"state": _STATES, "sector": NAICS}, (2020, 2020), (500, 150_000))
 FILES = (
-    RealFile(
-        "British firms, 1976 to 1984 (EmplUK)",
-        "firm_panels/EmplUK.csv.gz",
-        _british,
-        {"sector": tuple("123456789")},
-        (1976, 1984),
-        (500_000, 20_000_000),
-    ),
-    RealFile(
-        "Spanish firms, 1983 to 1990 (Snmesp)",
-        "firm_panels/Snmesp.csv.gz",
-        _spanish,
-        {"country": ("ES",)},
-        (1983, 1990),
-        (50_000, 5_000_000),
-    ),
+    RealFile("British firms, 1976 to 1984 (EmplUK)", "firm_panels/EmplUK.csv.gz", _british, _BRITISH),
+    RealFile("Spanish firms, 1983 to 1990 (Snmesp)", "firm_panels/Snmesp.csv.gz", _spanish, _SPANISH),
     RealFile(
         "Loans to small establishments, 2020 (ppp_small_states)",
         "ppp_small_states/ppp_under150k_12states.csv.gz",
         _loans,
-        {"state": _STATES, "sector": _NAICS},
-        (2020, 2020),
-        (500, 150_000),
+        _LOANS,
     ),
 )
 
 
 def real_rows(
-    data: Path, methods: Sequence[Method], seed: int, say: Progress, files: Sequence[RealFile] = FILES
+    data: Path, methods: Sequence[BusinessMethod], seed: int, say: Progress, files: Sequence[RealFile[UnitFile]] = FILES
 ) -> Iterator[Row]:
     """Every method on every file that is there."""
-    for number, one in enumerate(files):
-        say("real data", number, len(files))
-        if (data / one.path).exists():
-            yield from _rows(one, data, methods, seed)
+    return each_file(files, data, say, partial(_rows, data=data, methods=methods, seed=seed))
 
 
-def _rows(one: RealFile, data: Path, methods: Sequence[Method], seed: int) -> Iterator[Row]:
-    frame = one.read(data / one.path)
-    truth = one.arrays(frame)
+def _rows(one: RealFile[UnitFile], data: Path, methods: Sequence[BusinessMethod], seed: int) -> Iterator[Row]:
+    frame, about = one.read(data), one.about
+    truth = about.arrays(frame)
     units = truth[0].shape[1]
     random = np.random.default_rng(seed)
     anew = [random.integers(units, size=units) for _ in range(SETS)]
@@ -179,10 +157,9 @@ def _rows(one: RealFile, data: Path, methods: Sequence[Method], seed: int) -> It
         found = Author(None).row(TABLE, metric, value, replicates=SETS, where=where)
         yield replace(found, method=RESAMPLED)
     for method in methods:
-        plan, begun = one.plan(method), time.perf_counter()
-        made = plan.rehearse(frame, one.schema, seed=seed).implicates
-        seconds = time.perf_counter() - begun
-        measured = distances([one.arrays(file) for file in made], truth)
+        plan = about.plan(method)
+        made, seconds = timed(partial(plan.rehearse, frame, about.schema, seed=seed))
+        measured = distances([about.arrays(file) for file in made.implicates], truth)
         for metric, value in (measured | {SECONDS: seconds}).items():
             found = Author(method).row(TABLE, metric, value, replicates=SETS, where=where)
             yield replace(found, guarantee=in_words(plan.guarantee))

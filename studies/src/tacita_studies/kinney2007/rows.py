@@ -12,9 +12,8 @@ from tacita_studies.harness.results import Row
 from tacita_studies.kinney2007.coverage import Coverage
 from tacita_studies.kinney2007.facts import YEARS
 from tacita_studies.kinney2007.figures import FIRST_YEARS, LAGS, LIVES, QUANTILES, SHOWN_YEARS, Figures, Floats
-from tacita_studies.kinney2007.measure import Measured
-from tacita_studies.kinney2007.methods import MAIN, PLAIN, Method
-from tacita_studies.kinney2007.printed import TABLE_2
+from tacita_studies.kinney2007.measure import MeasuredIndustry
+from tacita_studies.kinney2007.methods import MAIN, PLAIN, BusinessMethod, formal
 
 TRUTH = "truth"
 TABLE, LIVES_TABLE, BY_YEAR, SIZES, DISTANCES = "Table 2", "Lives", "By year", "Sizes", "Distance from the truth"
@@ -26,6 +25,22 @@ IMPOSSIBLE, SECONDS = "impossible records", "seconds"
 
 K_MARGINAL = "k-marginal of employment in a year and the next"
 WITHIN = {"employment": 0.05, "job creation": 0.15}  # for counting years
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A line of the paper's Table 2, for one four-digit industry: shares of establishments, observed and synthetic."""
+
+    observed: float
+    synthetic: float
+    meaning: str
+
+
+TABLE_2 = {
+    "1": Printed(0.8408, 0.8386, "never part of a larger firm"),
+    "2-4": Printed(0.0096, 0.0090, "changed"),
+    "5": Printed(0.1497, 0.1525, "always part of a larger firm"),
+}
 
 
 def within(name: str) -> str:
@@ -81,7 +96,7 @@ def largest(name: str) -> str:
 class Author:
     """Whose number a row has: the truth, or a method."""
 
-    method: Method | None
+    method: BusinessMethod | None
 
     @property
     def name(self) -> str:
@@ -93,7 +108,7 @@ class Author:
         return Row(table, self.name, metric, float(ours), guarantee=said, where={"epsilon": epsilon, **where}, **more)
 
 
-def simulated_rows(measured: Measured) -> Iterator[Row]:
+def simulated_rows(measured: MeasuredIndustry) -> Iterator[Row]:
     """Everything about the one simulated industry."""
     truth = measured.truth
     for by, figures in ((Author(None), truth), *((Author(one.method), one.mean) for one in measured.made)):
@@ -116,7 +131,7 @@ def simulated_rows(measured: Measured) -> Iterator[Row]:
         yield by.row(CHECKS, IMPOSSIBLE, one.impossible, where={"checked": one.checked})
         yield by.row(CHECKS, SECONDS, one.seconds, where={})
     for number, files in enumerate(measured.again, start=1):
-        yield from _distances(Author(Method(MAIN)), OTHER_DRAWS, files, truth, {"draw": number})
+        yield from _distances(Author(formal(MAIN)), OTHER_DRAWS, files, truth, {"draw": number})
 
 
 def _table_2(by: Author, figures: Figures, truth: Figures) -> Iterator[Row]:
@@ -161,7 +176,7 @@ def _distances(
 
 
 def coverage_rows(
-    found: Mapping[str, Sequence[Coverage]], methods: Sequence[Method], panels: int, size: int
+    found: Mapping[str, Sequence[Coverage]], methods: Sequence[BusinessMethod], panels: int, size: int
 ) -> Iterator[Row]:
     """The confidential panel's rows have no method of their own: no file was made."""
     by_name = {method.name: method for method in methods}

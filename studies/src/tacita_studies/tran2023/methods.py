@@ -19,8 +19,8 @@ from tacita_studies.kng import layouts
 from tacita_studies.kng.budget import Kind, Slope
 from tacita_studies.kng.chain import Gate
 from tacita_studies.kng.paper import LAYOUTS, paper_guarantee, paper_synthesis, printed_cost
-from tacita_studies.tran2023.method import Method
 from tacita_studies.tran2023.peers import PublicFrame, pmse_mechanism
+from tacita_studies.tran2023.section4 import FileMethod
 from tacita_studies.tran2023.simulation import ORDER, Numbers, synthesize
 from tacita_studies.tran2023.variants import Variant
 
@@ -42,7 +42,7 @@ _PRINTED_ROW = {
 }
 
 
-def section4(gate: Gate) -> tuple[Method, ...]:
+def section4(gate: Gate) -> tuple[FileMethod, ...]:
     """Everybody who takes part in the simulation."""
     return (
         non_private(),
@@ -55,20 +55,22 @@ def section4(gate: Gate) -> tuple[Method, ...]:
     )
 
 
-def on_variant(variant: Variant, gate: Gate) -> tuple[Method, ...]:
+def on_variant(variant: Variant, gate: Gate) -> tuple[FileMethod, ...]:
     """Who meets a variant: bisection as it comes, and the others with the variant's own bounds."""
     peer = replace(pmse_peer(variant.upper), printed=None, most=FEW)
     return (non_private(), bisection("1", variant.upper), *drawn_from_the_law(gate, variant), peer)
 
 
-def non_private() -> Method:
+def non_private() -> FileMethod:
     """The paper's first row, which every other row is held against."""
-    return Method("Non-private, 49 quantiles", "non-private-49", "none", NO_PRIVACY, _fitted, printed="Non-private")
+    name, file = "Non-private, 49 quantiles", "non-private-49"
+    return FileMethod(name, file, "none", printed="Non-private", guarantee=NO_PRIVACY, make=_fitted)
 
 
-def non_private_fine() -> Method:
+def non_private_fine() -> FileMethod:
     """Pistner et al. (2018): 250 bins, each by its midpoint."""
-    return Method("Non-private, 250 quantiles", "non-private-250", "none", NO_PRIVACY, _fitted_fine, most=TEN)
+    name, file = "Non-private, 250 quantiles", "non-private-250"
+    return FileMethod(name, file, "none", guarantee=NO_PRIVACY, make=_fitted_fine, most=TEN)
 
 
 def _fitted(training: pd.DataFrame, seed: int) -> pd.DataFrame:
@@ -79,17 +81,17 @@ def _fitted_fine(training: pd.DataFrame, seed: int) -> pd.DataFrame:
     return synthesize(training, seed=seed, quantiles=MIDPOINTS_250, evenly=True)
 
 
-def bisection(epsilon: str, upper: Mapping[str, float] = UPPER) -> Method:
+def bisection(epsilon: str, upper: Mapping[str, float] = UPPER) -> FileMethod:
     """Ours, as it comes: the order of the variables and their public bounds is all it is told."""
     promise = QuantileSynthesis(order=ORDER, epsilon=epsilon).guarantee
-    return Method(
+    return FileMethod(
         f"Bisection, ε = {epsilon}",
         f"bisection-{epsilon}",
         "proved",
-        f"{in_words(promise)}; every draw is exact; assumes: {'; '.join(promise.assumes)}; bounds and the file size "
-        "are public",
-        partial(_bisected, epsilon=epsilon, upper=upper),
         epsilon,
+        guarantee=f"{in_words(promise)}; every draw is exact; assumes: {'; '.join(promise.assumes)}; bounds and the "
+        "file size are public",
+        make=partial(_bisected, epsilon=epsilon, upper=upper),
     )
 
 
@@ -103,7 +105,7 @@ def _bisected(training: pd.DataFrame, seed: int, *, epsilon: str, upper: Mapping
     return pd.DataFrame(made[list(ORDER)])
 
 
-def drawn_from_the_law(gate: Gate, variant: Variant | None = None) -> tuple[Method, ...]:
+def drawn_from_the_law(gate: Gate, variant: Variant | None = None) -> tuple[FileMethod, ...]:
     """The paper's layouts with the right sensitivity, drawn from the laws they name at ε = 1.
 
     `gate` says what their chains must show before a plane is used.
@@ -115,13 +117,13 @@ def drawn_from_the_law(gate: Gate, variant: Variant | None = None) -> tuple[Meth
             variables = _moved(layouts.simulation(kind, slope, spacing="ratio", gate=gate), variant)
         promise = layouts.synthesis_guarantee(variables, "1")
         found.append(
-            Method(
+            FileMethod(
                 layout_name(kind, slope) + HONEST,
                 f"{kind}-{slope}-honest",
                 "honest",
-                f"{in_words(promise)}; assumes: {'; '.join(promise.assumes)}",
-                partial(_drawn, variables=variables),
                 "1",
+                guarantee=f"{in_words(promise)}; assumes: {'; '.join(promise.assumes)}",
+                make=partial(_drawn, variables=variables),
                 most=ONCE if kind == "plain" else FEW,
             )
         )
@@ -141,18 +143,18 @@ def _drawn(training: pd.DataFrame, seed: int, *, variables: Sequence[layouts.Var
     return layouts.synthesize(training, variables, epsilon="1", rows=len(training), entropy=SeededEntropy(seed))
 
 
-def pmse_peer(upper: Mapping[str, float] = UPPER) -> Method:
+def pmse_peer(upper: Mapping[str, float] = UPPER) -> FileMethod:
     """Snoke and Slavković's mechanism, which is told the parametric form of the simulation, as in the paper."""
-    return Method(
+    return FileMethod(
         "pMSE mechanism (told the simulation's form)",
         "pmse-mechanism",
         "peer",
-        "ε = 1 under one record added or removed, if its chains have converged (R-hat at most 1.1) and arithmetic is "
-        "ideal; bounds, cells, the box of parameters and the file size are public",
-        partial(_pmse, upper=upper),
         "1",
         "pMSE Mechanism",
-        TEN,
+        guarantee="ε = 1 under one record added or removed, if its chains have converged (R-hat at most 1.1) and "
+        "arithmetic is ideal; bounds, cells, the box of parameters and the file size are public",
+        make=partial(_pmse, upper=upper),
+        most=TEN,
     )
 
 
@@ -162,34 +164,35 @@ def _pmse(training: pd.DataFrame, seed: int, *, upper: Mapping[str, float]) -> p
     return drawn.synthesize(len(training), random)
 
 
-def as_run_by_the_authors() -> tuple[Method, ...]:
+def as_run_by_the_authors() -> tuple[FileMethod, ...]:
     """Paper mode: Metropolis-Hastings from a non-private start, the last state of a short chain released."""
     return tuple(
-        Method(
+        FileMethod(
             layout_name(kind, slope) + AS_RUN,
             f"{kind}-{slope}-paper",
             "paper",
-            "; ".join(paper_guarantee(kind, slope).assumes),
-            partial(_chain, kind=kind, slope=slope, epsilon="1"),
             "1",
             _PRINTED_ROW[kind, slope],
-            TEN,
-            _true_costs(kind, slope),
+            guarantee="; ".join(paper_guarantee(kind, slope).assumes),
+            make=partial(_chain, kind=kind, slope=slope, epsilon="1"),
+            most=TEN,
+            details=_true_costs(kind, slope),
         )
         for kind, slope in LAYOUTS
     )
 
 
-def start_values_only() -> tuple[Method, ...]:
+def start_values_only() -> tuple[FileMethod, ...]:
     """The same chains with a budget of almost nothing: what they still get right is their start value."""
     return tuple(
-        Method(
+        FileMethod(
             layout_name(kind, slope) + START_ONLY,
             f"{kind}-{slope}-start",
             "start only",
-            "none: chain not converged, starts not private; a budget of 10⁻⁹ buys nothing, so all utility is the start",
-            partial(_chain, kind=kind, slope=slope, epsilon=VANISHING),
             VANISHING,
+            guarantee="none: chain not converged, starts not private; a budget of 10⁻⁹ buys nothing, so all utility is "
+            "the start",
+            make=partial(_chain, kind=kind, slope=slope, epsilon=VANISHING),
             most=FEW,
         )
         for kind, slope in LAYOUTS

@@ -1,37 +1,11 @@
-"""Result rows by what they are about, and how the page writes their numbers."""
+"""How the page writes the numbers of rows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
-from tacita_studies.harness.results import Markup, Row, escaped, shown
-
-
-class Found:
-    """Rows by what they are about."""
-
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self.rows = tuple(rows)
-        self._by_key = {(row.table, row.method, row.metric, row.where.get("sic3")): row for row in self.rows}
-
-    def row(self, name: str, method: str, metric: str, sic3: str | None = None) -> Row | None:
-        return self._by_key.get((name, method, metric, sic3))
-
-    def value(self, name: str, method: str, metric: str) -> float:
-        found = self.row(name, method, metric)
-        return math.nan if found is None or found.ours is None else found.ours
-
-    def methods(self, name: str, mode: str | None = None) -> list[str]:
-        """Methods of a table in their order, of one mode or of all."""
-        return list(
-            dict.fromkeys(
-                row.method for row in self.rows if row.table == name and mode in (None, row.where.get("mode"))
-            )
-        )
-
-    def metrics(self, name: str) -> list[str]:
-        return list(dict.fromkeys(row.metric for row in self.rows if row.table == name))
+from tacita_studies.harness.page import Markup, escaped, shown
+from tacita_studies.harness.results import Row
 
 
 def number(row: Row | None) -> Markup:

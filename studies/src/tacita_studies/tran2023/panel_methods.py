@@ -22,41 +22,30 @@ TWENTY = tuple(0.05 + 0.9 * place / 19 for place in range(20))
 def section5() -> tuple[PanelMethod, ...]:
     """The reference first."""
     return (
-        PanelMethod(
-            "Non-private, 250 quantiles",
-            "non-private-250",
-            "none",
-            NO_PRIVACY,
-            partial(_without_noise, quantiles=MIDPOINTS_250),
-            False,
-            "Pistner et al. (2018)",
-        ),
-        PanelMethod(
-            "Non-private, 20 quantiles",
-            "non-private-20",
-            "none",
-            NO_PRIVACY,
-            partial(_without_noise, quantiles=TWENTY),
-            False,
-            "Non-private",
-        ),
+        _non_private(250, MIDPOINTS_250, "Pistner et al. (2018)"),
+        _non_private(20, TWENTY, "Non-private"),
         PanelMethod(
             "Bisection, ε = 1, ε divided over the years as in the paper",
             "bisection-years",
-            "proved",
-            PROMISE.format(because="0.04 a year, and an establishment is in at most 25 years"),
-            year_by_year,
-            True,
+            guarantee=PROMISE.format(because="0.04 a year, and an establishment is in at most 25 years"),
+            fit=year_by_year,
         ),
         PanelMethod(
             "Bisection, ε = 1, births in parallel, one law of growth",
             "bisection-pooled",
-            "proved",
-            PROMISE.format(because="it is born once, at 0.25, and goes on at most 24 times, at 0.75 in all"),
-            over_the_years,
-            True,
+            guarantee=PROMISE.format(because="it is born once, at 0.25, and goes on at most 24 times, at 0.75 in all"),
+            fit=over_the_years,
         ),
     )
+
+
+def _non_private(count: int, quantiles: tuple[float, ...], printed: str) -> PanelMethod:
+    name, file, fit = (
+        f"Non-private, {count} quantiles",
+        f"non-private-{count}",
+        partial(_without_noise, quantiles=quantiles),
+    )
+    return PanelMethod(name, file, "none", printed=printed, guarantee=NO_PRIVACY, fit=fit, noisy=False)
 
 
 def _without_noise(frame: pd.DataFrame, seed: int, *, quantiles: tuple[float, ...]) -> Fit:

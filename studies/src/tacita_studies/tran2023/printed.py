@@ -38,7 +38,7 @@ _TABLE_2 = {
 
 
 @dataclass(frozen=True)
-class Industry:
+class PrintedIndustry:
     """A row of Table 4."""
 
     sic3: str
@@ -47,10 +47,10 @@ class Industry:
 
 
 INDUSTRIES = (
-    Industry("178", "Water Well Drilling", 10_975),
-    Industry("239", "Miscellaneous Fabricated Textile Products", 27_396),
-    Industry("542", "Meat and Fish Markets", 39_670),
-    Industry("829", "Schools and Educational Services, NEC", 45_709),
+    PrintedIndustry("178", "Water Well Drilling", 10_975),
+    PrintedIndustry("239", "Miscellaneous Fabricated Textile Products", 27_396),
+    PrintedIndustry("542", "Meat and Fish Markets", 39_670),
+    PrintedIndustry("829", "Schools and Educational Services, NEC", 45_709),
 )
 
 # Means over five repetitions for the industries in that order: pMSE with LASSO, then k-marginal.

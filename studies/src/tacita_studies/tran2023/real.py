@@ -6,9 +6,9 @@ fresh draw of the same records would score.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,25 +18,20 @@ import pandas as pd
 from tacita.evaluation import compare
 from tacita.schema import Schema
 from tacita.synthesis.quantile import QuantileSynthesis
+from tacita_studies.harness.experiment import timed
+from tacita_studies.harness.real import NAICS, TABLE, RealFile, each_file, sector_of
 from tacita_studies.harness.replicates import Progress
 from tacita_studies.harness.results import Row, in_words
 from tacita_studies.tran2023.scores import TABLE_1
 
-TABLE = "Real data"
 SECONDS = "seconds"
-
-# Two-digit NAICS sectors; "99" is unclassified, and a firm without a code joins it.
-_NAICS = ("11", "21", "22", "23", "31", "32", "33", "42", "44", "45", "48", "49", "51", "52", "53", "54", "55", "56",
-          "61", "62", "71", "72", "81", "92", "99")  # fmt: skip
 
 
 @dataclass(frozen=True)
-class RealFile:
-    """A file, its public schema, and how it is synthesized."""
+class HeavyTailed:
+    """The public schema of a file, and how it is synthesized."""
 
-    name: str
-    path: str
-    read: Callable[[Path], pd.DataFrame]
+    identity: str
     variables: Mapping[str, Mapping[str, Any]]
     order: tuple[str, ...]
     groups: tuple[str, ...] = ()
@@ -44,9 +39,8 @@ class RealFile:
 
     @property
     def schema(self) -> Schema:
-        return Schema.from_dict(
-            {"dataset": {"identity": self.path.split("/")[0], "unit": "record"}, "variables": dict(self.variables)}
-        )
+        dataset = {"identity": self.identity, "unit": "record"}
+        return Schema.from_dict({"dataset": dataset, "variables": dict(self.variables)})
 
     def plan(self, epsilon: str) -> QuantileSynthesis:
         return QuantileSynthesis(order=self.order, epsilon=epsilon, groups=self.groups, **self.options)
@@ -54,11 +48,10 @@ class RealFile:
 
 def _loans(path: Path) -> pd.DataFrame:
     frame = pd.read_csv(path, usecols=["NAICSCode", "JobsRetained", "LoanAmount"], dtype={"NAICSCode": str})
-    sector = frame["NAICSCode"].str[:2]
     # An empty cell means that the firm did not say; it counts as no jobs reported.
     return pd.DataFrame(
         {
-            "sector": sector.where(sector.isin(_NAICS), "99"),
+            "sector": sector_of(frame["NAICSCode"]),
             "loan": frame["LoanAmount"],
             "jobs": frame["JobsRetained"].fillna(0).astype(np.int64),
         }
@@ -86,77 +79,63 @@ def _levels(*levels: str) -> dict[str, Any]:
     return {"type": "categorical", "role": "confidential", "levels": list(levels)}
 
 
-_INCOME = {
-    "sex": _levels("1", "2"),
-    "age": _number("integer", 15, 99),
-    "income": _number("integer", -20_000, 5_000_000),
-}
-_INCOME_OPTIONS = {"scales": {"income": "arcsinh"}, "spikes": {"income": [0]}}
-
+_LOANS = HeavyTailed(
+    "ppp_small_states",
+    {"sector": _levels(*NAICS), "loan": _number("numeric", 0, 150_000), "jobs": _number("integer", 0, 500)},
+    ("loan", "jobs"),
+    ("sector",),
+    {"scales": {"loan": "log", "jobs": "log"}, "spikes": {"jobs": [0, 1]}},
+)
+_INCOMES = HeavyTailed(
+    "nist_diverse_communities",
+    {
+        "sex": _levels("1", "2"),
+        "age": _number("integer", 15, 99),
+        "income": _number("integer", -20_000, 5_000_000),
+    },
+    ("age", "income"),
+    ("sex",),
+    {"scales": {"income": "arcsinh"}, "spikes": {"income": [0]}},
+)
+_WAGES = HeavyTailed(
+    "taxcalc_cps",
+    {
+        "status": _levels("1", "2", "3", "4", "5"),
+        "age": _number("integer", 0, 85),
+        "wage": _number("numeric", 0, 5_000_000),
+    },
+    ("age", "wage"),
+    ("status",),
+    {"scales": {"wage": "log"}, "spikes": {"wage": [0]}},
+)
+_PLACES = {"national": "national excerpt", "ma": "Massachusetts", "tx": "Texas"}
 FILES = (
     RealFile(
         "Loans and jobs of small firms by NAICS sector",
         "ppp_small_states/ppp_under150k_12states.csv.gz",
         _loans,
-        {
-            "sector": _levels(*_NAICS),
-            "loan": _number("numeric", 0, 150_000),
-            "jobs": _number("integer", 0, 500),
-        },
-        ("loan", "jobs"),
-        ("sector",),
-        {"scales": {"loan": "log", "jobs": "log"}, "spikes": {"jobs": [0, 1]}},
+        _LOANS,
     ),
     *(
-        RealFile(
-            f"Income by age and sex, {where}",
-            f"nist_diverse_communities/{code}2019.csv.gz",
-            _incomes,
-            _INCOME,
-            ("age", "income"),
-            ("sex",),
-            _INCOME_OPTIONS,
-        )
-        for code, where in (("national", "national excerpt"), ("ma", "Massachusetts"), ("tx", "Texas"))
+        RealFile(f"Income by age and sex, {where}", f"nist_diverse_communities/{code}2019.csv.gz", _incomes, _INCOMES)
+        for code, where in _PLACES.items()
     ),
-    RealFile(
-        "Wages by age and filing status",
-        "taxcalc_cps/cps_core.csv.gz",
-        _wages,
-        {
-            "status": _levels("1", "2", "3", "4", "5"),
-            "age": _number("integer", 0, 85),
-            "wage": _number("numeric", 0, 5_000_000),
-        },
-        ("age", "wage"),
-        ("status",),
-        {"scales": {"wage": "log"}, "spikes": {"wage": [0]}},
-    ),
+    RealFile("Wages by age and filing status", "taxcalc_cps/cps_core.csv.gz", _wages, _WAGES),
 )
 
 
-def real_rows(data: Path, seed: int, say: Progress, files: Sequence[RealFile] = FILES) -> Iterator[Row]:
+def real_rows(data: Path, seed: int, say: Progress, files: Sequence[RealFile[HeavyTailed]] = FILES) -> Iterator[Row]:
     """General utility of bisection at ε = 1 on every file that is there."""
-    for number, one in enumerate(files):
-        say("real data", number, len(files))
-        if (data / one.path).exists():
-            yield from _rows(one, data, seed)
+    return each_file(files, data, say, partial(_rows, data=data, seed=seed))
 
 
-def _rows(one: RealFile, data: Path, seed: int) -> Iterator[Row]:
-    frame, plan = one.read(data / one.path), one.plan("1")
-    begun = time.perf_counter()
-    made = plan.rehearse(frame, one.schema, seed=seed).sample(m=1, seed=seed)
-    seconds = time.perf_counter() - begun
+def _rows(one: RealFile[HeavyTailed], data: Path, seed: int) -> Iterator[Row]:
+    frame, plan, schema = one.read(data), one.about.plan("1"), one.about.schema
+    made, seconds = timed(lambda: plan.rehearse(frame, schema, seed=seed).sample(m=1, seed=seed))
     again = frame.sample(len(frame), replace=True, random_state=seed)
-    ours, ideal = compare(frame, made, schema=one.schema), compare(frame, again, schema=one.schema)
-    name, guarantee, where = (
-        f"{one.name} ({len(frame):,})",
-        in_words(plan.guarantee),
-        {"mode": "proved", "epsilon": "1"},
-    )
+    ours, ideal = compare(frame, made, schema=schema), compare(frame, again, schema=schema)
+    said, where = in_words(plan.guarantee), {"mode": "proved", "epsilon": "1"}
+    row = partial(Row, TABLE, f"{one.name} ({len(frame):,})", guarantee=said, where=where)
     for metric, measure in TABLE_1.items():
-        yield Row(
-            TABLE, name, metric, measure(ours).value, reference=measure(ideal).value, guarantee=guarantee, where=where
-        )
-    yield Row(TABLE, name, SECONDS, seconds, guarantee=guarantee, where=where)
+        yield row(metric, measure(ours).value, reference=measure(ideal).value)
+    yield row(SECONDS, seconds)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tacita_studies.harness.replicates import Progress, each
+from tacita_studies.harness.experiment import FIRST, Experiment, Outcome, timed
+from tacita_studies.harness.method import Method
+from tacita_studies.harness.replicates import Progress
 from tacita_studies.harness.results import Row, mean_and_se
 from tacita_studies.kng.chain import NotConvergedError
-from tacita_studies.tran2023.method import Method
 from tacita_studies.tran2023.printed import GENERAL, SPECIFIC, printed
 from tacita_studies.tran2023.scores import general, general_and_specific
 from tacita_studies.tran2023.simulation import ORDER, simulate
@@ -23,60 +24,68 @@ from tacita_studies.tran2023.variants import Variant
 
 Numbers = NDArray[np.float64]
 SECONDS = "seconds per synthetic file"
+ORIGINAL = "original"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileMethod(Method):
+    """A function from a file and a seed to a synthetic file; `most` caps the replicates of a slow one.
+
+    Modes: "none" has no privacy, "proved" is drawn exactly, "honest" from the law that the method names, as far as
+    chains that pass a gate can tell, "peer" is somebody else's method, "paper" the authors' own chain, "start only" the
+    same with ε → 0.
+    """
+
+    guarantee: str
+    make: Callable[[pd.DataFrame, int], pd.DataFrame]
+    most: int | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def where(self) -> dict[str, Any]:
+        return {**super().where, **self.details}
+
+    def runs_in(self, replicate: int) -> bool:
+        return self.most is None or replicate < self.most
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """One method in one replicate; `files` keeps the synthetic values of the first replicate, for the pictures."""
+class FileOutcome(Outcome[Mapping[str, float]]):
+    """`values` are the synthetic ones, of the first replicate only, for the pictures."""
 
-    scores: Mapping[str, float]
-    seconds: float
     values: Mapping[str, Numbers] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """One replicate when called with its number: simulate, let every method make its file, score the files."""
+class Replicates(Experiment[dict[str, FileOutcome]]):
+    """One replicate for each number: simulate, let every method make its file, score the files."""
 
-    methods: tuple[Method, ...]
-    seed: int
+    methods: tuple[FileMethod, ...]
     rows: int = 5000
     variant: Variant | None = None
-    keep: Path | None = None
 
-    def __call__(self, number: int) -> dict[str, Outcome]:
+    def __call__(self, number: int) -> dict[str, FileOutcome]:
         seed = self.seed + number
-        make = simulate if self.variant is None else self.variant.simulate
-        training, testing = make(self.rows, seed=seed)
-        kept = None if self.keep is None or number else self.keep / "replicate-000"
-        if kept is not None:
-            kept.mkdir(parents=True, exist_ok=True)
-            training.to_parquet(kept / "original.parquet", index=False)
-            testing.to_parquet(kept / "test.parquet", index=False)
-        found = {}
-        if number == 0:
-            found[ORIGINAL] = Outcome({}, 0.0, _values(training))
+        training, testing = (simulate if self.variant is None else self.variant.simulate)(self.rows, seed=seed)
+        kept = self.kept(number == 0, FIRST)
+        kept.write("original", training)
+        kept.write("test", testing)
+        found = {ORIGINAL: FileOutcome({}, 0.0, _values(training))} if number == 0 else {}
         for place, method in enumerate(self.methods):
             if not method.runs_in(number):
                 continue
-            begun = time.perf_counter()
             try:
-                synthetic = method.make(training, 1_000_003 * (seed + 1) + place)
+                synthetic, seconds = timed(partial(method.make, training, 1_000_003 * (seed + 1) + place))
             except NotConvergedError:
                 continue  # chains that do not agree release nothing; rows count the replicates with a file
-            seconds = time.perf_counter() - begun
             scores = (
                 general_and_specific(training, testing, synthetic)
                 if self.variant is None
                 else general(training, synthetic, further=True)
             )
-            found[method.file] = Outcome(scores, seconds, _values(synthetic) if number == 0 else {})
-            if kept is not None:
-                synthetic.to_parquet(kept / f"synthetic-{method.file}.parquet", index=False)
+            found[method.file] = FileOutcome(scores, seconds, _values(synthetic) if number == 0 else {})
+            kept.write(f"synthetic-{method.file}", synthetic)
         return found
-
-
-ORIGINAL = "original"
 
 
 def _values(frame: pd.DataFrame) -> dict[str, Numbers]:
@@ -84,17 +93,17 @@ def _values(frame: pd.DataFrame) -> dict[str, Numbers]:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredMethods:
     """What all replicates of one experiment gave."""
 
-    methods: tuple[Method, ...]
-    replicates: tuple[Mapping[str, Outcome], ...]
+    methods: tuple[FileMethod, ...]
+    replicates: tuple[Mapping[str, FileOutcome], ...]
 
-    def values(self, method: Method, metric: str) -> list[float]:
+    def values(self, method: FileMethod, metric: str) -> list[float]:
         """The metric in every replicate in which the method ran."""
         return [one[method.file].scores[metric] for one in self.replicates if method.file in one]
 
-    def seconds(self, method: Method) -> float:
+    def seconds(self, method: FileMethod) -> float:
         """The median, so that the compilation in the first replicate does not count."""
         found = [one[method.file].seconds for one in self.replicates if method.file in one]
         return float(np.median(found)) if found else math.nan
@@ -106,47 +115,34 @@ class Measured:
         return {names[key]: one.values for key, one in self.replicates[0].items()}
 
 
-def measure(experiment: Experiment, replicates: int, workers: int, say: Progress, what: str) -> Measured:
-    return Measured(experiment.methods, tuple(each(experiment, replicates, workers, say, what)))
+def measure(experiment: Replicates, replicates: int, workers: int, say: Progress, what: str) -> MeasuredMethods:
+    return MeasuredMethods(experiment.methods, tuple(experiment.all(replicates, workers, say, what)))
 
 
-def rows_of(measured: Measured, reference: Method) -> Iterator[Row]:
+def rows_of(measured: MeasuredMethods, reference: FileMethod) -> Iterator[Row]:
     """Tables 1 and 2 beside the printed ones, and the time each method takes."""
     for method in measured.methods:
         for table, metrics in (("Table 1", GENERAL), ("Table 2", SPECIFIC)):
             yield from _rows(measured, method, reference, table, metrics)
-        yield Row(
-            "Time",
-            method.name,
-            SECONDS,
-            measured.seconds(method),
-            replicates=len(measured.values(method, GENERAL[0])),
-            guarantee=method.guarantee,
-            where=method.where,
-        )
+        seconds, count = measured.seconds(method), len(measured.values(method, GENERAL[0]))
+        said, where = method.guarantee, method.where
+        yield Row("Time", method.name, SECONDS, seconds, replicates=count, guarantee=said, where=where)
 
 
-def variant_rows(measured: Measured, variant: Variant, reference: Method) -> Iterator[Row]:
+def variant_rows(measured: MeasuredMethods, variant: Variant, reference: FileMethod) -> Iterator[Row]:
     """Every measure of general utility on one variant of the simulation."""
     metrics = list(next(one for one in measured.replicates[0].values() if one.scores).scores)
     for method in measured.methods:
         for row in _rows(measured, method, reference, f"Variant: {variant.name}", metrics):
-            yield Row(**{**row.__dict__, "paper": None})
+            yield replace(row, paper=None)
 
 
-def _rows(measured: Measured, method: Method, reference: Method, table: str, metrics: Sequence[str]) -> Iterator[Row]:
+def _rows(
+    measured: MeasuredMethods, method: FileMethod, reference: FileMethod, table: str, metrics: Sequence[str]
+) -> Iterator[Row]:
     for metric in metrics:
         values = measured.values(method, metric)
         mean, se = mean_and_se(values) if values else (None, None)
-        yield Row(
-            table,
-            method.name,
-            metric,
-            mean,
-            se,
-            printed(method.printed, metric),
-            reference=mean_and_se(measured.values(reference, metric))[0],
-            replicates=len(values),
-            guarantee=method.guarantee,
-            where=method.where,
-        )
+        paper, ideal = printed(method.printed, metric), mean_and_se(measured.values(reference, metric))[0]
+        count, said = len(values), method.guarantee
+        yield Row(table, method.name, metric, mean, se, paper, None, ideal, count, said, method.where)

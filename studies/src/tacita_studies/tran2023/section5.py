@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from tacita.evaluation import WidePanel, compare, k_marginal, pmse
 from tacita.evaluation.marginals import six
 from tacita.evaluation.trends import Trends
-from tacita_studies.harness.replicates import Progress, each
+from tacita_studies.harness.experiment import FIRST, Experiment
+from tacita_studies.harness.method import Method
+from tacita_studies.harness.replicates import Progress
 from tacita_studies.harness.results import Row, mean_and_se
-from tacita_studies.tran2023.method import Mode
 from tacita_studies.tran2023.panel import COLUMNS, YEARS, simulate_panel
 from tacita_studies.tran2023.panel_models import Fit, synthesize
 from tacita_studies.tran2023.printed import INDUSTRIES, K_MARGINAL, PMSE_LASSO, printed_panel
@@ -30,17 +31,13 @@ RAW = "raw data"
 _MARGINALS = 300  # of the 2,300 triples of years, drawn at random once
 
 
-@dataclass(frozen=True)
-class PanelMethod:
+@dataclass(frozen=True, kw_only=True)
+class PanelMethod(Method):
     """`fit(frame, seed)` gives what fits one industry's years; without noise it is asked once for all repetitions."""
 
-    name: str
-    file: str
-    mode: Mode
     guarantee: str
     fit: Callable[[pd.DataFrame, int], Fit]
-    noisy: bool
-    printed: str | None = None
+    noisy: bool = True
 
     @property
     def where(self) -> dict[str, str]:
@@ -59,14 +56,12 @@ class PanelOutcome:
 
 
 @dataclass(frozen=True)
-class PanelExperiment:
-    """One method on one industry when called with the number of the pair."""
+class PanelExperiment(Experiment[PanelOutcome]):
+    """One method on one industry for each number."""
 
     methods: tuple[PanelMethod, ...]
     repetitions: int
     scale: float
-    seed: int
-    keep: Path | None = None
 
     @property
     def tasks(self) -> list[tuple[PanelMethod, str]]:
@@ -87,11 +82,9 @@ class PanelExperiment:
             if method.noisy:
                 fit = method.fit(frame, own)
             files.append(synthesize(frame, fit, np.random.default_rng(own)))
-        if self.keep is not None:
-            kept = self.keep / "panel" / "replicate-000"
-            kept.mkdir(parents=True, exist_ok=True)
-            frame.to_parquet(kept / f"original-{sic3}.parquet", index=False)
-            files[0].to_parquet(kept / f"synthetic-{method.file}-{sic3}.parquet", index=False)
+        kept = self.kept(True, "panel", FIRST)
+        kept.write(f"original-{sic3}", frame)
+        kept.write(f"synthetic-{method.file}-{sic3}", files[0])
         return _scored(method.file, sic3, frame, files)
 
 
@@ -146,51 +139,43 @@ def _together(parts: Sequence[Trends]) -> Trends:
 
 
 def measure_panel(experiment: PanelExperiment, workers: int, say: Progress) -> MeasuredPanel:
-    found = each(experiment, len(experiment.tasks), workers, say, "section 5: the panel")
+    found = experiment.all(len(experiment.tasks), workers, say, "section 5: the panel")
     return MeasuredPanel(experiment.methods, {(one.method, one.sic3): one for one in found})
 
 
 def panel_rows(measured: MeasuredPanel, reference: PanelMethod) -> Iterator[Row]:
     """Table 5 beside the printed one, and how far the trends of figures 1 and 2 are from those of the raw panel."""
     for method in measured.methods:
-        for industry in INDUSTRIES:
-            sic3 = industry.sic3
-            where = {**method.where, "sic3": sic3}
+        for sic3 in (one.sic3 for one in INDUSTRIES):
+            row = partial(_row, method, {**method.where, "sic3": sic3})
             for metric in (PMSE_LASSO, K_MARGINAL):
-                values = measured.outcomes[method.file, sic3].scores[metric]
-                mean, se = mean_and_se(values)
-                ideal = mean_and_se(measured.outcomes[reference.file, sic3].scores[metric])[0]
-                paper = printed_panel(method.printed, sic3, metric)
-                yield _row("Table 5", method, metric, mean, se, paper, ideal, len(values), where)
+                values, ideal = (measured.outcomes[one.file, sic3].scores[metric] for one in (method, reference))
+                yield row("Table 5", metric, values, ideal, printed_panel(method.printed, sic3, metric))
+            raw = measured.raw_gross(sic3)
             errors, best = (
-                np.abs(measured.gross(one, sic3) - measured.raw_gross(sic3)).sum(axis=1)
-                / measured.raw_gross(sic3).sum()
-                for one in (method, reference)
+                np.abs(measured.gross(one, sic3) - raw).sum(axis=1) / raw.sum() for one in (method, reference)
             )
-            metric = f"{EMPLOYMENT}: relative error over the years"
-            mean, se = mean_and_se(errors)
-            yield _row("Figure 1", method, metric, mean, se, None, float(best.mean()), len(errors), where)
+            yield row("Figure 1", f"{EMPLOYMENT}: relative error over the years", errors, best)
         for name in (CREATION, NET):
             errors, best = (
                 np.abs(measured.rate(one, name) - measured.raw_rate(name)).mean(axis=1) for one in (method, reference)
             )
             metric = f"{name} rate: mean absolute error over the years"
-            mean, se = mean_and_se(errors)
-            yield _row("Figure 2", method, metric, mean, se, None, float(best.mean()), len(errors), method.where)
+            yield _row(method, method.where, "Figure 2", metric, errors, best)
 
 
 def _row(
-    table: str,
     method: PanelMethod,
-    metric: str,
-    mean: float,
-    se: float | None,
-    paper: float | None,
-    reference: float,
-    count: int,
     where: Mapping[str, str],
+    table: str,
+    metric: str,
+    values: Sequence[float] | Numbers,
+    ideal: Sequence[float] | Numbers,
+    paper: float | None = None,
 ) -> Row:
-    return Row(table, method.name, metric, mean, se, paper, None, reference, count, method.guarantee, where)
+    mean, se = mean_and_se(values)
+    best = mean_and_se(ideal)[0]
+    return Row(table, method.name, metric, mean, se, paper, None, best, len(values), method.guarantee, where)
 
 
 def trend_records(measured: MeasuredPanel) -> Iterator[dict[str, object]]:
