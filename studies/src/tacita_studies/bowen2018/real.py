@@ -64,49 +64,28 @@ CPS_2016 = person_file(
     "CPS August 2016, workers",
     "cps2016_categorical/cps2016.csv.gz",
     {
-        "educ": _codes(16),
-        "fam_income": _codes(16),
-        "sex": _codes(2),
-        "marital": _codes(6),
-        "race": _codes(6),
-        "region": _codes(4),
-        "state": _STATES,
-        "citizen": _codes(5),
-        "worker_class": _codes(6),
-        "industry": _codes(14),
-        "occupation": _codes(11),
-        "ismarried": (0, 1),
-        "faminc_50": (0, 1),
+        "educ": _codes(16), "fam_income": _codes(16), "sex": _codes(2), "marital": _codes(6), "race": _codes(6),
+        "region": _codes(4), "state": _STATES, "citizen": _codes(5), "worker_class": _codes(6),
+        "industry": _codes(14), "occupation": _codes(11), "ismarried": (0, 1), "faminc_50": (0, 1),
     },
     {
-        "age": _AGES[3:],
-        "weekly_hrs": (1, 10, 20, 30, 35, 40, 41, 45, 50, 60),
-        "num_in_house": (2, 3, 4, 5, 6, 8),
+        "age": _AGES[3:], "weekly_hrs": (1, 10, 20, 30, 35, 40, 41, 45, 50, 60), "num_in_house": (2, 3, 4, 5, 6, 8),
         "num_child": (1, 2, 3, 4, 6),
     },
-)
-
+)  # fmt: skip
 
 CPS_VOTING = person_file(
     "CPS voting supplement 2016",
     "cps_voting_10k/cps_2016_10k.csv.gz",
     {
-        "STATE": _STATES,
-        "SEX": (-1, 1, 2),
-        "EDUCATION": (-1, *_codes(46, 31)),
-        "RACE": (-1, *_codes(26)),
-        "HISPANIC": (-1, 1, 2),
-        "VRS_VOTE": (*_ASKED, 1, 2),
-        "VRS_REG": (*_ASKED, 1, 2),
-        "VRS_REG_WHYNOT": (*_ASKED, *_codes(9)),
-        "VRS_VOTE_WHYNOT": (*_ASKED, *_codes(11)),
-        "VRS_VOTEMODE_2004toPRESENT": (*_ASKED, 1, 2),
-        "VRS_VOTEWHEN_2004toPRESENT": (*_ASKED, 1, 2),
-        "VRS_REG_METHOD": (*_ASKED, *_codes(9)),
-        "VRS_RESIDENCE": (*_ASKED, *_codes(6)),
+        "STATE": _STATES, "SEX": (-1, 1, 2), "EDUCATION": (-1, *_codes(46, 31)), "RACE": (-1, *_codes(26)),
+        "HISPANIC": (-1, 1, 2), "VRS_VOTE": (*_ASKED, 1, 2), "VRS_REG": (*_ASKED, 1, 2),
+        "VRS_REG_WHYNOT": (*_ASKED, *_codes(9)), "VRS_VOTE_WHYNOT": (*_ASKED, *_codes(11)),
+        "VRS_VOTEMODE_2004toPRESENT": (*_ASKED, 1, 2), "VRS_VOTEWHEN_2004toPRESENT": (*_ASKED, 1, 2),
+        "VRS_REG_METHOD": (*_ASKED, *_codes(9)), "VRS_RESIDENCE": (*_ASKED, *_codes(6)),
     },
     {"AGE": (0, *_AGES)},
-)
+)  # fmt: skip
 
 
 def _numbers(frame: pd.DataFrame) -> pd.DataFrame:
@@ -120,31 +99,18 @@ def _nist(name: str, file: str, areas: Sequence[str]) -> RealFile[PersonFile]:
         f"NIST excerpt, {name} 2019",
         f"nist_diverse_communities/{file}2019.csv.gz",
         {
-            "PUMA": areas,
-            "SEX": _codes(2),
-            "MSP": ("N", *_codes(6)),
-            "HISP": _codes(4, 0),
-            "RAC1P": _codes(9),
-            "HOUSING_TYPE": _codes(3),
-            "OWN_RENT": _codes(2, 0),
-            "INDP_CAT": ("N", *_codes(18, 0)),
-            "EDU": ("N", *_codes(12)),
-            "PINCP_DECILE": ("N", *_codes(9, 0)),
-            "DVET": ("N", *_codes(6)),
-            "DREM": ("N", 1, 2),
-            "DPHY": ("N", 1, 2),
-            "DEYE": _codes(2),
-            "DEAR": _codes(2),
+            "PUMA": areas, "SEX": _codes(2), "MSP": ("N", *_codes(6)), "HISP": _codes(4, 0), "RAC1P": _codes(9),
+            "HOUSING_TYPE": _codes(3), "OWN_RENT": _codes(2, 0), "INDP_CAT": ("N", *_codes(18, 0)),
+            "EDU": ("N", *_codes(12)), "PINCP_DECILE": ("N", *_codes(9, 0)), "DVET": ("N", *_codes(6)),
+            "DREM": ("N", 1, 2), "DPHY": ("N", 1, 2), "DEYE": _codes(2), "DEAR": _codes(2),
         },
         {
-            "AGEP": _AGES,
-            "NOC": _codes(8, 0),
-            "NPF": _codes(10, 2),
+            "AGEP": _AGES, "NOC": _codes(8, 0), "NPF": _codes(10, 2),
             "PINCP": (-20_000, 0, 1, 5_000, 10_000, 15_000, 25_000, 35_000, 50_000, 75_000, 100_000, 150_000),
             "POVPIP": (0, 1, 50, 100, 150, 200, 300, 400, 501),
         },
         _numbers,
-    )
+    )  # fmt: skip
 
 
 NATIONAL = _nist(

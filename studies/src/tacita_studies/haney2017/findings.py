@@ -8,7 +8,7 @@ measured; beside it stands what the proved calibration gives at the same setting
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -65,6 +65,16 @@ class Lookup(Rows):
         best = min(existing, key=lambda name: existing[name])
         return best, existing[best]
 
+    def order(self, method: str, epsilon: str, stratum: str = ALL_PLACES, *, printed: bool = True) -> float:
+        """The correlation of Ranking 1."""
+        return self("Ranking 1", method, "0.1", epsilon, metric=CORRELATION, stratum=stratum, printed=printed)
+
+    def over_alphas(self, table: str, alphas: Sequence[str] = arms.ALPHAS, method: str = "") -> dict[str, float]:
+        """At ε = 4: what a method gives as printed, or without its name the best pure one."""
+        if not method:
+            return {f"α = {a}": self.best_pure(table, a, "4")[1] for a in alphas}
+        return {f"α = {a}": self(table, method, a, "4", printed=True) for a in alphas}
+
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """All claims, in the order of the paper's findings."""
@@ -72,15 +82,27 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     return [*_first(at), *_second(at), *_third(at), *_fourth(at), *_fifth(at), *_sixth(at)]
 
 
-def _verdict(values: Iterable[float], limit: float, *, above: bool = False) -> bool | None:
-    """Whether all numbers that exist keep to the limit."""
-    existing = [value for value in values if not math.isnan(value)]
-    if not existing:
-        return None
-    return all(value >= limit if above else value <= limit for value in existing)
+def _existing(values: Iterable[float]) -> list[float]:
+    return [value for value in values if not math.isnan(value)]
 
 
-def _named(values: dict[str, float]) -> str:
+def _keeps_to(
+    finding: int,
+    paper: str,
+    found: Mapping[str, float],
+    limit: float,
+    proved: str,
+    *,
+    above: bool = False,
+    words: str = "",
+) -> Claim:
+    """The claim that all numbers that exist keep to the limit."""
+    existing = _existing(found.values())
+    verdict = all(value >= limit if above else value <= limit for value in existing) if existing else None
+    return Claim(finding, paper, words + _named(found), verdict, proved)
+
+
+def _named(values: Mapping[str, float]) -> str:
     return ", ".join(f"{name}: {shown(value)}" for name, value in values.items())
 
 
@@ -89,143 +111,87 @@ def _best(at: Lookup, table: str, alpha: str, epsilon: str) -> str:
     return f"best pure: {name} {shown(value)}" if name != "none" else "no pure mechanism exists here"
 
 
+def _proved_laplace(at: Lookup, table: str) -> str:
+    return f"SmoothLaplace, δ = {arms.PROVED_DELTA}: {shown(at(table, 'SmoothLaplace', '0.1', '2'))}"
+
+
 def _first(at: Lookup) -> Iterator[Claim]:
     ratio = {name: at("Workload 1", name, "0.1", "2", printed=True) for name in THREE}
-    pure = {name: ratio[name] for name in ("LogLaplace", "SmoothGamma")}
-    yield Claim(
-        1,
-        "Workload 1, ε = 2, α = 0.1: Log-Laplace and Smooth Gamma are within a factor of 3 of noise infusion.",
-        _named(pure),
-        _verdict(pure.values(), 3),
-        _best(at, "Workload 1", "0.1", "2"),
-    )
-    yield Claim(
-        1,
-        "At the same setting Smooth Laplace (δ > 0) is better than noise infusion.",
-        _named({"SmoothLaplace": ratio["SmoothLaplace"]}),
-        _verdict([ratio["SmoothLaplace"]], 1),
-        f"SmoothLaplace, δ = {arms.PROVED_DELTA}: {shown(at('Workload 1', 'SmoothLaplace', '0.1', '2'))}",
-    )
-
-    def order(method: str, epsilon: str, stratum: str = ALL_PLACES, *, printed: bool = True) -> float:
-        return at("Ranking 1", method, "0.1", epsilon, metric=CORRELATION, stratum=stratum, printed=printed)
-
-    found = {"SmoothLaplace at ε = 2": order("SmoothLaplace", "2")}
-    found |= {f"{name} at ε = 4": order(name, "4") for name in ("LogLaplace", "SmoothGamma")}
-    yield Claim(
-        1,
+    laplace = {"SmoothLaplace": ratio.pop("SmoothLaplace")}
+    says = "Workload 1, ε = 2, α = 0.1: Log-Laplace and Smooth Gamma are within a factor of 3 of noise infusion."
+    yield _keeps_to(1, says, ratio, 3, _best(at, "Workload 1", "0.1", "2"))
+    says = "At the same setting Smooth Laplace (δ > 0) is better than noise infusion."
+    yield _keeps_to(1, says, laplace, 1, _proved_laplace(at, "Workload 1"))
+    found = {"SmoothLaplace at ε = 2": at.order("SmoothLaplace", "2")}
+    found |= {f"{name} at ε = 4": at.order(name, "4") for name in ratio}
+    says = (
         f"Ranking 1, α = 0.1: correlation close to 1 (read as {_NEAR_ONE} or more) for Smooth Laplace from ε = 2, "
-        "for the other two from ε = 4.",
-        _named(found),
-        _verdict(found.values(), _NEAR_ONE, above=True),
-        f"SmoothStaircase {shown(order('SmoothStaircase', '2', printed=False))} at ε = 2",
+        "for the other two from ε = 4."
     )
-    large = {
-        f"SmoothLaplace, lowest, {place}": _lowest(order("SmoothLaplace", e, place) for e in arms.EPSILONS)
-        for place in LARGE
-    } | {f"LogLaplace at ε = 1, {place}": order("LogLaplace", "1", place) for place in LARGE}
-    yield Claim(
-        1,
-        "Ranking 1, places above 10,000 people: close to 1 for Smooth Laplace at every ε, for Log-Laplace from ε = 1.",
-        _named(large),
-        _verdict(large.values(), _NEAR_ONE, above=True),
-        _named(
-            {
-                f"SmoothStaircase at ε = 1, {place}": order("SmoothStaircase", "1", place, printed=False)
-                for place in LARGE
-            }
-        ),
+    staircase = f"SmoothStaircase {shown(at.order('SmoothStaircase', '2', printed=False))} at ε = 2"
+    yield _keeps_to(1, says, found, _NEAR_ONE, staircase, above=True)
+    every = {place: [at.order("SmoothLaplace", e, place) for e in arms.EPSILONS] for place in LARGE}
+    large = {f"SmoothLaplace, lowest, {place}": _lowest(values) for place, values in every.items()}
+    large |= {f"LogLaplace at ε = 1, {place}": at.order("LogLaplace", "1", place) for place in LARGE}
+    ours = {f"SmoothStaircase at ε = 1, {p}": at.order("SmoothStaircase", "1", p, printed=False) for p in LARGE}
+    says = (
+        "Ranking 1, places above 10,000 people: close to 1 for Smooth Laplace at every ε, for Log-Laplace from ε = 1."
     )
-    shares = {
-        name: at("Relative error", name, "0.1", "2", metric=CLOSE, printed=True)
-        for name in ("LogLaplace", "SmoothLaplace", "SmoothGamma")
-    }
+    yield _keeps_to(1, says, large, _NEAR_ONE, _named(ours), above=True)
+    printed = {"LogLaplace": 0.65, "SmoothLaplace": 0.75, "SmoothGamma": 0.29}
+    shares = {name: at("Relative error", name, "0.1", "2", metric=CLOSE, printed=True) for name in printed}
     proved = {name: at("Relative error", name, "0.1", "2", metric=CLOSE) for name in PURE[:-1]}
-    yield Claim(
-        1,
+    says = (
         "Share of counts whose relative error is within 10 percentage points of noise infusion's: Log-Laplace 65%, "
         "Smooth Laplace 75%, Smooth Gamma 29% (errors averaged over trials, cell by cell; holds: within 10 points of "
-        "each share).",
-        _named(shares),
-        _verdict((abs(shares[name] - printed) for name, printed in zip(shares, (0.65, 0.75, 0.29), strict=True)), 0.10),
-        _named(proved),
+        "each share)."
     )
+    off = _existing(abs(shares[name] - share) for name, share in printed.items())
+    yield Claim(1, says, _named(shares), all(one <= 0.10 for one in off) if off else None, _named(proved))
 
 
 def _lowest(values: Iterable[float]) -> float:
-    existing = [value for value in values if not math.isnan(value)]
-    return min(existing, default=math.nan)
+    return min(_existing(values), default=math.nan)
 
 
 def _highest(values: Iterable[float]) -> float:
-    existing = [value for value in values if not math.isnan(value)]
-    return max(existing, default=math.nan)
+    return max(_existing(values), default=math.nan)
 
 
 def _second(at: Lookup) -> Iterator[Claim]:
-    log = at("Workload 2", "LogLaplace", "0.1", "2", printed=True)
-    laplace = at("Workload 2", "SmoothLaplace", "0.1", "2", printed=True)
-    best = _best(at, "Workload 2", "0.1", "2")
-    yield Claim(
-        2,
-        "Workload 2 (single queries, weak definition), ε = 2, α = 0.1: Log-Laplace is within a factor of 3.",
-        _named({"LogLaplace": log}),
-        _verdict([log], 3),
-        best,
+    log, laplace = (
+        {name: at("Workload 2", name, "0.1", "2", printed=True)} for name in ("LogLaplace", "SmoothLaplace")
     )
-    yield Claim(
-        2,
-        "Smooth Laplace has nearly the same error as noise infusion (read as within a quarter, or less).",
-        _named({"SmoothLaplace": laplace}),
-        _verdict([laplace], 1 + _SAME),
-        f"SmoothLaplace, δ = {arms.PROVED_DELTA}: {shown(at('Workload 2', 'SmoothLaplace', '0.1', '2'))}",
-    )
-    four = {f"α = {a}": at("Workload 2", "SmoothLaplace", a, "4", printed=True) for a in arms.ALPHAS}
-    yield Claim(
-        2,
-        "At ε = 4 Smooth Laplace beats noise infusion for every α.",
-        _named(four),
-        _verdict(four.values(), 1),
-        "best pure: " + _named({f"α = {a}": at.best_pure("Workload 2", a, "4")[1] for a in arms.ALPHAS}),
-    )
+    says = "Workload 2 (single queries, weak definition), ε = 2, α = 0.1: Log-Laplace is within a factor of 3."
+    yield _keeps_to(2, says, log, 3, _best(at, "Workload 2", "0.1", "2"))
+    says = "Smooth Laplace has nearly the same error as noise infusion (read as within a quarter, or less)."
+    yield _keeps_to(2, says, laplace, 1 + _SAME, _proved_laplace(at, "Workload 2"))
+    pure = "best pure: " + _named(at.over_alphas("Workload 2"))
+    says = "At ε = 4 Smooth Laplace beats noise infusion for every α."
+    yield _keeps_to(2, says, at.over_alphas("Workload 2", method="SmoothLaplace"), 1, pure)
     order = {name: at("Ranking 2", name, "0.1", "4", metric=CORRELATION, printed=True) for name in THREE}
     others = _highest(order[name] for name in ("LogLaplace", "SmoothGamma"))
     reached = None if math.isnan(order["SmoothLaplace"]) else order["SmoothLaplace"] >= _NEAR_ONE > others
-    yield Claim(
-        2,
-        f"Ranking 2 over all places: only Smooth Laplace approaches 1 (read as {_NEAR_ONE} or more), at ε = 4.",
-        _named(order),
-        reached,
-        _named({n: at("Ranking 2", n, "0.1", "4", metric=CORRELATION) for n in ("SmoothStaircase", "SmoothStudent")}),
-    )
+    ours = {n: at("Ranking 2", n, "0.1", "4", metric=CORRELATION) for n in ("SmoothStaircase", "SmoothStudent")}
+    says = f"Ranking 2 over all places: only Smooth Laplace approaches 1 (read as {_NEAR_ONE} or more), at ε = 4."
+    yield Claim(2, says, _named(order), reached, _named(ours))
 
 
 def _third(at: Lookup) -> Iterator[Claim]:
-    log = {f"α = {a}": at("Workload 3", "LogLaplace", a, "4", printed=True) for a in ("0.01", "0.05")}
-    yield Claim(
-        3,
+    strong = "strong definition, "
+    says = (
         "Workload 3 (sex × education in the table, weak definition): Log-Laplace is within a factor of 10 for "
-        "α ≤ 0.05 at ε = 4.",
-        _named(log),
-        _verdict(log.values(), 10),
-        "strong definition, " + _best(at, "Workload 3, strong", "0.05", "4"),
+        "α ≤ 0.05 at ε = 4."
     )
-    laplace = {f"α = {a}": at("Workload 3", "SmoothLaplace", a, "4", printed=True) for a in arms.ALPHAS}
-    yield Claim(
-        3,
-        "Smooth Laplace is within a factor of 10 at ε = 4 for every α (at which it exists once ε is divided by 8).",
-        _named(laplace),
-        _verdict(laplace.values(), 10),
-        "weak definition, best pure: "
-        + _named({f"α = {a}": at.best_pure("Workload 3", a, "4")[1] for a in arms.ALPHAS}),
-    )
-    yield Claim(
-        3,
-        "At α = 0.01 Smooth Laplace is within a factor of 3.",
-        _named({"SmoothLaplace": laplace["α = 0.01"]}),
-        _verdict([laplace["α = 0.01"]], 3),
-        _best(at, "Workload 3", "0.01", "4") + "; strong definition, " + _best(at, "Workload 3, strong", "0.01", "4"),
-    )
+    log = at.over_alphas("Workload 3", ("0.01", "0.05"), "LogLaplace")
+    yield _keeps_to(3, says, log, 10, strong + _best(at, "Workload 3, strong", "0.05", "4"))
+    laplace = at.over_alphas("Workload 3", method="SmoothLaplace")
+    says = "Smooth Laplace is within a factor of 10 at ε = 4 for every α (at which it exists once ε is divided by 8)."
+    pure = "weak definition, best pure: " + _named(at.over_alphas("Workload 3"))
+    yield _keeps_to(3, says, laplace, 10, pure)
+    both = f"{_best(at, 'Workload 3', '0.01', '4')}; {strong}{_best(at, 'Workload 3, strong', '0.01', '4')}"
+    lowest = {"SmoothLaplace": laplace["α = 0.01"]}
+    yield _keeps_to(3, "At α = 0.01 Smooth Laplace is within a factor of 3.", lowest, 3, both)
 
 
 def _fourth(at: Lookup) -> Iterator[Claim]:
@@ -246,77 +212,53 @@ def _fourth(at: Lookup) -> Iterator[Claim]:
 
 
 def _fifth(at: Lookup) -> Iterator[Claim]:
-    settings = [
-        (t, a, e) for t in ("Workload 1", "Workload 2", "Workload 3") for a in arms.ALPHAS for e in arms.EPSILONS
-    ]
-    compared = beaten = student = with_student = 0
-    for table, alpha, epsilon in settings:
-        laplace = at(table, "SmoothLaplace", alpha, epsilon, printed=True)
-        others = _lowest(at(table, name, alpha, epsilon, printed=True) for name in ("LogLaplace", "SmoothGamma"))
-        if not math.isnan(laplace + others):
-            compared += 1
-            beaten += laplace < others
-        best = at.best_pure(table, alpha, epsilon)[1]
-        if not math.isnan(laplace + best):
-            with_student += 1
-            student += best < laplace
+    workloads = ("Workload 1", "Workload 2", "Workload 3")
+    beaten, ahead = [], []
+    for setting in ((t, a, e) for t in workloads for a in arms.ALPHAS for e in arms.EPSILONS):
+        log, gamma, laplace = (at(setting[0], name, *setting[1:], printed=True) for name in THREE)
+        others, best = _lowest((log, gamma)), at.best_pure(*setting)[1]
+        beaten += [laplace < others] if not math.isnan(laplace + others) else []
+        ahead += [best < laplace] if not math.isnan(laplace + best) else []
     yield Claim(
         5,
         "Smooth Laplace performs best of the three in all experiments.",
-        f"best at {beaten} of the {compared} settings of the three workloads where it exists",
-        beaten == compared if compared else None,
-        f"a proved mechanism with δ = 0 beats the printed Smooth Laplace at {student} of {with_student} settings",
+        f"best at {sum(beaten)} of the {len(beaten)} settings of the three workloads where it exists",
+        all(beaten) if beaten else None,
+        f"a proved mechanism with δ = 0 beats the printed Smooth Laplace at {sum(ahead)} of {len(ahead)} settings",
     )
-    pairs = {
-        e: (
-            at("Workload 1", "LogLaplace", "0.1", e, printed=True),
-            at("Workload 1", "SmoothGamma", "0.1", e, printed=True),
-        )
-        for e in arms.EPSILONS
-    }
-    both = {e: pair for e, pair in pairs.items() if not math.isnan(sum(pair))}
-    low = [e for e, (log, gamma) in both.items() if log < gamma]
-    high = [e for e in both if e not in low]
+
+    def log_less_gamma(epsilon: str, *, printed: bool) -> float:
+        log, gamma = (at("Workload 1", name, "0.1", epsilon, printed=printed) for name in THREE[:2])
+        return log - gamma
+
+    apart = {e: log_less_gamma(e, printed=True) for e in arms.EPSILONS}
+    apart = {e: value for e, value in apart.items() if not math.isnan(value)}
+    low, high = [e for e in apart if apart[e] < 0], [e for e in apart if apart[e] >= 0]
     ordered = bool(low) and (not high or max(map(float, low)) < min(map(float, high)))
+    proved = ", ".join(e for e in arms.EPSILONS if log_less_gamma(e, printed=False) > 0)
     yield Claim(
         5,
         "Log-Laplace does better than Smooth Gamma at low ε.",
-        "Workload 1, α = 0.1: Log-Laplace is ahead at ε = " + (", ".join(low) or "none") + f" of {', '.join(both)}",
-        ordered if both else None,
-        "proved: Smooth Gamma is ahead at ε = "
-        + (
-            ", ".join(
-                e
-                for e in arms.EPSILONS
-                if at("Workload 1", "SmoothGamma", "0.1", e) < at("Workload 1", "LogLaplace", "0.1", e)
-            )
-            or "none"
-        ),
+        f"Workload 1, α = 0.1: Log-Laplace is ahead at ε = {', '.join(low) or 'none'} of {', '.join(apart)}",
+        ordered if apart else None,
+        f"proved: Smooth Gamma is ahead at ε = {proved or 'none'}",
     )
 
 
 def _sixth(at: Lookup) -> Iterator[Claim]:
-    four = {f"θ = {t}": at("Workload 1", f"TruncatedLaplace θ={t}", None, "4") for t in arms.THETAS}
-    yield Claim(
-        6,
+    names = {f"θ = {theta}": f"TruncatedLaplace θ={theta}" for theta in arms.THETAS}
+    says = (
         "Workload 1: Truncated Laplace (establishment-level privacy) has at least 10 times the error of noise infusion "
-        "at ε = 4, for every θ.",
-        _named(four),
-        _verdict(four.values(), 10, above=True),
-        "the establishment-level guarantee stays a poor fit: "
-        + _best(at, "Workload 1", "0.1", "4")
-        + " under strong α = 0.1",
+        "at ε = 4, for every θ."
     )
-    order = {
-        f"θ = {t}": _highest(
-            at("Ranking 1", f"TruncatedLaplace θ={t}", None, e, metric=CORRELATION) for e in arms.EPSILONS
-        )
-        for t in arms.THETAS
+    four = {theta: at("Workload 1", name, None, "4") for theta, name in names.items()}
+    fit = "the establishment-level guarantee stays a poor fit: "
+    better = f"{fit}{_best(at, 'Workload 1', '0.1', '4')} under strong α = 0.1"
+    yield _keeps_to(6, says, four, 10, better, above=True)
+    every = {
+        theta: [at("Ranking 1", name, None, e, metric=CORRELATION) for e in arms.EPSILONS]
+        for theta, name in names.items()
     }
-    yield Claim(
-        6,
-        "Ranking 1: its correlation is no better than 0.7, for any θ and ε.",
-        "highest over ε: " + _named(order),
-        _verdict(order.values(), 0.7),
-        "–",
-    )
+    says = "Ranking 1: its correlation is no better than 0.7, for any θ and ε."
+    order = {theta: _highest(values) for theta, values in every.items()}
+    yield _keeps_to(6, says, order, 0.7, "–", words="highest over ε: ")

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tacita_studies.hu2024.printed import ALL, CELLS, FIELDS, GENDERS, INTERIOR, TABLE_4, TABLE_5, Cell, Statistic
+from tacita_studies.hu2024.printed import ALL, CELLS, FIELDS, GENDERS, INTERIOR, REPEATED, Cell, Statistic
 from tacita_studies.hu2024.survey_file import SurveyFile
 
 Floats = NDArray[np.float64]
@@ -77,11 +77,11 @@ def population(case: Case = "informative") -> Population:
     (100000, -0.58, array([100000.,  58534.,  41466.]))
     """
     random = np.random.default_rng(_SEED)
-    counts = [int(TABLE_4[cell].population) for cell in INTERIOR]
+    counts = [int(REPEATED["count"][cell].population) for cell in INTERIOR]
     salaries = []
     for cell, count in zip(INTERIOR, counts, strict=True):
         drawn = np.exp(SCALE * random.standard_normal(count))
-        salaries.append(drawn * (TABLE_5[cell].population / drawn.mean()))
+        salaries.append(drawn * (REPEATED["mean"][cell].population / drawn.mean()))
     salary = np.concatenate(salaries)
     size = np.exp(_SLOPE[case] * np.log(salary) + SCALE * random.standard_normal(salary.size))
     field, gender = (np.repeat([cell[place] for cell in INTERIOR], counts) for place in (0, 1))
