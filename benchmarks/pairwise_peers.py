@@ -31,11 +31,10 @@ import pandas as pd
 
 from tacita.noise.concentrated import rho_for
 from tacita_studies.bowen2018.methods import EPSILONS
-from tacita_studies.bowen2018.person_file import PersonFile
 from tacita_studies.bowen2018.printed import ALONE, SPECKS, TV2
 from tacita_studies.bowen2018.real import CPS_2016, NATIONAL
 from tacita_studies.bowen2018.scores import general
-from tacita_studies.bowen2018.simulation import simulate, voters
+from tacita_studies.bowen2018.simulation import PersonFile, simulate, voters
 
 DELTA = "1e-9"
 CHILD = Path(__file__).parent / "peers" / "pairwise.py"

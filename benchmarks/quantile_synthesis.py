@@ -24,7 +24,7 @@ import tacita
 from tacita.mechanisms.kng.convergence import bulk_ess
 from tacita.noise.entropy import SeededEntropy
 from tacita_studies.kng import paper
-from tacita_studies.kng.stream import start_stream
+from tacita_studies.kng.chain import start_stream
 from tacita_studies.tran2023.simulation import simulate
 
 UPPER = {"x1": 1000.0, "x2": 1000.0, "x3": 2000.0}

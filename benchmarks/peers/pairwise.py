@@ -49,7 +49,7 @@ class Task:
 def all_pairs(task: Task, seed: int, *, replaced: bool) -> Codes:
     from tacita.privacy import AddRemoveOne, ReplaceOne
     from tacita.synthesis.pairwise import PairwiseSynthesis
-    from tacita_studies.bowen2018.person_file import PersonFile
+    from tacita_studies.bowen2018.simulation import PersonFile
 
     levels = {name: tuple(map(str, range(size))) for name, size in zip(task.names, task.sizes, strict=True)}
     zeros = tuple({a: str(u), b: str(v)} for a, u, b, v in task.zeros)

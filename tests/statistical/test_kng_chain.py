@@ -10,8 +10,7 @@ from scipy.stats import norm
 from tacita.mechanisms.kng.convergence import bulk_ess, split_rhat
 from tacita.noise.entropy import SeededEntropy, SystemEntropy
 from tacita_studies.kng import chain
-from tacita_studies.kng.chain import Gate, NotConvergedError, corners, sample_plane
-from tacita_studies.kng.stream import normal, start_stream, uniform
+from tacita_studies.kng.chain import Gate, NotConvergedError, corners, normal, sample_plane, start_stream, uniform
 
 LOW, HIGH, SIDE = 0.0, 10.0, 400
 BINS = np.linspace(LOW, HIGH, 11)

@@ -16,7 +16,7 @@ from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import AddRemoveOne, ReplaceOne
 from tacita_studies.kng import paper
 from tacita_studies.kng.budget import QUANTILES
-from tacita_studies.kng.stream import start_stream
+from tacita_studies.kng.chain import start_stream
 
 PRINTED = {
     ("stepwise", "fixed"): 743.62,

@@ -18,15 +18,16 @@ from tacita_studies import hu2024
 from tacita_studies.harness.replicates import silent
 from tacita_studies.harness.study import Settings
 from tacita_studies.hu2024 import methods
-from tacita_studies.hu2024.answers import Answer, from_files, from_sample
-from tacita_studies.hu2024.bars import BARS
+from tacita_studies.hu2024.answers import Answer, from_files, from_sample, score
 from tacita_studies.hu2024.measure import MeasuredCase, RepeatedSamples, first_bounds, measure
 from tacita_studies.hu2024.population import (
     CASES,
     SALARY_BOUNDS,
     SAMPLE_SIZE,
     WEIGHT_BOUNDS,
+    allocation,
     doctorates,
+    draw,
     population,
 )
 from tacita_studies.hu2024.printed import (
@@ -43,9 +44,7 @@ from tacita_studies.hu2024.printed import (
     UNWEIGHTED,
 )
 from tacita_studies.hu2024.real import FILES, real_rows
-from tacita_studies.hu2024.rows import AS_PRINTED, COVERED, LENGTHS, SUMMARY, summary_rows
-from tacita_studies.hu2024.sampling import allocation, draw
-from tacita_studies.hu2024.scores import score
+from tacita_studies.hu2024.rows import AS_PRINTED, BARS, COVERED, LENGTHS, SUMMARY, summary_rows
 
 DATA = Path(os.environ.get("TACITA_DATA", Path(__file__).parents[3] / "shared" / "data"))
 ONLY = ("survey-10.8", "fbs-1.8", "fbp-1.8", "laplace-paper-10.8")

@@ -23,22 +23,33 @@ from tacita_studies.harness.replicates import silent
 from tacita_studies.harness.results import Row, Rows
 from tacita_studies.harness.study import Settings
 from tacita_studies.kinney2007 import coverage, real
-from tacita_studies.kinney2007.bars import BARS, LEAST_PANELS, draws_that_hold
 from tacita_studies.kinney2007.facts import YEARS
-from tacita_studies.kinney2007.figures import CUTS, Figures, correlation, pair_shares, variation, yearly
+from tacita_studies.kinney2007.figures import (
+    ALL,
+    CELL_SIZES,
+    CUTS,
+    Figures,
+    Units,
+    correlation,
+    pair_shares,
+    variation,
+    yearly,
+)
 from tacita_studies.kinney2007.measure import DRAWS, MadeFiles, MeasuredIndustry, measure
 from tacita_studies.kinney2007.methods import EPSILONS, FILES, METHODS, PLAIN, BusinessMethod, formal
-from tacita_studies.kinney2007.risk import ALL, CELL_SIZES, Units
 from tacita_studies.kinney2007.rows import (
+    BARS,
     BY_NAME,
     COVERED,
     DISCLOSURE,
     DISTANCES,
     K_MARGINAL,
+    LEAST_PANELS,
     OTHER_DRAWS,
     TABLE,
     TABLE_2,
     coverage_rows,
+    draws_that_hold,
     largest,
     simulated_rows,
     within,

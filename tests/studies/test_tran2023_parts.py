@@ -13,15 +13,24 @@ import pytest
 
 from tacita_studies.harness.replicates import each
 from tacita_studies.tran2023 import panel_private, printed
-from tacita_studies.tran2023.panel import COLUMNS, MOST_EMPLOYEES, YEARS, births_in, continuers_in, simulate_panel
-from tacita_studies.tran2023.panel_models import Fit, Numbers, non_private, synthesize
+from tacita_studies.tran2023.panel import (
+    COLUMNS,
+    MOST_EMPLOYEES,
+    YEARS,
+    Fit,
+    Numbers,
+    births_in,
+    continuers_in,
+    non_private,
+    simulate_panel,
+    synthesize,
+)
 from tacita_studies.tran2023.peers import QUANTILE_PEERS
 from tacita_studies.tran2023.scores import general, general_and_specific
 from tacita_studies.tran2023.section4 import FileMethod, Replicates, measure, rows_of
 from tacita_studies.tran2023.section5 import PanelExperiment, PanelMethod, measure_panel, panel_rows
-from tacita_studies.tran2023.simulation import check_loss, quantile_planes, simulate
+from tacita_studies.tran2023.simulation import VARIANTS, check_loss, quantile_planes, simulate
 from tacita_studies.tran2023.unconditional import OURS, RANK_ERROR, quantile_rows
-from tacita_studies.tran2023.variants import VARIANTS
 
 
 @pytest.fixture(scope="module")

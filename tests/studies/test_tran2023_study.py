@@ -13,7 +13,7 @@ import pytest
 
 from tacita.errors import UsageError
 from tacita_studies import tran2023
-from tacita_studies.harness.method import Method
+from tacita_studies.harness.experiment import Method
 from tacita_studies.harness.replicates import silent
 from tacita_studies.tran2023 import methods
 from tacita_studies.tran2023.printed import (
@@ -31,7 +31,7 @@ from tacita_studies.tran2023.printed import (
 from tacita_studies.tran2023.real import FILES, real_rows
 from tacita_studies.tran2023.scores import HIGHER_IS_BETTER
 from tacita_studies.tran2023.section4 import MeasuredMethods, Replicates, measure
-from tacita_studies.tran2023.variants import VARIANTS, Variant
+from tacita_studies.tran2023.simulation import VARIANTS, Variant
 
 DATA = Path(os.environ.get("TACITA_DATA", Path(__file__).parents[3] / "shared" / "data"))
 SMALL: dict[str, Any] = {"replicates": 2, "rows": 300, "panel_scale": 0.02, "repetitions": 2, "seed": 5}

@@ -1,6 +1,6 @@
 """bowen2018: categorical person files by STEPS and by all pairs at once, judged by SPECKS and the paper's analyses.
 
-- `simulation`, `real`, `person_file`: the data and what is public about them. `methods`: who synthesizes them.
+- `simulation`, `real`: the data and what is public about them. `methods`: who synthesizes them.
 - `scores`, `measure`, `rows`, `bars`: the numbers. `page`: what a reader sees. `printed`: the paper's numbers.
 """
 

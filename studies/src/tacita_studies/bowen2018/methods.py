@@ -13,9 +13,9 @@ from tacita.privacy import ReplaceOne
 from tacita.synthesis.baselines import DirichletSynthesis, HistogramSynthesis, IndependentSynthesis
 from tacita.synthesis.pairwise import PairwiseSynthesis
 from tacita.synthesis.steps import StepsSynthesis
-from tacita_studies.bowen2018.person_file import PersonFile
 from tacita_studies.bowen2018.printed import Arm
-from tacita_studies.harness.method import Method
+from tacita_studies.bowen2018.simulation import PersonFile
+from tacita_studies.harness.experiment import Method
 from tacita_studies.harness.results import in_words
 
 SETS = 5

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from tacita_studies.bowen2018 import methods
-from tacita_studies.bowen2018.person_file import PersonFile
 from tacita_studies.bowen2018.printed import ALONE, SECONDS, SPECKS, TV2
 from tacita_studies.bowen2018.scores import general
+from tacita_studies.bowen2018.simulation import PersonFile
 from tacita_studies.harness.experiment import timed
 from tacita_studies.harness.real import TABLE, RealFile, each_file
 from tacita_studies.harness.replicates import Progress

@@ -13,8 +13,7 @@ from tacita_studies.bowen2018 import printed as paper
 from tacita_studies.bowen2018.bars import specks_of_margins
 from tacita_studies.bowen2018.measure import MeasuredFile, measure
 from tacita_studies.bowen2018.methods import EPSILONS, SETS, PersonMethod, everybody
-from tacita_studies.bowen2018.person_file import PersonFile
-from tacita_studies.bowen2018.simulation import ROWS, cell_sizes, simulate, voters
+from tacita_studies.bowen2018.simulation import ROWS, PersonFile, cell_sizes, simulate, voters
 from tacita_studies.harness.results import Row, mean_and_se
 from tacita_studies.harness.study import Report, Settings
 

@@ -4,18 +4,21 @@ The law is a mixture of latent classes. Within a class the attributes are unrela
 around public margins; two attributes hardly depend on the class, so that some pairs are unrelated. Nobody votes who is
 not registered: Table 2 sums to three quarters of the product of the levels, which is one impossible combination of two
 two-level attributes. The constants are set once, to come near Table 2, and to nothing else.
+
+`PersonFile` is what is public about a categorical file: attributes with levels, cuts of numbers, impossible pairs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tacita_studies.bowen2018.person_file import PersonFile
+from tacita.schema import Schema
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -135,3 +138,45 @@ def cell_sizes(frame: pd.DataFrame) -> dict[str, int]:
     possible = int(np.prod(LEVELS)) * 3 // 4
     counts = {str(size): int((held == size).sum()) for size in range(1, 6)}
     return {"0": possible - len(held), **counts, "> 5": int((held > 5).sum())}
+
+
+@dataclass(frozen=True)
+class PersonFile:
+    """`levels` of categories, `bounds` and `cuts` of whole numbers, `zeros` of combinations that cannot occur.
+
+    >>> PersonFile("demo", {"sex": ("1", "2")}, {"age": (0, 99)}, {"age": (18, 65)}).cells
+    6
+    """
+
+    name: str
+    levels: Mapping[str, tuple[str, ...]]
+    bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    cuts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    zeros: tuple[Mapping[str, str], ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.levels, *self.bounds)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (*(len(one) for one in self.levels.values()), *(len(self.cuts[name]) + 1 for name in self.bounds))
+
+    @property
+    def cells(self) -> int:
+        """Cells of the full cross-tabulation, impossible ones included."""
+        found = 1
+        for size in self.sizes:
+            found *= size
+        return found
+
+    @property
+    def schema(self) -> Schema:
+        variables: dict[str, dict[str, object]] = {
+            name: {"type": "categorical", "role": "confidential", "levels": list(levels)}
+            for name, levels in self.levels.items()
+        }
+        for name, (lower, upper) in self.bounds.items():
+            variables[name] = {"type": "integer", "role": "confidential", "lower": lower, "upper": upper}
+        content = {"dataset": {"identity": self.name, "unit": "person"}, "variables": variables}
+        return Schema.from_dict(content | ({"zeros": [dict(one) for one in self.zeros]} if self.zeros else {}))

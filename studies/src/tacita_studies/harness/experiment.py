@@ -1,4 +1,4 @@
-"""One experiment many times: its replicates, what a method gave in one of them, and the files that are kept."""
+"""One experiment many times: who takes part, its replicates, what a method gave in one, and the files that are kept."""
 
 from __future__ import annotations
 
@@ -71,3 +71,22 @@ def timed(make: Callable[[], Made]) -> tuple[Made, float]:
     begun = time.perf_counter()
     made = make()
     return made, time.perf_counter() - begun
+
+
+@dataclass(frozen=True)
+class Method:
+    """`name` stands in the results and `file` on disk; `mode` says how its promise comes about, at which `epsilon`.
+
+    `printed` is the paper's own name for it, where the paper prints its numbers.
+    """
+
+    name: str
+    file: str
+    mode: str = "proved"
+    epsilon: str | None = None
+    printed: str | None = None
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """What its rows say beside their numbers."""
+        return {"mode": self.mode, "epsilon": self.epsilon}

@@ -1,7 +1,7 @@
 """hu2024: private survey tables from synthetic microdata with weights, held against the population they speak of.
 
-- `population`, `sampling`, `real`, `survey_file`: the data and what is public about them. `methods`: who makes tables.
-- `answers`, `scores`, `measure`, `rows`, `bars`: the numbers. `page`, `page_tables`, `pictures`: what a reader sees.
+- `population`, `real`, `survey_file`: the data and what is public about them. `methods`: who makes tables.
+- `answers`, `measure`, `rows`: the numbers, and what they are held to. `page`, `pictures`: what a reader sees.
 - `printed`: the paper's numbers.
 """
 

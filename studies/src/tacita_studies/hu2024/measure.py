@@ -11,12 +11,10 @@ import numpy as np
 from tacita.errors import RefusedError
 from tacita_studies.harness.experiment import FIRST, Experiment, Outcome, timed
 from tacita_studies.harness.study import Settings
-from tacita_studies.hu2024.answers import Answers, Floats
+from tacita_studies.hu2024.answers import Answers, Floats, Scores, score
 from tacita_studies.hu2024.methods import SAMPLE, Entry, Pseudo, SurveyMethod
-from tacita_studies.hu2024.population import Case, doctorates, population
+from tacita_studies.hu2024.population import Case, doctorates, draw, population
 from tacita_studies.hu2024.printed import STATISTICS, Arm, Statistic
-from tacita_studies.hu2024.sampling import draw
-from tacita_studies.hu2024.scores import Scores, score
 
 ByFile = Mapping[str, Outcome[Mapping[Entry, Answers]]]
 

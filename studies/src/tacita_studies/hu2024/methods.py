@@ -18,7 +18,7 @@ from tacita.privacy import text
 from tacita.synthesis.pseudo import Bounds, PseudoPosterior, bounds_before_after
 from tacita.synthesis.pseudo.model import Weights
 from tacita.synthesis.survey import SurveySynthesis
-from tacita_studies.harness.method import Method
+from tacita_studies.harness.experiment import Method
 from tacita_studies.harness.results import in_words
 from tacita_studies.hu2024.answers import Answer, Answers, from_files, from_sample
 from tacita_studies.hu2024.printed import ARMS, BOUNDS, SETS, STATISTICS, Arm

@@ -1,18 +1,18 @@
-"""Result rows: the population, every cell beside Tables 4 and 5, and summaries over cells for every entry."""
+"""Result rows: the population, every cell beside Tables 4 and 5, summaries over cells, and what these are held to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from tacita_studies.harness.bars import Bar
 from tacita_studies.harness.results import Row
 from tacita_studies.hu2024 import printed
 from tacita_studies.hu2024.measure import MeasuredCase
-from tacita_studies.hu2024.methods import SAMPLE, Entry
-from tacita_studies.hu2024.population import CASES, doctorates, population
+from tacita_studies.hu2024.methods import DEFAULT, SAMPLE, Entry
+from tacita_studies.hu2024.population import CASES, doctorates, draw, population
 from tacita_studies.hu2024.printed import ARMS, BY_FIELD, CELLS, REPEATED, STATISTICS, Arm, Repeated, Statistic, words
-from tacita_studies.hu2024.sampling import draw
 
 TABLES: dict[Statistic, str] = {"count": "Table 4", "mean": "Table 5"}
 SUMMARY = "Summary over cells"
@@ -149,3 +149,24 @@ def _summaries(measured: MeasuredCase, entry: Entry, statistic: Statistic) -> It
         near, length = agreement(measured, entry, statistic)
         yield AS_PRINTED, near, None
         yield LENGTHS, length, None
+
+
+def _where(statistic: Statistic, epsilon: str = "10.8", **more: object) -> dict[str, object]:
+    return {"table": SUMMARY, "case": "informative", "statistic": statistic, "epsilon": epsilon, **more}
+
+
+def _bars() -> Iterable[Bar]:
+    for statistic in STATISTICS:
+        main, half = _where(statistic), _where(statistic, "3.6")
+        yield Bar(DEFAULT, MEDIAN, most=1.15, where=main)
+        yield Bar(DEFAULT, MAXIMUM, most=1.8, where=main)
+        yield Bar(DEFAULT, COVERED, least=22, where=main)
+        yield Bar(DEFAULT, MEDIAN, most=1.6, where=half)
+        yield Bar(DEFAULT, COVERED, least=22, where=half)
+    for arm in ARMS:
+        for statistic in STATISTICS:
+            yield Bar(arm, AS_PRINTED, least=20, where=_where(statistic, sets=3))
+            yield Bar(arm, LENGTHS, least=0.85, most=1.15, where=_where(statistic, sets=3))
+
+
+BARS = tuple(_bars())

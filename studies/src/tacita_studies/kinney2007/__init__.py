@@ -1,7 +1,7 @@
 """kinney2007: synthetic panels of establishments, as the paper makes them and with a formal guarantee.
 
 - `facts`, `simulation`, `real`: the data and what is public about them. `methods`: who makes files.
-- `figures`, `risk`, `coverage`, `measure`, `rows`, `bars`: the numbers. `page`, `pictures`: what a reader sees.
+- `figures`, `coverage`, `measure`, `rows`: the numbers, and what they are held to. `page`: what a reader sees.
 """
 
 from __future__ import annotations

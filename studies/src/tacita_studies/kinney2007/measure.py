@@ -9,9 +9,8 @@ from functools import partial
 from tacita.synthesis.panel.rules import broken_rules
 from tacita_studies.harness.experiment import Experiment, Kept, timed
 from tacita_studies.harness.study import Settings
-from tacita_studies.kinney2007.figures import Figures
+from tacita_studies.kinney2007.figures import Figures, Units
 from tacita_studies.kinney2007.methods import MAIN, BusinessMethod, formal
-from tacita_studies.kinney2007.risk import Units
 from tacita_studies.kinney2007.simulation import ONE, Industry, schema
 
 DRAWS = 4  # of the noise, beside the first: one may be lucky or unlucky

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tacita.implicates import Implicates
 from tacita.synthesis.panel import PanelSynthesis
-from tacita_studies.harness.method import Method
+from tacita_studies.harness.experiment import Method
 from tacita_studies.harness.results import in_words
 from tacita_studies.kinney2007.simulation import Industry, plan, schema
 

@@ -35,8 +35,8 @@ from tacita.errors import UsageError
 from tacita.noise.entropy import Entropy, Words
 from tacita.privacy import Guarantee, Loss, Neighbours, Number, ReplaceOne, exact, text
 from tacita_studies.kng.budget import HALF, MAIN_IN_CODE, QUANTILES, Kind, Layout, Slope, Step, intervals
+from tacita_studies.kng.chain import normal, start_stream, uniform
 from tacita_studies.kng.sensitivity import printed_rate, true_epsilon
-from tacita_studies.kng.stream import normal, start_stream, uniform
 
 Numbers = NDArray[np.float64]
 Start = Callable[[Numbers, Numbers], Numbers]

@@ -1,6 +1,6 @@
 """tran2023: synthetic heavy-tailed data by private quantile regression, beside the paper's printed tables.
 
-- `simulation`, `variants`, `panel`: the data. `methods`, `panel_methods`: who synthesizes them.
+- `simulation`, `panel`: the data. `methods`, `panel_private`: who synthesizes them.
 - `section4`, `section5`, `unconditional`, `real`: who meets whom, and the result rows. `page`: what a reader sees.
 - `peers`: methods of others.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from tacita.errors import UsageError
-from tacita_studies.harness.method import Method
+from tacita_studies.harness.experiment import Method
 from tacita_studies.harness.study import Study, Told
 
 STUDY = Study("tran2023", seed=2023, replicates=30, full_replicates=100, real="ppp_small_states")

@@ -21,8 +21,7 @@ from tacita_studies.kng.chain import Gate
 from tacita_studies.kng.paper import LAYOUTS, paper_guarantee, paper_synthesis, printed_cost
 from tacita_studies.tran2023.peers import PublicFrame, pmse_mechanism
 from tacita_studies.tran2023.section4 import FileMethod
-from tacita_studies.tran2023.simulation import ORDER, Numbers, synthesize
-from tacita_studies.tran2023.variants import Variant
+from tacita_studies.tran2023.simulation import ORDER, Numbers, Variant, synthesize
 
 NO_PRIVACY = "none: the synthetic file is made from the confidential rows without protection"
 UPPER = {"x1": 1000.0, "x2": 1000.0, "x3": 2000.0}  # section 4.1; the lower bound is 0

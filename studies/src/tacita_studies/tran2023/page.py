@@ -6,20 +6,20 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tacita_studies.harness.page import Markup, escaped, figure, table
-from tacita_studies.harness.pictures import PALETTE, trends
+import numpy as np
+
+from tacita_studies.harness.page import Markup, escaped, figure, shown, table
+from tacita_studies.harness.pictures import PALETTE, as_svg, trends
 from tacita_studies.harness.real import TABLE
 from tacita_studies.harness.results import Row, Rows
 from tacita_studies.tran2023 import printed as paper
 from tacita_studies.tran2023 import unconditional
 from tacita_studies.tran2023.methods import AS_RUN, HONEST, START_ONLY
-from tacita_studies.tran2023.page_cells import beside, figures, number, resampled
-from tacita_studies.tran2023.pictures import densities
 from tacita_studies.tran2023.printed import GENERAL, INDUSTRIES, K_MARGINAL, SPECIFIC
 from tacita_studies.tran2023.scores import HIGHER_IS_BETTER
 from tacita_studies.tran2023.section4 import ORIGINAL, SECONDS, Numbers
 from tacita_studies.tran2023.section5 import EMPLOYMENT, RAW
-from tacita_studies.tran2023.variants import VARIANTS
+from tacita_studies.tran2023.simulation import VARIANTS
 
 _PAPERS_BEST = {  # over its private rows
     paper.PMSE_WITHOUT: 0.0067,
@@ -187,3 +187,90 @@ def _real(rows: Rows) -> Markup | None:
     metrics = rows.metrics(TABLE)
     body = [[one, *(resampled(rows.row(one, metric)) for metric in metrics)] for one in rows.methods(TABLE)]
     return table(("File (records)", *metrics), body) if body else None
+
+
+def number(row: Row | None) -> Markup:
+    if row is None or row.ours is None or not math.isfinite(row.ours):
+        return Markup("–")
+    error = "" if row.se is None else f' <span class="note">± {escaped(_short(row.se))}</span>'
+    return Markup(f"{escaped(figures(row.ours))}{error}")
+
+
+def beside(row: Row | None) -> Markup:
+    """Our number, and the printed one below it."""
+    ours = number(row).text
+    if row is None or row.paper is None:
+        return Markup(ours)
+    return Markup(f'{ours}<br><span class="note">paper {f"{row.paper:g}"}</span>')
+
+
+def resampled(row: Row | None) -> Markup:
+    ours = number(row).text
+    if row is None or row.reference is None:
+        return Markup(ours)
+    return Markup(f'{ours}<br><span class="note">resample {escaped(figures(row.reference))}</span>')
+
+
+def figures(value: float) -> str:
+    return (
+        "0"
+        if value == 0
+        else f"{value:.4f}"
+        if abs(value) < 0.1
+        else f"{value:.3f}"
+        if abs(value) < 1
+        else shown(value)
+    )
+
+
+def _short(value: float) -> str:
+    return f"{value:.1g}" if abs(value) < 10 else shown(value)
+
+
+_BINS = 64
+
+
+def densities(files: Mapping[str, Numbers], original: str, columns: int = 4) -> str:
+    """A small panel per method: the original's density in grey, the synthetic file's as a line.
+
+    Values beyond the axis are not drawn; the axis ends a little above the original's 99.5th percentile.
+    """
+    import altair as alt
+
+    own = files[original]
+    low, high = float(min(0.0, own.min())), float(np.quantile(own, 0.995)) * 1.15
+    grid = np.linspace(low, high, 121)
+    grey = _density(own, grid)
+    records = [
+        {"method": name, "x": x, "synthetic": y, "original": o}
+        for name, values in files.items()
+        if name != original
+        for x, y, o in zip(grid.tolist(), _density(values, grid).tolist(), grey.tolist(), strict=True)
+    ]
+    base = alt.Chart(alt.Data(values=records)).encode(
+        x=alt.X("x:Q", title=None, axis=alt.Axis(grid=False, tickCount=4), scale=alt.Scale(nice=False))
+    )
+    # A method may put everything in one place; its spike must not flatten the other panels.
+    top = 2.0 * float(grey.max())
+    scale = alt.Scale(domain=[0, top], clamp=True)
+    axis = alt.Axis(labels=False, ticks=False, grid=False)
+    area = base.mark_area(color="#c9ced3").encode(y=alt.Y("original:Q", title=None, scale=scale, axis=axis))
+    line = base.mark_line(color="#0072B2", strokeWidth=1.5).encode(y=alt.Y("synthetic:Q", scale=scale, axis=axis))
+    chart = (
+        alt.layer(area, line)
+        .properties(width=205, height=88)
+        .facet(
+            facet=alt.Facet("method:N", title=None, sort=[name for name in files if name != original]), columns=columns
+        )
+    )
+    return as_svg(chart, header=10)
+
+
+def _density(values: Numbers, grid: Numbers) -> Numbers:
+    """A histogram smoothed by a Gaussian of one bin's width: lumps stay visible, the noise of a sample does not."""
+    width = (grid[-1] - grid[0]) / _BINS
+    edges = np.linspace(grid[0] - 4 * width, grid[-1] + 4 * width, 4 * (_BINS + 8) + 1)
+    share = np.histogram(values, edges)[0] / (len(values) * np.diff(edges))
+    centres = (edges[1:] + edges[:-1]) / 2
+    kernel = np.exp(-0.5 * ((grid[:, None] - centres[None]) / width) ** 2)
+    return np.asarray(kernel @ share / kernel.sum(axis=1))

@@ -12,15 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tacita_studies.harness.experiment import FIRST, Experiment, Outcome, timed
-from tacita_studies.harness.method import Method
+from tacita_studies.harness.experiment import FIRST, Experiment, Method, Outcome, timed
 from tacita_studies.harness.replicates import Progress
 from tacita_studies.harness.results import Row, mean_and_se
 from tacita_studies.kng.chain import NotConvergedError
 from tacita_studies.tran2023.printed import GENERAL, SPECIFIC, printed
 from tacita_studies.tran2023.scores import general, general_and_specific
-from tacita_studies.tran2023.simulation import ORDER, simulate
-from tacita_studies.tran2023.variants import Variant
+from tacita_studies.tran2023.simulation import ORDER, Variant, simulate
 
 Numbers = NDArray[np.float64]
 SECONDS = "seconds per synthetic file"

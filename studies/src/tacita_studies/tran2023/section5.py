@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from tacita.evaluation import WidePanel, compare, k_marginal, pmse
 from tacita.evaluation.marginals import six
 from tacita.evaluation.trends import Trends
-from tacita_studies.harness.experiment import FIRST, Experiment
-from tacita_studies.harness.method import Method
+from tacita_studies.harness.experiment import FIRST, Experiment, Method
 from tacita_studies.harness.replicates import Progress
 from tacita_studies.harness.results import Row, mean_and_se
-from tacita_studies.tran2023.panel import COLUMNS, YEARS, simulate_panel
-from tacita_studies.tran2023.panel_models import Fit, synthesize
+from tacita_studies.tran2023.panel import COLUMNS, YEARS, Fit, simulate_panel, synthesize
 from tacita_studies.tran2023.printed import INDUSTRIES, K_MARGINAL, PMSE_LASSO, printed_panel
 
 Numbers = NDArray[np.float64]

@@ -6,16 +6,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from tacita_studies.harness.method import Method
+from tacita_studies.harness.experiment import Method
 from tacita_studies.harness.study import Report, Settings
 from tacita_studies.kng.chain import Gate
-from tacita_studies.tran2023 import methods, panel_methods
+from tacita_studies.tran2023 import methods
 from tacita_studies.tran2023.page import page
+from tacita_studies.tran2023.panel_private import section5
 from tacita_studies.tran2023.real import real_rows
 from tacita_studies.tran2023.section4 import FileMethod, Replicates, measure, rows_of, variant_rows
 from tacita_studies.tran2023.section5 import PanelExperiment, measure_panel, panel_rows, trend_records
+from tacita_studies.tran2023.simulation import VARIANTS
 from tacita_studies.tran2023.unconditional import quantile_rows
-from tacita_studies.tran2023.variants import VARIANTS
 
 VARIANT_REPLICATES = 10
 
@@ -38,7 +39,7 @@ def report(
         found = measure(on_variant, fewer, chosen.workers, chosen.say, f"variant: {variant.name}")
         rows += variant_rows(found, variant, reference)
     rows += quantile_rows(chosen.replicates, size, chosen.seed, chosen.say)
-    by_section5 = panel_methods.section5()
+    by_section5 = section5()
     on_panel = PanelExperiment(by_section5, repetitions, panel_scale, seed=chosen.seed, keep=chosen.keep)
     panel = measure_panel(on_panel, chosen.workers, chosen.say)
     rows += panel_rows(panel, by_section5[0])
