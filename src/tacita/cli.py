@@ -327,7 +327,7 @@ def _study(name: str) -> Callable[..., object]:
     try:
         found: Callable[..., object] = import_module(f"tacita_studies.{name}").run
     except ModuleNotFoundError as error:
-        if error.name != "tacita_studies":
+        if error.name not in ("tacita_studies", f"tacita_studies.{name}"):
             raise
         raise UsageError(
             "the studies are a package of their own, tacita-studies, which is not installed; "

@@ -79,31 +79,17 @@ def method_rows(measured: MeasuredFile, methods: tuple[PersonMethod, ...], about
     for power in measured.powers:
         epsilon = EPSILONS[power]
         for method in methods:
-            guarantee = method.guarantee(about, epsilon)
-            where = {"epsilon": epsilon, "power": power, "mode": method.mode}
+            said, where = method.guarantee(about, epsilon), {"epsilon": epsilon, "power": power, "mode": method.mode}
             for metric, level in measured.fresh:
-                values = measured.values(method.file, power, metric, level)
-                if not values:
-                    continue
-                mean, se = mean_and_se(values)
-                yield Row(
-                    TABLES[metric],
-                    method.name,
-                    _named(metric, level),
-                    mean,
-                    se,
-                    paper.printed(method.printed, power, metric, level or 0.05),
-                    reference=measured.fresh[metric, level],
-                    replicates=len(values),
-                    guarantee=guarantee,
-                    where={**where, "level": level},
-                )
+                if values := measured.values(method.file, power, metric, level):
+                    mean, se = mean_and_se(values)
+                    beside = paper.printed(method.printed, power, metric, level or 0.05)
+                    name, ideal, count = _named(metric, level), measured.fresh[metric, level], len(values)
+                    here = {**where, "level": level}
+                    yield Row(TABLES[metric], method.name, name, mean, se, beside, None, ideal, count, said, here)
             if values := measured.values(method.file, power, paper.SPECKS):
-                seconds = measured.seconds(method.file, power)
-                count = len(values)
-                yield Row(
-                    "Time", method.name, paper.SECONDS, seconds, replicates=count, guarantee=guarantee, where=where
-                )
+                seconds, count = measured.seconds(method.file, power), len(values)
+                yield Row("Time", method.name, paper.SECONDS, seconds, replicates=count, guarantee=said, where=where)
 
 
 def fresh_rows(measured: MeasuredFile) -> Iterator[Row]:

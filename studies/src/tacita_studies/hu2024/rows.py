@@ -99,18 +99,11 @@ def cell_rows(measured: MeasuredCase) -> Iterator[Row]:
                     if lines is not None and entry.arm is not None and cell in BY_FIELD:
                         line = lines[BY_FIELD.index(cell)]
                         paper = {COVERAGE: line.coverage, LENGTH: line.length}.get(metric, {}).get(entry.arm)
-                    share = float(numbers[at])
-                    yield Row(
-                        TABLES[statistic],
-                        entry.method,
-                        metric,
-                        share,
-                        (share * (1 - share) / found.replicates) ** 0.5 if metric == COVERAGE else None,
-                        paper,
-                        replicates=1 if metric == FIRST_RATIO else found.replicates,
-                        guarantee=said,
-                        where={**entry.where, "case": measured.case, "statistic": statistic, "cell": words(cell)},
-                    )
+                    share, count = float(numbers[at]), 1 if metric == FIRST_RATIO else found.replicates
+                    error = (share * (1 - share) / found.replicates) ** 0.5 if metric == COVERAGE else None
+                    where = {**entry.where, "case": measured.case, "statistic": statistic, "cell": words(cell)}
+                    table = TABLES[statistic]
+                    yield Row(table, entry.method, metric, share, error, paper, None, None, count, said, where)
 
 
 def summary_rows(measured: MeasuredCase) -> Iterator[Row]:

@@ -19,7 +19,7 @@ from tacita_studies.kng import layouts
 from tacita_studies.kng.budget import Kind, Slope
 from tacita_studies.kng.chain import Gate
 from tacita_studies.kng.paper import LAYOUTS, paper_guarantee, paper_synthesis, printed_cost
-from tacita_studies.tran2023.peers import PublicFrame, pmse_mechanism
+from tacita_studies.tran2023.peers.pmse import PublicFrame, pmse_mechanism
 from tacita_studies.tran2023.section4 import FileMethod
 from tacita_studies.tran2023.simulation import ORDER, Numbers, Variant, synthesize
 

@@ -7,16 +7,17 @@ logarithms, which suits them.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacita.mechanisms.kng.line import Lattice, bisect, levels_for
 from tacita.noise.entropy import SeededEntropy
+from tacita_studies.harness.experiment import timed
 from tacita_studies.harness.replicates import Progress
 from tacita_studies.harness.results import Row, mean_and_se
 from tacita_studies.kng.budget import QUANTILES
@@ -79,16 +80,12 @@ def quantile_rows(replicates: int, rows: int, seed: int, say: Progress) -> Itera
         say("quantiles of one variable", number, replicates)
         values = np.sort(simulate(rows, seed=seed + number)[0]["x1"].to_numpy(dtype=np.float64))
         for one in methods:
-            begun = time.perf_counter()
-            drawn = one.draw(values, seed + number)
-            times[one.name].append(time.perf_counter() - begun)
+            drawn, seconds = timed(partial(one.draw, values, seed + number))
+            times[one.name].append(seconds)
             errors[one.name].append(float(np.abs(np.searchsorted(values, drawn, side="right") - wanted).mean()))
     for one in methods:
         mean, se = mean_and_se(errors[one.name])
         where = {"mode": "proved" if one.name == OURS else "peer", "epsilon": "0.5"}
-        yield Row(
-            TABLE, one.name, RANK_ERROR, mean, se, reference=0.0, replicates=replicates, guarantee=one.guarantee,
-            where=where,
-        )  # fmt: skip
-        middle = float(np.median(times[one.name]))
-        yield Row(TABLE, one.name, SECONDS, middle, replicates=replicates, guarantee=one.guarantee, where=where)
+        row = partial(Row, TABLE, one.name, replicates=replicates, guarantee=one.guarantee, where=where)
+        yield row(RANK_ERROR, mean, se, reference=0.0)
+        yield row(SECONDS, float(np.median(times[one.name])))

@@ -26,23 +26,6 @@ from tacita_studies.tran2023.peers.exponential import independent, recursive
 from tacita_studies.tran2023.peers.histogram import histogram, tree
 from tacita_studies.tran2023.peers.inputs import Bounds, Numbers
 from tacita_studies.tran2023.peers.joint import joint
-from tacita_studies.tran2023.peers.pmse import PmseDraw, PublicFrame, pmse_mechanism
-from tacita_studies.tran2023.peers.pmse_as_run import PmseAsRun, pmse_as_run
-
-__all__ = [
-    "QUANTILE_PEERS",
-    "PmseAsRun",
-    "PmseDraw",
-    "PublicFrame",
-    "QuantilePeer",
-    "histogram",
-    "independent",
-    "joint",
-    "pmse_as_run",
-    "pmse_mechanism",
-    "recursive",
-    "tree",
-]
 
 
 class QuantileDraw(Protocol):
