@@ -118,9 +118,6 @@ def doctorates() -> SurveyFile:
     )
 
 
-Floats = NDArray[np.float64]
-
-
 def allocation(persons: NDArray[np.int64], sampled: int) -> NDArray[np.int64]:
     """Persons drawn in each stratum, proportional to the stratum; the largest remainders are rounded up.
 

@@ -126,7 +126,6 @@ def continuers_in(frame: pd.DataFrame, year: int) -> Flags:
     return np.asarray((frame["firstyear"] < year) & (frame["lastyear"] >= year))
 
 
-Numbers = NDArray[np.float64]
 Kind = Literal["births", "continuers"]
 
 

@@ -78,7 +78,6 @@ def synthesize(
     return pd.DataFrame(made)
 
 
-Numbers = NDArray[np.float64]
 Law = Callable[[np.random.Generator, int], tuple[Numbers, Numbers, Numbers]]
 
 
