@@ -26,7 +26,7 @@ from tacita.ledger import Ledger
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.privacy import Loss, StrongAlpha
 from tacita.schema import Schema
-from tacita.studies.frame import simulate
+from tacita.simulated.frame import simulate
 
 BAR = 0.15
 
