@@ -21,7 +21,7 @@ FRESH = "Fresh sample of the same law"
 TABLES = {
     paper.SPECKS: "Figure 2",
     paper.TV2: "Two-way tables",
-    paper.L1: "Section 3.3, paper.L1",
+    paper.L1: "Section 3.3, L1",
     paper.AGREEMENT: "Table 4",
     paper.ALONE: "Table 4",
     paper.SIGNS: "Table 5",
