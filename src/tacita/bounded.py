@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tacita.confidential import Confidential, with_rows_bounded
+from tacita.confidential import Confidential, rows, with_rows_bounded
 from tacita.errors import SchemaError, UsageError
 from tacita.how import How
 from tacita.noise.entropy import Entropy, Request
@@ -97,14 +97,17 @@ class Bounded(Rehearsable):
     def forecast(self, schema: Schema) -> Forecast:
         self._id(schema)
         found = self.plan.forecast(schema)
-        rows = f"{self.at_most} rows" if self.at_most > 1 else "1 row"
+        most = f"{self.at_most} rows" if self.at_most > 1 else "1 row"
         said = (
-            f"{self.guarantee.loss} for one {self.unit} of up to {rows} ({self.plan.guarantee.loss} per row); of one "
-            f"with more, {rows} chosen by chance are used"
+            f"{self.guarantee.loss} for one {self.unit} of up to {most} ({self.plan.guarantee.loss} per row); of one "
+            f"with more, {most} chosen by chance are used"
         )
         return replace(found, sentences=(said, *found.sentences))
 
     def suits(self, data: Confidential) -> None:
+        column = self._id(data.schema)
+        if column not in rows(data).columns:
+            raise SchemaError(f"{column}: the id of a {self.unit} must stand in the job table, whose rows are counted")
         self.plan.suits(data)
 
     def run(self, data: Confidential, entropy: Entropy) -> Result:

@@ -50,11 +50,13 @@ epsilon = "1"
 SECRET = "SECRET-VALUE"
 
 
-def write_jobs(path: Path, place: Callable[[int], Any] = lambda job: "north" if job % 3 else "south") -> None:
+def write_jobs(
+    path: Path, place: Callable[[int], Any] = lambda job: "north" if job % 3 else "south", *, first_id: int = 0
+) -> None:
     jobs = range(60)
     columns = {
-        "workplace_id": [job % 12 for job in jobs],
-        "worker_id": list(jobs),
+        "workplace_id": [first_id + job % 12 for job in jobs],
+        "worker_id": [first_id + job for job in jobs],
         "place": [place(job % 12) for job in jobs],
         "sex": ["F" if job % 2 else "M" for job in jobs],
     }

@@ -97,7 +97,7 @@ def test_all_public_inputs_are_listed_with_their_source(folder: Path, tacita: Ca
 @pytest.mark.parametrize("source", ["mock", "public"])
 def test_a_rehearsal_spends_nothing_and_does_not_verify(folder: Path, tacita: Call, source: str) -> None:
     spec, out = folder / "release.toml", folder / "rehearsal"
-    write_jobs(folder / "public.parquet", lambda job: "south" if job % 3 else "north")
+    write_jobs(folder / "public.parquet", lambda job: "south" if job % 3 else "north", first_id=1000)
     rows = ["--mock"] if source == "mock" else ["--public-data", folder / "public.parquet"]
     done = tacita("rehearse", spec, *rows, "--seed", 7, "--out", out)
     assert done.code == 0, done.err
@@ -416,3 +416,20 @@ def test_names_that_a_bundle_cannot_carry_are_refused(
     assert said.code == 2
     assert part in said.err
     assert listing(folder) == ["jobs.parquet", "jobs.schema.toml", "release.toml"]
+
+
+def test_a_rehearsal_on_the_confidential_file_less_a_row_is_refused(folder: Path, tacita: Call) -> None:
+    rows = pq.read_table(folder / "jobs.parquet")
+    pq.write_table(rows.slice(0, rows.num_rows - 1), folder / "less.parquet")
+    done = tacita(
+        "rehearse",
+        folder / "release.toml",
+        "--public-data",
+        folder / "less.parquet",
+        "--seed",
+        7,
+        "--out",
+        folder / "r",
+    )
+    assert done.code == 3
+    assert "holds ids of the confidential file" in done.err

@@ -195,6 +195,7 @@ def _any_number_repeated(ids: NDArray[Any]) -> bool:
     number between the least and the largest takes no more room than the ids themselves."""
     if not len(ids):
         return False
+    ids = ids.astype(np.int64, copy=False) if ids.itemsize < 8 else ids  # differences of small types would wrap
     lowest = ids.min()
     span = int(ids.max()) - int(lowest) + 1
     if span > ids.itemsize * len(ids):

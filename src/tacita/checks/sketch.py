@@ -12,7 +12,7 @@ from typing import Any
 import ibis
 
 from tacita.engine import Engine, is_missing, text_of
-from tacita.schema import Identifier, Schema
+from tacita.schema import Identifier, Schema, entity_word
 
 SIZE = 512  # ids kept: a file that holds one in a hundred of the units is missed once in 170 times
 Sketch = dict[str, list[int]]
@@ -57,7 +57,7 @@ def _ids(tables: Mapping[str, Any], schema: Schema) -> Iterator[tuple[str, Any, 
                 *tables,
             ):  # where an entity has a table of its own, each id is there once
                 if name in tables and variable.name in tables[name].columns:
-                    yield variable.kind.entity, tables[name], variable.name
+                    yield entity_word(variable.kind.entity), tables[name], variable.name
                     break
 
 

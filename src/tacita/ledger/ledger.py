@@ -273,9 +273,13 @@ class Ledger:
             return not reader.blank
 
     def knows(self, data: Confidential) -> bool:
-        """Whether something was ever set aside here for rows with this content, under whatever name."""
-        content = data.fingerprint()
-        return any(made.data.content == content for made in self._read()[1].reservations.values())
+        """Whether something was ever set aside here for rows with this content, or for units with these ids."""
+        content, book = data.fingerprint(), self._read()[1]
+        paid = book.reservations.values()
+        if any(made.data.content == content for made in paid):
+            return True
+        key = book.sketch_key
+        return key is not None and any(made.sketch and data.shared_units(key, made.sketch) for made in paid)
 
     def remaining(self, neighbours: Neighbours, data: str | Confidential) -> Loss:
         """What is left for a data set, given by its declared identity or, to follow renamed copies too, itself.

@@ -181,8 +181,12 @@ def _append(
             records = writer.records()
             if len(records) < last.number or records[last.number - 1].hash != last.hash:
                 raise _exchanged(store, last)
-            if Book.replay(records).reservations[(about or last).number].finished_in is not None:
-                raise VerificationError(f"ledger entry {last.number}: this run has ended already")
+            run = Book.replay(records).reservations[(about or last).number]
+            if run.finished_in is not None or (kind == "begin" and not run.waiting):
+                raise RefusedError(
+                    f"ledger entry {last.number}: another run of exactly this release has taken it up. Nothing was "
+                    "written by this one; ask again for its result, at no charge"
+                )
             facts: dict[str, Any] = {"reserve": (about or last).number}
             if content is not None:
                 facts |= {"sha256": digest(content), "bytes": len(content)}

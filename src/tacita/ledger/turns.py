@@ -26,11 +26,12 @@ _log = logging.getLogger(__name__)
 @contextmanager
 def turns(ledger: Path, requests: Iterable[str]) -> Iterator[None]:
     """Hold the turn of every request; in one order for all, so that two runs never wait for each other."""
+    ledger = ledger.resolve()  # one turn for all names of one ledger, links among them
     with ExitStack() as held:
         if fcntl is not None:
             _sweep(ledger)
             for name in sorted({digest(request)[:32] for request in requests}):
-                place = ledger.resolve().with_name(f".{ledger.name}.{name}{_SUFFIX}")
+                place = ledger.with_name(f".{ledger.name}.{name}{_SUFFIX}")
                 held.enter_context(_turn(place, ledger.name))
         yield
 
@@ -70,7 +71,7 @@ def _take(place: Path, *, wait: bool = False, create: bool = True) -> int | None
 
 def _sweep(ledger: Path) -> None:
     """Remove what killed runs left behind."""
-    for left in ledger.resolve().parent.glob(f".{_literal(ledger.name)}.*{_SUFFIX}"):
+    for left in ledger.parent.glob(f".{_literal(ledger.name)}.*{_SUFFIX}"):
         handle = _take(left, create=False)
         if handle is not None:
             left.unlink(missing_ok=True)

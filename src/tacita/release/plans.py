@@ -117,6 +117,10 @@ def _planned(product: Named, spec: Spec, schema: Schema, rehearsal: bool) -> tup
     plan: Plan = _named(product, mechanism, **_arguments(spec, product, mechanism))
     at_most = spec.cap.at_most if product.at_most is None else product.at_most
     if at_most is not None:
+        if spec.cap.at_most is not None and at_most > spec.cap.at_most:
+            raise SpecError(
+                f"at_most of {product.spoken}: is more than [cap] allows; lower it, or raise the one in [cap]"
+            )
         plan = _named(product, _bounded, plan, at_most)
     if plan.guarantee.holds == "never" and not rehearsal:
         raise RefusedError(

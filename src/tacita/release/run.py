@@ -6,6 +6,7 @@ measured values.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,9 +161,12 @@ def _public(spec: Spec, planned: PlannedRelease, path: Path) -> Confidential:
         confidential = Confidential.open(spec.data_source, planned.schema, engine=spec.engine)
         if confidential.fingerprint() == data.fingerprint():
             raise _not_public(path, "holds the rows of the confidential file of this specification")
+        once = secrets.token_hex(32)
+        if data.shared_units(once, confidential.sketch(once)):
+            raise _not_public(path, "holds ids of the confidential file of this specification")
     place = spec.resolve(spec.ledger)
     if Ledger.is_begun(place) and Ledger.open(place, read_only=True).knows(data):
-        raise _not_public(path, "holds rows that were paid for in the ledger of this specification")
+        raise _not_public(path, "holds rows or ids that were paid for in the ledger of this specification")
     return data
 
 

@@ -35,7 +35,7 @@ from tacita.tables import publish
 
 UNSIGNED = (
     "A bundle is not signed: who can write to it can forge one that verifies. Compare its manifest hash with the "
-    "publisher's, or verify with --ledger where the ledger is."
+    "publisher's; --ledger, where the ledger is, vouches for measurements and entries, not for page and records."
 )
 _FILE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _MOST_CELLS = 100_000_000  # rows of a measurement file; its noisy values alone would fill a gigabyte

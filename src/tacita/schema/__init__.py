@@ -15,7 +15,7 @@ is seen by the data steward only. To let a file through whatever its rows hold, 
 
 from tacita.schema.design import SurveyDesign
 from tacita.schema.kinds import Categorical, Identifier, Integer, Kind, Numeric, Role, TableName, Variable
-from tacita.schema.model import Schema
+from tacita.schema.model import Schema, entity_word
 
 __all__ = [
     "Categorical",
@@ -28,4 +28,5 @@ __all__ = [
     "SurveyDesign",
     "TableName",
     "Variable",
+    "entity_word",
 ]

@@ -19,6 +19,7 @@ from tacita.schema.toml_file import read_toml
 
 # What people call the entity "workplace" when they speak of the unit that is protected.
 _WORDS_FOR = {"establishment": "workplace"}
+_OWN = "tacita_"  # what columns that are computed beside the file's own are called
 _DATASET_KEYS = ("identity", "unit", "lineage", "source")
 
 
@@ -60,6 +61,8 @@ class Schema:
             raise SchemaError("variables: none declared; add at least one [variables.<column>]")
         if len(set(names)) != len(names):
             raise SchemaError("variables: a column is declared twice; keep one of them")
+        if own := [name for name in names if name.casefold().startswith(_OWN)]:
+            raise SchemaError(f"variables.{own[0]}: names that begin with {_OWN} are Tacita's own; rename the column")
         self._check_ids()
         self._check_size()
         self._check_zeros()
@@ -76,7 +79,7 @@ class Schema:
 
     def _check_ids(self) -> None:
         entities = [variable.kind.entity for variable in self.variables if isinstance(variable.kind, Identifier)]
-        if len(set(entities)) != len(entities):
+        if len({entity_word(one) for one in entities}) != len(entities):
             raise SchemaError("variables: two id columns have the same entity; declare one id per entity")
         for variable in self.variables:
             if variable.table != "job" and variable.table not in entities:
@@ -211,8 +214,8 @@ class Schema:
         >>> schema.id_for("Establishment"), schema.id_for("firm")
         ('plant', None)
         """
-        wanted = _entity(unit)
-        return next((name for entity, name in self.entities.items() if _entity(entity) == wanted), None)
+        wanted = entity_word(unit)
+        return next((name for entity, name in self.entities.items() if entity_word(entity) == wanted), None)
 
     @property
     def entities(self) -> dict[str, str]:
@@ -258,6 +261,7 @@ class Schema:
         return f"Schema({self.identity!r}, unit={self.unit!r}, columns={list(self.names)})"
 
 
-def _entity(word: str) -> str:
+def entity_word(word: str) -> str:
+    """A word for a unit as it is compared with others: Person is person, and an establishment a workplace."""
     word = word.strip().casefold()
     return _WORDS_FOR.get(word, word)

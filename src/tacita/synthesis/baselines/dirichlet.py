@@ -15,7 +15,8 @@ import pyarrow as pa
 from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
 
-from tacita.confidential import Confidential
+from tacita.confidential import Confidential, engine_of
+from tacita.confidential import rows as confidential_rows
 from tacita.errors import UsageError, VerificationError
 from tacita.how import EACH_PAID, SIZE, How
 from tacita.implicates import Implicates
@@ -89,6 +90,15 @@ class DirichletSynthesis(CellPlan):
         # Where the number of rows is that of the records, the run knows more; a file has at least one.
         _check_size(self.domain(schema), self.rows or 1, prior_weight(self.rows or 1, self.epsilon / self.sets))
         return super().columns(schema)
+
+    def suits(self, data: Confidential) -> None:
+        """The number of records is public where it sets the number of rows; so is whether the urn can hold them."""
+        super().suits(data)
+        if self.rows is None:
+            table = confidential_rows(data)
+            (found,) = engine_of(data).collect(table.aggregate(records=table.count())).to_pylist()
+            rows = int(found["records"])
+            _check_size(self.domain(data.schema), rows, prior_weight(rows, self.epsilon / self.sets))
 
     def forecast(self, schema: Schema) -> Forecast:
         cells, rows = self.domain(schema).cells, self.rows or 10_000
