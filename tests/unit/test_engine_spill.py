@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,3 +40,31 @@ def test_what_a_killed_process_spilled_goes_with_the_next_and_what_is_in_use_sta
     first.remove()
     second.remove()
     assert [one.name for one in tmp_path.iterdir()] == ["tacita-of-somebody-else"]
+
+
+def test_a_folder_that_is_swept_while_it_is_made_leaves_no_open_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    rename, opening = Path.rename, Path.open
+    lost: list[Path] = []
+    files: list[Any] = []
+
+    def kept(path: Path, *how: Any) -> Any:
+        files.append(opening(path, *how))
+        return files[-1]
+
+    def swept(path: Path, target: Path) -> Path:
+        if not lost:
+            lost.append(path.parent)
+            shutil.rmtree(path.parent)
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "open", kept)
+    monkeypatch.setattr(Path, "rename", swept)
+    made = Spill.make()
+    assert made.folder.is_dir()
+    assert made.folder not in lost
+    assert [one.closed for one in files] == [True, False]
+    made.remove()
+    assert made.lock.closed

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -33,14 +33,13 @@ class Spill:
         _sweep()
         while True:
             folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-            try:
-                lock = (folder / "new").open("wb")
+            with ExitStack() as opened, suppress(FileNotFoundError):  # another process may take it for a dead one's
+                lock = opened.enter_context((folder / "new").open("wb"))
                 if fcntl is not None:
                     fcntl.flock(lock, fcntl.LOCK_EX)
                 (folder / "new").rename(folder / _LOCK)
-            except FileNotFoundError:  # another process took it for one that a killed process had left
-                continue
-            return cls(folder, lock)
+                opened.pop_all()  # it stays open for as long as the folder is in use
+                return cls(folder, lock)
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
