@@ -31,9 +31,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.noise.entropy import SeededEntropy
-from tacita.schema import Schema
 from tacita.synthesis.panel import CategoryTree, NormalRegression, NumberTree, write_panel
 from tacita.synthesis.panel.numbers import Scale
 from tacita.synthesis.panel.predictors import Column, Predictors

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from tacita.checks import FileChecks
-from tacita.confidential import Confidential
+from tacita.data.checks import FileChecks
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.ledger import Ledger
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.privacy import Loss, StrongAlpha
-from tacita.schema import Schema
 from tacita.simulated.frame import simulate
 
 BAR = 0.15

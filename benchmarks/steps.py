@@ -42,7 +42,7 @@ def simulated(rows: int, sizes: tuple[int, ...], seed: int = 1) -> pa.Table:
 
 
 def run(case: dict[str, Any]) -> dict[str, Any]:
-    from tacita.schema import Schema
+    from tacita.data.schema import Schema
     from tacita.synthesis.steps import StepsSynthesis
 
     sizes = tuple(case["sizes"])

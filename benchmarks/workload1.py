@@ -18,10 +18,10 @@ from pathlib import Path
 
 import duckdb
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.noise.entropy import SystemEntropy
-from tacita.schema import Schema
 from tacita.simulated.frame import simulate
 from tacita.tables import publish
 

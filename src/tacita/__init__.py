@@ -22,7 +22,8 @@ from tacita.account import furnish
 
 if TYPE_CHECKING:
     from tacita.bounded import Bounded
-    from tacita.confidential import Confidential
+    from tacita.data.confidential import Confidential
+    from tacita.data.schema import Schema
     from tacita.implicates import Implicates
     from tacita.inference import combine
     from tacita.ledger import Ledger
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from tacita.plan import Forecast, Plan
     from tacita.privacy import AddRemoveOne, Guarantee, Loss, NumbersWithin, ReplaceOne, StrongAlpha, WeakAlpha
     from tacita.release.bundle import Release
-    from tacita.schema import Schema
     from tacita.synthesis import (
         PairwiseSynthesis,
         PanelSynthesis,
@@ -47,7 +47,7 @@ furnish()  # before any library looks for a home or a cache
 _HOMES = {
     "AddRemoveOne": "tacita.privacy",
     "Bounded": "tacita.bounded",
-    "Confidential": "tacita.confidential",
+    "Confidential": "tacita.data.confidential",
     "Forecast": "tacita.plan",
     "Guarantee": "tacita.privacy",
     "Implicates": "tacita.implicates",
@@ -61,7 +61,7 @@ _HOMES = {
     "QuantileSynthesis": "tacita.synthesis",
     "Release": "tacita.release.bundle",
     "ReplaceOne": "tacita.privacy",
-    "Schema": "tacita.schema",
+    "Schema": "tacita.data.schema",
     "StepsSynthesis": "tacita.synthesis",
     "StrongAlpha": "tacita.privacy",
     "SurveySynthesis": "tacita.synthesis",

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from tacita.confidential import Confidential, rows, with_rows_bounded
+from tacita.data.confidential import Confidential, rows, with_rows_bounded
+from tacita.data.schema import Schema
 from tacita.errors import SchemaError, UsageError
 from tacita.how import How
 from tacita.noise.entropy import Entropy, Request
 from tacita.plan import ONE_ROW, Forecast, Plan, Rehearsable, Result
 from tacita.privacy import AddRemoveOne, Guarantee, ReplaceOne
-from tacita.schema import Schema
 
 MOST_ROWS = 1000
 _KEY_WORDS = 4  # 256 bits

@@ -70,7 +70,7 @@ def init(
 
     No value is read from FILE. Levels and bounds are left for a person to fill in.
     """
-    from tacita.draft import draft_schema, draft_spec
+    from tacita.data.draft import draft_schema, draft_spec
 
     if not file.exists():
         raise UsageError(f"{file}: there is no such file")

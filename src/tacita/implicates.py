@@ -15,8 +15,8 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tacita.data.schema import Schema
 from tacita.errors import UsageError, VerificationError
-from tacita.schema import Schema
 
 Kind = Literal["full", "partial", "one-measurement"]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.noise.entropy import Entropy, SeededEntropy
 from tacita.privacy import UNCHECKED, Guarantee, StrongAlpha, WeakAlpha
-from tacita.schema import Schema
 
 ONE_ROW = "each unit has one record in the file"
 ONE_JOB = "each worker holds one job in the file"

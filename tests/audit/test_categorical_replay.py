@@ -19,12 +19,12 @@ import pytest
 from person_sample import NAMES, ZEROS, emptied, one_more, one_other, persons, schema
 from tape import Tape
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import SchemaError
 from tacita.ledger import Ledger
 from tacita.noise.entropy import Request, SeededEntropy, Words
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
-from tacita.schema import Schema
 from tacita.synthesis import (
     DirichletSynthesis,
     HistogramSynthesis,

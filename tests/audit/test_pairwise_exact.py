@@ -20,14 +20,14 @@ import pytest
 from pairwise_sample import NAMES, plan, schema, voters
 from tape import Tape
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import SchemaError
 from tacita.noise.choice import choose
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare
 from tacita.privacy import AddRemoveOne, ReplaceOne
-from tacita.schema import Schema
 from tacita.synthesis import PairwiseSynthesis
 from tacita.synthesis.pairwise import choosing, measuring
 from tacita.synthesis.pairwise import plan as planning

@@ -16,7 +16,7 @@ import pytest
 from panel_sample import YEARS, plan, wide, wide_schema
 from tape import Tape
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.panel.formal import measuring
 from tacita.synthesis.panel.formal.budget import Budget

@@ -21,7 +21,7 @@ import pytest
 from quantile_sample import PLANS, SCHEMA, firms, plan
 from scipy.special import logsumexp
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita.mechanisms.kng import line
 from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import AddRemoveOne

@@ -14,11 +14,11 @@ import pytest
 from elections_by_hand import chances
 from person_sample import NAMES, ZEROS, emptied, one_more, one_other, persons, schema
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Categorical
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Difference, Recording, Replaying, compare
 from tacita.privacy import AddRemoveOne, ReplaceOne
-from tacita.schema import Categorical
 from tacita.synthesis.attributes import Attribute
 from tacita.synthesis.baselines import HistogramSynthesis, IndependentSynthesis
 from tacita.synthesis.baselines.dirichlet import prior_weight

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from tape import Tape
 from weighted_people import people, plan, schema
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita.mechanisms.kng.line import bisect, draw_threshold
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import SeededEntropy

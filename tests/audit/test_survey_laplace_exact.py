@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from survey_sample import HOURS, PAYS, PLANS, WEIGHTS, people, plan, schema
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita.mechanisms.survey import SurveyLaplace
 from tacita.mechanisms.survey.laplace import _Grid
 from tacita.noise.entropy import SeededEntropy

@@ -20,6 +20,7 @@ import pytest
 from example_files import FILE, File, one_worker_more, one_workforce_less, opened, strong_neighbours, weak_neighbours
 
 from tacita.audit.laws import Placed, largest_ratio
+from tacita.data.schema import Schema
 from tacita.mechanisms.eree import (
     EdgeLaplace,
     LogLaplace,
@@ -34,7 +35,6 @@ from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Difference, Recording, Replaying, compare
 from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, Guarantee, StrongAlpha, WeakAlpha
-from tacita.schema import Schema
 
 HEADINGS = ("Precondition", "Algorithm", "Claim", "Proof", "Assumes")
 FLOAT = 1e-9  # scales come back as doubles

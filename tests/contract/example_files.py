@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from tacita.audit.jobs import AGES, SEXES, Establishment, File, Kind, flat, most_new, schema, stored
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 
 __all__ = ["FILE", "Establishment", "File", "Kind", "opened", "schema", "with_row"]
 

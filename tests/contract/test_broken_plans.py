@@ -19,6 +19,7 @@ from checks import (
 from example_files import FILE, Kind, opened, schema, weak_neighbours
 from test_every_plan import BASE, PLANS, SETTINGS, _given
 
+from tacita.data.workforce import Workforce
 from tacita.measured import Measured
 from tacita.mechanisms.eree import (
     EdgeLaplace,
@@ -31,7 +32,6 @@ from tacita.mechanisms.eree import (
 )
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording, Replaying, ReplayMismatch, compare
-from tacita.workforce import Workforce
 
 FAILS = (AssertionError, ReplayMismatch)
 
@@ -152,7 +152,7 @@ class HalfOfTheNoise(EdgeLaplace):
 
 
 def base_counts(plan: Any, data: Any) -> Workforce:
-    from tacita.workforce import workforce
+    from tacita.data.workforce import workforce
 
     return workforce(data, plan.by, worker=plan.worker)
 

@@ -12,14 +12,14 @@ import pytest
 from checks import HEADINGS
 from quantile_sample import PLANS, SCHEMA, firms, plan
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.implicates import Synthetic
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare
 from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, Guarantee, Loss
 from tacita.release.plans import plan_from_record
-from tacita.schema import Schema
 
 every_plan = pytest.mark.parametrize("name", PLANS)
 

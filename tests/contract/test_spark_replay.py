@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.mechanisms.eree import SmoothStaircase, SmoothVector
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare
-from tacita.schema import Schema
 from tacita.simulated.frame import simulate
 from tacita.tables import publish
 

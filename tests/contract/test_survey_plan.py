@@ -15,14 +15,14 @@ from checks import HEADINGS
 from survey_sample import FIELDS, GENDERS, PLANS, people, plan, schema
 
 from tacita import Ledger, Loss
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import RefusedError, SchemaError, TacitaError, UsageError
 from tacita.inference.survey import Count, Mean, noisy_table, sample_table
 from tacita.mechanisms.survey import SurveyLaplace
 from tacita.noise.entropy import SeededEntropy
 from tacita.plan import Plan, Result
 from tacita.privacy import ReplaceOne
-from tacita.schema import Schema
 
 ALL_PLANS = PLANS | {f"{name}, paper": given | {"calibration": "paper"} for name, given in PLANS.items()}
 every_plan = pytest.mark.parametrize("name", ALL_PLANS)

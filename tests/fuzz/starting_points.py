@@ -17,7 +17,7 @@ import pseudo_sample
 import quantile_sample
 import survey_sample
 
-from tacita.schema import Schema
+from tacita.data.schema import Schema
 
 MARK, MARKED_NUMBER = "ZZSECRETZZ", 417.25
 MARKS = (MARK, "417.25", "41725")

@@ -12,12 +12,12 @@ import pytest
 from mutating import to_toml
 from starting_points import STARTS
 
+from tacita.data.schema import Schema
 from tacita.errors import SchemaError, SpecError, TacitaError
 from tacita.privacy import Guarantee, Loss, ReplaceOne
 from tacita.release.plans import prepare
 from tacita.release.spec import EvaluationSpec, Spec
 from tacita.release.words import odds_example
-from tacita.schema import Schema
 
 BY_NAME = {start.name.split("-")[1]: start for start in STARTS}
 

@@ -14,11 +14,12 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from tacita import rowwise
-from tacita.confidential import Confidential
+from tacita.data import rowwise
+from tacita.data.confidential import Confidential
+from tacita.data.reading import read
+from tacita.data.schema import Numeric, Schema
 from tacita.mechanisms.kng.line import Lattice, TailLattice
 from tacita.mechanisms.survey.laplace import _Grid
-from tacita.schema import Numeric, Schema
 from tacita.synthesis.attributes import Attribute
 from tacita.synthesis.panel.formal.lattice import Steps
 from tacita.synthesis.panel.formal.ratios import Range as LogRange
@@ -28,7 +29,6 @@ from tacita.synthesis.quantile.design import Design, anchor_weights, cell_of
 from tacita.synthesis.quantile.fitting import _along
 from tacita.synthesis.quantile.sharing import cells_for
 from tacita.synthesis.quantile.variables import Column
-from tacita.synthesis.reading import read
 from tacita.synthesis.survey.columns import Measure
 from tacita.synthesis.survey.measuring import Range
 

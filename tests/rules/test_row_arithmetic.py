@@ -17,7 +17,7 @@ def test_no_module_that_sees_rows_sums_floats_or_multiplies_matrices() -> None:
         for name, line, what in breaches(source)
         if not any(f"{place}::{name}" == one or f"{place}::{name}".startswith(f"{one}.") for one in REVIEWED)
     ]
-    assert not found, "use tacita.rowwise, or dtype=np.int64 for a sum of whole numbers:\n" + "\n".join(found)
+    assert not found, "use tacita.data.rowwise, or dtype=np.int64 for a sum of whole numbers:\n" + "\n".join(found)
 
 
 def test_every_reviewed_exception_is_still_one() -> None:

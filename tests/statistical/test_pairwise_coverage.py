@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tacita.data.schema import Schema
 from tacita.inference import combine
 from tacita.privacy import AddRemoveOne, ReplaceOne
-from tacita.schema import Schema
 from tacita.synthesis import PairwiseSynthesis
 
 LEVELS = (2, 2, 3, 4)

@@ -12,11 +12,11 @@ from laws_by_hand import plateau_masses
 from numpy.typing import NDArray
 from test_noise_laws import WRONG, p_value
 
+from tacita.data.workforce import Workforce
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.mechanisms.eree.staircase_design import least_noise
 from tacita.noise import SeededEntropy, SystemEntropy, plateau
 from tacita.noise.plateau import WEIGHT_BITS, PlateauLaw
-from tacita.workforce import Workforce
 
 pytestmark = pytest.mark.fresh
 F = Fraction

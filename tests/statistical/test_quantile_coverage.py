@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tacita.data.schema import Schema
 from tacita.implicates import Implicates
 from tacita.inference import OneMeasurement, combine
 from tacita.inference.estimate import Estimate
-from tacita.schema import Schema
 from tacita.synthesis import QuantileSynthesis
 
 SCHEMA = Schema.from_dict(

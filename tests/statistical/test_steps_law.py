@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from person_sample import NAMES, ZEROS, persons, schema
 from scipy.stats import binom
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Categorical
 from tacita.noise.binomial import reaching
 from tacita.noise.discrete import DiscreteLaplace
 from tacita.noise.entropy import SeededEntropy, SystemEntropy, reserve
-from tacita.schema import Categorical
 from tacita.synthesis.attributes import Attribute
 from tacita.synthesis.baselines.dirichlet import _urn
 from tacita.synthesis.domain import FREE, Domain

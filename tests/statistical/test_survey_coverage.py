@@ -10,7 +10,7 @@ from goodness_of_fit import fits, values_p_value
 from scipy.stats import expon, laplace
 from weighted_people import people, plan, schema
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita.inference import combine
 from tacita.inference.survey import Design, mean
 from tacita.noise.entropy import SeededEntropy

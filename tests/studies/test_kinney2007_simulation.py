@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita_studies.kinney2007.facts import BY_YEAR, SECTORS, YEARS
 from tacita_studies.kinney2007.simulation import ONE, Industry, counties, industries, schema
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tacita.data.schema import Schema
 from tacita.plan import Forecast
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Neighbours
-from tacita.schema import Schema
 
 SCHEMA = Schema.from_dict(
     {

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tacita.schema import Schema
+from tacita.data.schema import Schema
 from tacita.synthesis import PairwiseSynthesis
 
 NAMES = ("sex", "registered", "voted", "region", "age", "pay")

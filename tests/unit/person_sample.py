@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tacita.schema import Schema
+from tacita.data.schema import Schema
 
 LEVELS = {"income": 5, "voted": 2, "registered": 2, "region": 3, "sex": 2}
 ZEROS = [{"voted": "1", "registered": "0"}]

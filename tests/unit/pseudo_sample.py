@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tacita.schema import Schema
+from tacita.data.schema import Schema
 
 Floats = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tacita.data.schema import Schema
 from tacita.privacy import ReplaceOne
-from tacita.schema import Schema
 from tacita.synthesis import QuantileSynthesis
 
 SCHEMA = Schema.from_dict(

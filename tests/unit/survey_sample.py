@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tacita.data.schema import Schema
 from tacita.mechanisms.survey import SurveyLaplace
-from tacita.schema import Schema
 
 FIELDS, GENDERS = ("arts", "law", "maths"), ("f", "m")
 WEIGHTS, PAYS, HOURS = (1.0, 40.0), (10.0, 900.0), (-20.0, 60.0)

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacita.bounded import Bounded
-from tacita.confidential import Confidential, engine_of, rows, with_rows_bounded
+from tacita.data.confidential import Confidential, engine_of, rows, with_rows_bounded
+from tacita.data.schema import Schema
 from tacita.errors import SchemaError, TacitaError, UsageError
 from tacita.ledger import Ledger
 from tacita.mechanisms.eree import SmoothStaircase
@@ -28,7 +29,6 @@ from tacita.release.plans import plan_from_record, prepare
 from tacita.release.run import run
 from tacita.release.spec import Spec
 from tacita.release.verify import checks
-from tacita.schema import Schema
 from tacita.synthesis import HistogramSynthesis, PairwiseSynthesis, PanelSynthesis, QuantileSynthesis, SurveySynthesis
 
 SCHEMA = Schema.from_dict(

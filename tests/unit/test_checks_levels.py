@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import SchemaError
 from tacita.ledger import Ledger
 from tacita.privacy import Loss, ReplaceOne
-from tacita.schema import Schema
 from tacita.synthesis import HistogramSynthesis
 
 MONTHS = [f"2026-{one:02d}" for one in range(1, 13)]

@@ -13,9 +13,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tacita.confidential import Confidential, rows
+from tacita.data.confidential import Confidential, rows
+from tacita.data.schema import Schema
 from tacita.errors import RefusedError, SchemaError, TacitaError, UsageError
-from tacita.schema import Schema
 
 SECRET = "Zq83"  # a value that no message may contain
 

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pyreadstat
 import pytest
 
-from tacita.draft import draft_schema, draft_spec
+from tacita.data.draft import draft_schema, draft_spec
+from tacita.data.schema import Integer, Schema
 from tacita.errors import SchemaError, UsageError
-from tacita.schema import Integer, Schema
 
 FRAME = pd.DataFrame({"place": ["Qx17", "Zy18"], "hours": [3761, 4862], "pay": [1.25, 99.75]})
 

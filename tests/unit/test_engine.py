@@ -19,11 +19,11 @@ import pyarrow.parquet as pq
 import pyreadstat
 import pytest
 
-from tacita.confidential import Confidential, engine_of, rows
-from tacita.engine import connect, level_code, number_of, ruled_number, text_of
+from tacita.data.confidential import Confidential, engine_of, rows
+from tacita.data.engine import connect, level_code, number_of, ruled_number, text_of
+from tacita.data.schema import Categorical, Integer, Numeric, Schema
+from tacita.data.workforce import workforce
 from tacita.errors import SchemaError, UsageError
-from tacita.schema import Categorical, Integer, Numeric, Schema
-from tacita.workforce import workforce
 
 SCHEMA = Schema.from_dict(
     {

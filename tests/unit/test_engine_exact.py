@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacita.confidential import Confidential
-from tacita.engine import code_text, connect, text_of, to_arrow
+from tacita.data.confidential import Confidential
+from tacita.data.engine import code_text, connect, text_of, to_arrow
+from tacita.data.schema import Schema
+from tacita.data.workforce import workforce
 from tacita.errors import SchemaError
-from tacita.schema import Schema
-from tacita.workforce import workforce
 
 ENGINE = connect("duckdb")
 AROUND = [0, 7, 2**24, 2**31, 2**53, 2**63, 2**64, 10**15, 10**16, 10**18, 9 * 10**18, 20260000000000000, 10**37]

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tacita.confidential import Confidential
-from tacita.engine import jobscan
+from tacita.data.confidential import Confidential
+from tacita.data.engine import jobscan
+from tacita.data.schema import Schema
+from tacita.data.workforce import Workforce, workforce
 from tacita.errors import SchemaError
-from tacita.schema import Schema
-from tacita.workforce import Workforce, workforce
 
 PLACES = ["01", "02", "03", "??"]
 SCHEMA = Schema.from_dict(

@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 import pyreadstat
 import pytest
 
-from tacita.engine import connect
-from tacita.engine.frames import read_statistical
-from tacita.engine.header import MOST_COLUMNS, csv_header
+from tacita.data.engine import connect
+from tacita.data.engine.frames import read_statistical
+from tacita.data.engine.header import MOST_COLUMNS, csv_header
+from tacita.data.schema.toml_file import read_toml
 from tacita.errors import SchemaError
-from tacita.schema.toml_file import read_toml
 
 # Each beside the file that it would match as a pattern.
 PAIRS = [("jobs[2026]", "jobs2"), ("a*b", "axxb"), ("a?b", "acb"), ("[!a]", "b"), ("{a,b}", "a"), ("[]]", "]")]

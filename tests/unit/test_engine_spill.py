@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tacita.engine.spill import Spill
+from tacita.data.engine.spill import Spill
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs locks that end with their process (POSIX)")
 
@@ -20,7 +20,7 @@ def test_what_a_killed_process_spilled_goes_with_the_next_and_what_is_in_use_sta
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    killed = "import os, tempfile; from tacita.engine.spill import Spill; Spill.make(); os.kill(os.getpid(), 9)"
+    killed = "import os, tempfile; from tacita.data.engine.spill import Spill; Spill.make(); os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", killed], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False)
     (left,) = tmp_path.iterdir()
     (left / "rows.tmp").write_bytes(b"rows")

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
+from tacita.data.workforce import workforce
 from tacita.errors import UsageError
-from tacita.schema import Schema
 from tacita.simulated.frame import (
     EDUCATION,
     FEMALE_COLLEGE,
@@ -23,7 +24,6 @@ from tacita.simulated.frame import (
     LinkedFrame,
     simulate,
 )
-from tacita.workforce import workforce
 
 
 @pytest.fixture(scope="module")

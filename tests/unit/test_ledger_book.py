@@ -20,10 +20,10 @@ from tacita.ledger import (
     neighbours_to_json,
 )
 from tacita.ledger.book import Book
-from tacita.ledger.codec import canonical
 from tacita.ledger.store import Record
 from tacita.ledger.terms import DataKey, Tally
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Neighbours, ReplaceOne, StrongAlpha, WeakAlpha
+from tacita.privacy.json_form import canonical
 
 ACCOUNTS: tuple[Neighbours, ...] = (
     AddRemoveOne("worker"),

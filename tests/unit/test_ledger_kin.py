@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacita.checks.sketch import SIZE, sketch_of
-from tacita.confidential import Confidential
+from tacita.data.checks.sketch import SIZE, sketch_of
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import RefusedError, UsageError, VerificationError
 from tacita.ledger import Ledger, verify_extract
 from tacita.ledger.book import Book
 from tacita.ledger.store import Record
 from tacita.mechanisms.eree import EdgeLaplace
 from tacita.privacy import AddRemoveOne, Loss
-from tacita.schema import Schema
 
 WORKER = AddRemoveOne("worker")
 JOBS = pd.DataFrame(

@@ -13,12 +13,12 @@ import pandas as pd
 import pytest
 from ledger_fakes import WORKER, FakeData, FakePlan, release
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import RefusedError, TacitaError, UsageError, VerificationError
 from tacita.ledger import Ledger, verify_extract
 from tacita.ledger.store import Store
 from tacita.privacy import Loss, StrongAlpha
-from tacita.schema import Schema
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.errors import SchemaError
-from tacita.schema import Categorical, Integer, Numeric, Schema
 
 TOML = """
 [dataset]

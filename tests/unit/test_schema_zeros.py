@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import SchemaError
-from tacita.schema import Schema
 
 VARIABLES: dict[str, Any] = {
     "voted": {"role": "confidential", "type": "categorical", "levels": ["no", "yes"], "missing": "yes"},

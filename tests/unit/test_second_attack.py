@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 
 from tacita.bounded import Bounded
-from tacita.checks.rows import _any_number_repeated
-from tacita.confidential import Confidential
+from tacita.data.checks.rows import _any_number_repeated
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import RefusedError, SchemaError, UsageError
 from tacita.ledger import Ledger
 from tacita.ledger.releasing import _append
 from tacita.ledger.turns import turns
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
-from tacita.schema import Schema
 from tacita.synthesis import DirichletSynthesis, HistogramSynthesis
 
 SEX = {"role": "confidential", "type": "categorical", "levels": ["f", "m"]}

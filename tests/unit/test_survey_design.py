@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema, SurveyDesign
 from tacita.errors import RefusedError, SchemaError, UsageError
 from tacita.inference.survey import Design, total
 from tacita.release.mock import mock_tables
-from tacita.schema import Schema, SurveyDesign
 
 VARIABLES: dict[str, Any] = {
     "field": {"role": "design", "type": "categorical", "levels": ["arts", "law", "maths"]},

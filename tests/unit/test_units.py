@@ -8,13 +8,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import RefusedError, SchemaError
 from tacita.ledger import Ledger
 from tacita.mechanisms.eree import EdgeLaplace, SmoothStaircase
 from tacita.plan import claimed, contribution_of
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, ReplaceOne, StrongAlpha, unchecked_units
-from tacita.schema import Schema
 from tacita.synthesis import (
     HistogramSynthesis,
     IndependentSynthesis,

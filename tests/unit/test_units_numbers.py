@@ -10,14 +10,14 @@ import pandas as pd
 import panel_sample as sample
 import pytest
 
-from tacita.confidential import Confidential
-from tacita.draft import draft_schema
+from tacita.data.confidential import Confidential
+from tacita.data.draft import draft_schema
+from tacita.data.schema import Schema
 from tacita.errors import SchemaError
 from tacita.ledger import Ledger
 from tacita.mechanisms.eree import EdgeLaplace, LogLaplace, SmoothStaircase
 from tacita.plan import check
 from tacita.privacy import Loss, NumbersWithin, ReplaceOne, StrongAlpha
-from tacita.schema import Schema
 from tacita.synthesis import HistogramSynthesis
 from tacita.synthesis.panel import PanelSynthesis, write_panel
 

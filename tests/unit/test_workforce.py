@@ -19,11 +19,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tacita.confidential import Confidential
-from tacita.engine import connect
+from tacita.data.confidential import Confidential
+from tacita.data.engine import connect
+from tacita.data.schema import Schema
+from tacita.data.workforce import Workforce, workforce
 from tacita.errors import SchemaError, UsageError
-from tacita.schema import Schema
-from tacita.workforce import Workforce, workforce
 
 PLACES, SECTORS, SEX, GRADES = ["01", "02", "03", "??"], ["A", "B"], ["F", "M"], ["1", "2", "3"]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tacita.audit.examples import Example
 from tacita.audit.forced import Finding, opened
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita.errors import TacitaError
 from tacita.evaluation.risk.canary import canary_bound
 from tacita.noise.entropy import SeededEntropy

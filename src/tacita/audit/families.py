@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tacita.schema import Schema
+from tacita.data.schema import Schema
 
 Random = np.random.Generator
 File = Any  # what Confidential.from_frame takes

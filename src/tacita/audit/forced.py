@@ -16,7 +16,7 @@ import ibis
 
 from tacita.audit.families import Family, Files, Random
 from tacita.audit.losses import loss_of, over_claim
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita.errors import TacitaError
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.forcing import Draw, Tape

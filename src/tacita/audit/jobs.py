@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 from tacita.audit.families import Family, Files, Random, picked
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.privacy import AddRemoveOne, Neighbours, StrongAlpha, WeakAlpha
-from tacita.schema import Schema
 
 Kind = tuple[str | None, str | None]  # sex, age: as stored, so possibly missing or unheard of
 Form = Literal["flat", "linked", "size"]

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from tacita.audit.families import Family, Files, Random, picked
+from tacita.data.schema import Schema
 from tacita.privacy import Neighbours, NumbersWithin
-from tacita.schema import Schema
 
 YEARS = (2000, 2001, 2002, 2003)
 COUNTIES, INDUSTRIES, KINDS = ("0101", "0102", "0201"), ("111", "112", "221"), ("single", "switched", "multi")

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from tacita.audit.families import Family, Files, Random, picked
+from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.errors import UsageError
 from tacita.privacy import AddRemoveOne, Neighbours, ReplaceOne
-from tacita.schema import Categorical, Integer, Numeric, Schema
 
 Record = dict[str, Any]
 Unit = list[Record]

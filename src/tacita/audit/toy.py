@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.reading import read
+from tacita.data.schema import Schema
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy, Request
 from tacita.plan import Forecast, Rehearsable
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Neighbours, ReplaceOne
-from tacita.schema import Schema
-from tacita.synthesis.reading import read
 
 Integers = NDArray[np.int64]
 Columns = dict[str, NDArray[np.float64]]

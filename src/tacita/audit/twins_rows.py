@@ -15,7 +15,9 @@ from tacita.audit.examples import Example
 from tacita.audit.families import Family, Files, Random
 from tacita.audit.records import record_files
 from tacita.audit.toy import CELLS, SCHEMA, Columns, Integers, Toy, ToyResult
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.reading import read
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.mechanisms.kng.line import draw_threshold
 from tacita.noise.discrete import discrete_laplace
@@ -23,8 +25,6 @@ from tacita.noise.entropy import Entropy, Request, reserve
 from tacita.noise.forcing import settles
 from tacita.noise.gaussian import add_discrete_gaussian
 from tacita.privacy import AddRemoveOne, NumbersWithin, ReplaceOne
-from tacita.schema import Schema
-from tacita.synthesis.reading import read
 
 _ADDED, _REPLACED, _ONE_STEP = AddRemoveOne("person"), ReplaceOne("person"), NumbersWithin("person", "1/1000")
 

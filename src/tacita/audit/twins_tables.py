@@ -12,6 +12,7 @@ import numpy as np
 from tacita.audit.examples import TABLE_SETTINGS, Example, examples, table_plan
 from tacita.audit.jobs import Form, job_files
 from tacita.audit.twins_rows import Twin
+from tacita.data.workforce import Workforce
 from tacita.mechanisms.eree import (
     EdgeLaplace,
     LogLaplace,
@@ -27,7 +28,6 @@ from tacita.synthesis import PanelSynthesis, PseudoPosterior
 from tacita.synthesis.panel.formal.budget import Budget
 from tacita.synthesis.panel.formal.promise import Promise
 from tacita.synthesis.panel.layout import Layout
-from tacita.workforce import Workforce
 
 
 def table_twins() -> tuple[Twin, ...]:

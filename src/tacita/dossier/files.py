@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from tacita.confidential import Confidential, engine_of, rows
-from tacita.engine import Engine, connect
+from tacita.data.confidential import Confidential, engine_of, rows
+from tacita.data.engine import Engine, connect
+from tacita.data.schema import Identifier, Integer, Numeric, Schema
 from tacita.errors import SchemaError, UsageError
 from tacita.implicates import Kind, kind_of
-from tacita.schema import Identifier, Integer, Numeric, Schema
 
 MOST_ROWS = 1_000_000
 _SEED = 2026  # an evaluation is not a release: drawing the same sample again is a virtue

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.evaluation import Comparison, Metric
 from tacita.evaluation.association import chi_square_agreement
@@ -29,7 +30,6 @@ from tacita.evaluation.trends import Panel, trend_metrics
 from tacita.implicates import Kind
 from tacita.inference import Rule, rule_for
 from tacita.release.spec import EvaluationSpec
-from tacita.schema import Schema
 
 Group = Literal["general", "domains", "analyses", "trends", "risk"]
 GROUPS: dict[Group, str] = {

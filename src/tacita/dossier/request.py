@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tacita.data.schema import Schema
 from tacita.dossier.files import MOST_ROWS
 from tacita.errors import UsageError
 from tacita.plan import Plan
 from tacita.release.folder import named_files
 from tacita.release.plans import prepare
 from tacita.release.spec import EvaluationSpec, Spec
-from tacita.schema import Schema
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita.dossier.attacks import attacked
 from tacita.dossier.comparators import Compared, compared, methods
 from tacita.dossier.files import File, common_columns, common_kind, original_file, plain_file, synthetic_paths
@@ -25,8 +25,8 @@ from tacita.dossier.touches import touches
 from tacita.errors import RefusedError, UsageError
 from tacita.evaluation import Comparison, compare
 from tacita.evaluation.risk.plans import LEAST_RUNS
-from tacita.ledger.codec import guarantee_from_json
 from tacita.privacy import Guarantee
+from tacita.privacy.json_form import guarantee_from_json
 from tacita.release.folder import check_target, written_whole
 
 _PER_FILE = 8  # seconds for the models of each synthetic file, whatever its size

@@ -18,12 +18,12 @@ import pandas as pd
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from tacita.confidential import Confidential, engine_of, rows, same_key
-from tacita.engine import level_code, text_of
+from tacita.data.confidential import Confidential, engine_of, rows, same_key
+from tacita.data.engine import level_code, text_of
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.mechanisms.comparators import NoiseInfusion, SuppressAndRound
 from tacita.noise.entropy import SeededEntropy
-from tacita.schema import Schema
 from tacita.tables.publish import without_totals
 
 Floats = NDArray[np.float64]

@@ -18,9 +18,9 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tacita.data.schema import Categorical, Identifier, Schema
 from tacita.errors import UsageError
 from tacita.evaluation.cells import Cells, tenths, to_bins
-from tacita.schema import Categorical, Identifier, Schema
 
 Codes = NDArray[np.int32]
 Numbers = NDArray[np.float64]

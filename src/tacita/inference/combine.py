@@ -28,7 +28,7 @@ def combine(implicates: Implicates, analysis: Analysis, rule: Rule | None = None
     Without a `rule` the kind of the implicates chooses one.
 
     >>> import pandas as pd
-    >>> from tacita.schema import Schema
+    >>> from tacita.data.schema import Schema
     >>> schema = Schema.from_dict({
     ...     "dataset": {"identity": "demo", "unit": "person"},
     ...     "variables": {"pay": {"type": "numeric", "role": "confidential", "lower": 0, "upper": 100}},

@@ -19,12 +19,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.inference.noise_sums import chance_within, margin_of_sum
 from tacita.measured import Measured
 from tacita.noise.discrete import DiscreteLaplace
 from tacita.noise.error import FixedError
-from tacita.schema import Schema
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -14,7 +14,10 @@ Where to look:
 * `codec.py`   neighbours, losses and guarantees as exact JSON
 """
 
-from tacita.ledger.codec import (
+from tacita.ledger.ledger import Ledger
+from tacita.ledger.releasing import Released
+from tacita.ledger.views import Account, Entry, Quote, Share, verify_extract
+from tacita.privacy.json_form import (
     guarantee_from_json,
     guarantee_to_json,
     loss_from_json,
@@ -22,9 +25,6 @@ from tacita.ledger.codec import (
     neighbours_from_json,
     neighbours_to_json,
 )
-from tacita.ledger.ledger import Ledger
-from tacita.ledger.releasing import Released
-from tacita.ledger.views import Account, Entry, Quote, Share, verify_extract
 
 __all__ = [
     "Account",

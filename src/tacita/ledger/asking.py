@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from tacita.errors import RefusedError
 from tacita.ledger.book import Book
-from tacita.ledger.codec import canonical, digest, guarantee_to_json
 from tacita.ledger.terms import Cap, DataKey, Reservation, Tally, request_key
 from tacita.ledger.views import Account, Quote, Share, account, unfinished_note
 from tacita.privacy import Guarantee, Holds, Loss, Neighbours
+from tacita.privacy.json_form import canonical, digest, guarantee_to_json
 
 if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
-    from tacita.confidential import Confidential
+    from tacita.data.confidential import Confidential
     from tacita.plan import Plan
 
 

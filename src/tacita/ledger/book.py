@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from tacita.errors import RefusedError, TacitaError, VerificationError
-from tacita.ledger.codec import guarantee_from_json, holds_from_json, loss_from_json, neighbours_from_json
 from tacita.ledger.store import Record
 from tacita.ledger.terms import Cap, DataKey, Name, Reservation, Tally, Waiver, implies, request_key, restated
 from tacita.privacy import Guarantee, Loss, Neighbours, NumbersWithin, StrongAlpha, WeakAlpha
+from tacita.privacy.json_form import guarantee_from_json, holds_from_json, loss_from_json, neighbours_from_json
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 The budget of a file is shared by everything that was declared, or is known by its rows, to hold the same units. A new
 name and one column less would make a copy look like another file. So each file's first reservation keeps a sketch of
-its ids (`tacita.checks.sketch`), and the first release from a file asks whether units of another family are in it.
+its ids (`tacita.data.checks.sketch`), and the first release from a file asks whether units of another family are in it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tacita.ledger.book import Book
 from tacita.ledger.terms import DataKey, Reservation
 
 if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
-    from tacita.confidential import Confidential
+    from tacita.data.confidential import Confidential
 
 
 @dataclass(frozen=True)

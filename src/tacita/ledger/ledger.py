@@ -16,16 +16,16 @@ from tacita.errors import RefusedError, UsageError, VerificationError
 from tacita.ledger import views
 from tacita.ledger.asking import Asked, admitted, data_key, previewed, quoted, refuse_other_cap, with_cap
 from tacita.ledger.book import Book
-from tacita.ledger.codec import loss_to_json, neighbours_to_json
 from tacita.ledger.kin import refuse_kin
 from tacita.ledger.releasing import Released, Wanted, checked_result, release_all
 from tacita.ledger.store import Record, Store, Writer
 from tacita.ledger.terms import Cap, DataKey
 from tacita.ledger.views import Account, Entry, Quote, Share
 from tacita.privacy import Guarantee, Holds, Loss, Neighbours
+from tacita.privacy.json_form import loss_to_json, neighbours_to_json
 
 if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
-    from tacita.confidential import Confidential
+    from tacita.data.confidential import Confidential
     from tacita.noise.entropy import SystemEntropy
     from tacita.plan import Plan
 

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 from tacita.errors import RefusedError, TacitaError, VerificationError, add_spent
 from tacita.ledger.asking import Asked, admitted, stored_result
 from tacita.ledger.book import Book
-from tacita.ledger.codec import digest, guarantee_to_json, loss_to_json, neighbours_to_json
 from tacita.ledger.kin import Kin, kin_of
 from tacita.ledger.store import Reader, Record, Store, Writer
 from tacita.ledger.terms import Reservation
 from tacita.ledger.turns import turns
 from tacita.ledger.views import Quote, unfinished_note
+from tacita.privacy.json_form import digest, guarantee_to_json, loss_to_json, neighbours_to_json
 
 if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
-    from tacita.confidential import Confidential
+    from tacita.data.confidential import Confidential
     from tacita.plan import Plan
 
 _log = logging.getLogger(__name__)

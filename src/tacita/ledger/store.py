@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from tacita.errors import RefusedError, TacitaError, UsageError, VerificationError
-from tacita.ledger.codec import canonical, digest
+from tacita.privacy.json_form import canonical, digest
 
 GENESIS = "0" * 64
 _APPLICATION = 0x7AC17A  # marks the file as a ledger, in the SQLite header

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from tacita.errors import RefusedError, UsageError
-from tacita.ledger.codec import canonical
 from tacita.privacy import Guarantee, Holds, Loss, Neighbours
+from tacita.privacy.json_form import canonical
 
 Name = tuple[str, str]  # ("identity", …) or ("content", …)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tacita.ledger.codec import digest
+from tacita.privacy.json_form import digest
 
 try:
     import fcntl

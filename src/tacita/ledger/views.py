@@ -8,7 +8,10 @@ from typing import Any
 
 from tacita.errors import UsageError, VerificationError
 from tacita.ledger.book import Book
-from tacita.ledger.codec import (
+from tacita.ledger.store import Record
+from tacita.ledger.terms import DataKey, Tally, Waiver, softest
+from tacita.privacy import Holds, Loss, Neighbours
+from tacita.privacy.json_form import (
     canonical,
     digest,
     loss_from_json,
@@ -16,9 +19,6 @@ from tacita.ledger.codec import (
     neighbours_from_json,
     neighbours_to_json,
 )
-from tacita.ledger.store import Record
-from tacita.ledger.terms import DataKey, Tally, Waiver, softest
-from tacita.privacy import Holds, Loss, Neighbours
 
 EXTRACT_FORMAT = 1
 

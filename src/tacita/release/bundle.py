@@ -18,8 +18,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tacita.ledger.codec import loss_to_json, neighbours_to_json
+from tacita.data.schema import Categorical, Schema
 from tacita.privacy import Guarantee, Loss
+from tacita.privacy.json_form import loss_to_json, neighbours_to_json
 from tacita.release.bundle_files import BUNDLE_FORM, fingerprint, write_json, write_manifest
 from tacita.release.codebook import data_package, ddi
 from tacita.release.csv_cells import write_csv
@@ -32,7 +33,6 @@ from tacita.release.registry import registry_record
 from tacita.release.sdmx import sdmx_csv, sdmx_structure
 from tacita.release.verify import verify as verify_bundle
 from tacita.release.words import account_of, guarantee_record, up_front
-from tacita.schema import Categorical, Schema
 
 STAMP = "REHEARSAL"
 _LIBRARIES = ("tacita", "numpy", "scipy", "numba", "python-flint", "duckdb", "ibis-framework", "pyarrow", "pyspark")

@@ -22,8 +22,8 @@ from tacita.errors import UsageError
 from tacita.release.former import Kind, mark, why_not
 
 if TYPE_CHECKING:
+    from tacita.data.schema import Schema
     from tacita.release.spec import Spec
-    from tacita.schema import Schema
 
 try:
     import fcntl

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tacita.data.schema import Schema
 from tacita.measured import Measured
 from tacita.plan import Plan
-from tacita.schema import Schema
 
 _NOISE = b"noise"
 

@@ -17,17 +17,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.errors import VerificationError
 from tacita.implicates import Implicates, Synthetic
-from tacita.ledger.codec import digest
 from tacita.privacy import Guarantee
+from tacita.privacy.json_form import digest
 from tacita.release.alike import read_both, same_document, same_values
 from tacita.release.bundle_files import read_json
 from tacita.release.csv_cells import write_csv
 from tacita.release.facts import Column, TableFacts, kind_of, spoken
 from tacita.release.plans import plan_from_record
 from tacita.release.survey_tables import check_survey_tables_made, survey_table_facts, write_survey_tables
-from tacita.schema import Categorical, Integer, Numeric, Schema
 
 FOLDER = "microdata"
 

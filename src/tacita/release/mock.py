@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tacita.schema import Categorical, Identifier, Integer, Numeric, Schema, Variable
+from tacita.data.schema import Categorical, Identifier, Integer, Numeric, Schema, Variable
 
 ESTABLISHMENTS = 400
 ROWS = 8_000

@@ -16,10 +16,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from tacita.ledger.codec import guarantee_from_json, neighbours_from_json
 from tacita.ledger.terms import implies
 from tacita.mechanisms.eree import requirements
 from tacita.privacy import AddRemoveOne, Guarantee, ReplaceOne, unchecked_units
+from tacita.privacy.json_form import guarantee_from_json, neighbours_from_json
 from tacita.release.page_budget import budget_section
 from tacita.release.page_first import first_sheet
 from tacita.release.page_microdata import microdata_section

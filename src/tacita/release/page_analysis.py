@@ -15,10 +15,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.inference import snippets
 from tacita.release.microdata import FOLDER, csv_name
 from tacita.release.page_parts import code_blocks, weight_of
-from tacita.schema import Categorical, Integer, Numeric, Schema
 
 _RULES = {
     "partial": (

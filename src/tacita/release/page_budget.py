@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from tacita.ledger.codec import loss_from_json
 from tacita.privacy import UNCHECKED, Guarantee, Holds, Loss, text
+from tacita.privacy.json_form import loss_from_json
 from tacita.release.charts import budget_bar
 from tacita.release.page_parts import bullets, capital, stop
 from tacita.release.words import account_of, firmly

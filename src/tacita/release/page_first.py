@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-from tacita.ledger.codec import loss_from_json
 from tacita.privacy import Guarantee
+from tacita.privacy.json_form import loss_from_json
 from tacita.release.page_budget import amount
 from tacita.release.page_method import methods
 from tacita.release.page_parts import capital

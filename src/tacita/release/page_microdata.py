@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.implicates import Implicates
 from tacita.inference.combine import combine_estimates
 from tacita.inference.estimate import Estimate
@@ -22,7 +23,6 @@ from tacita.release.microdata import FOLDER
 from tacita.release.page_method import method_facts
 from tacita.release.page_parts import settings_rows, sheet, weight_of
 from tacita.release.survey_tables import survey_tables_section
-from tacita.schema import Categorical, Integer, Numeric, Schema
 
 _MEANS = 30  # columns in the table of means: more would be a data file, not a page
 

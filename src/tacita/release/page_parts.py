@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from tacita.schema import Schema
+from tacita.data.schema import Schema
 
 # Control characters, and marks that turn the direction of what follows: a name must not rearrange our sentences.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

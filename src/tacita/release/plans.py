@@ -15,14 +15,14 @@ from typing import Any, Generic, TypeVar
 
 from tacita import synthesis
 from tacita.bounded import Bounded
+from tacita.data.schema import Categorical, Schema
 from tacita.errors import RefusedError, SpecError, TacitaError
-from tacita.ledger.codec import canonical, neighbours_from_json
 from tacita.mechanisms import eree
 from tacita.plan import Forecast, Plan, check, claimed
 from tacita.privacy import Guarantee, Neighbours, in_sequence, text
+from tacita.privacy.json_form import canonical, neighbours_from_json
 from tacita.release.spec import MicrodataSpec, Spec, TableSpec
 from tacita.release.survey_tables import check_survey_tables
-from tacita.schema import Categorical, Schema
 from tacita.tables.publish import TOTAL
 
 PUBLISHING = ("integers", "nonnegative", "totals", "rank", "confidence")  # what is done to a table after the noise

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tacita.ledger.codec import loss_to_json
 from tacita.privacy import Guarantee
+from tacita.privacy.json_form import loss_to_json
 from tacita.release.words import kind_of_privacy, not_protected
 
 Yaml = str | list["Yaml"] | dict[str, "Yaml"]

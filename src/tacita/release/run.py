@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tacita.audit.evidence import evidence_beside
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.same_file import same_files
 from tacita.errors import RefusedError, UsageError
 from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy
@@ -24,7 +25,6 @@ from tacita.release.mock import mock_tables
 from tacita.release.plans import PlannedRelease, prepare
 from tacita.release.spec import Spec
 from tacita.release.trial import try_out
-from tacita.same_file import same_files
 
 Progress = Callable[[str], None]
 

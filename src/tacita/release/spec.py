@@ -22,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from tacita.data.schema.toml_file import read_toml
 from tacita.errors import SpecError, UsageError
 from tacita.privacy import (
     AddRemoveOne,
@@ -35,7 +36,6 @@ from tacita.privacy import (
     text,
 )
 from tacita.release.spec_errors import explain
-from tacita.schema.toml_file import read_toml
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 

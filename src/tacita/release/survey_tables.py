@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
+from tacita.data.schema import Integer, Numeric, Schema
 from tacita.errors import SpecError, VerificationError
 from tacita.implicates import Implicates
 from tacita.inference.survey import Count, Mean, Statistic, survey_table
@@ -25,7 +26,6 @@ from tacita.privacy import Guarantee
 from tacita.release.alike import same_values
 from tacita.release.csv_cells import harmless, write_csv
 from tacita.release.facts import Column, TableFacts, kind_of, spoken
-from tacita.schema import Integer, Numeric, Schema
 
 By = tuple[str, ...]
 

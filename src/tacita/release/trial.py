@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tacita.data.schema import Identifier, Schema
 from tacita.errors import TacitaError, UsageError
 from tacita.implicates import Implicates, Synthetic
 from tacita.measured import Measured
@@ -23,7 +24,6 @@ from tacita.release.folder import scratch
 from tacita.release.making import as_release, made
 from tacita.release.mock import mock_tables
 from tacita.release.plans import PlannedMicrodata, PlannedRelease, PlannedTable
-from tacita.schema import Identifier, Schema
 
 _CELLS = 2_000  # of one mock table
 _ROWS = 50  # of one mock file

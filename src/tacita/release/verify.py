@@ -18,19 +18,19 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from tacita.audit.evidence import check as check_evidence
+from tacita.data.schema import Schema
 from tacita.errors import TacitaError, VerificationError
 from tacita.ledger import Ledger
-from tacita.ledger.codec import canonical, digest, guarantee_from_json, loss_from_json, neighbours_from_json
 from tacita.ledger.terms import Cap, restated
 from tacita.ledger.views import verify_extract
 from tacita.privacy import Guarantee, Loss, in_sequence
+from tacita.privacy.json_form import canonical, digest, guarantee_from_json, loss_from_json, neighbours_from_json
 from tacita.release.alike import read_both, read_table, same_document, same_values
 from tacita.release.bundle_files import BUNDLE_FORM, bundle_files, fingerprint, json_bytes, manifest_hash, read_json
 from tacita.release.measurements import rebuild
 from tacita.release.microdata import FOLDER, check_made_again, check_microdata
 from tacita.release.page import render_page
 from tacita.release.plans import PUBLISHING, plan_from_record
-from tacita.schema import Schema
 from tacita.tables import publish
 
 UNSIGNED = (

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from tacita.ledger.codec import guarantee_to_json, neighbours_to_json
 from tacita.privacy import (
     Guarantee,
     Holds,
@@ -19,6 +18,7 @@ from tacita.privacy import (
     text,
     unchecked_units,
 )
+from tacita.privacy.json_form import guarantee_to_json, neighbours_to_json
 
 _CERTAIN = 99.99  # percent: beyond that a bound hides nothing, and digits would only make it look like one
 

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from tacita.data.workforce import Workforce
 from tacita.errors import UsageError
-from tacita.workforce import Workforce
 
 
 class Sector(NamedTuple):

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tacita.data.reading import refuse_linked
+from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.errors import UsageError
-from tacita.schema import Categorical, Integer, Numeric, Schema
-from tacita.synthesis.reading import refuse_linked
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
-from tacita.ledger.codec import neighbours_from_json, neighbours_to_json
 from tacita.plan import ONE_ROW, Rehearsable
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, ReplaceOne, exact, text
-from tacita.schema import Schema
+from tacita.privacy.json_form import neighbours_from_json, neighbours_to_json
 from tacita.synthesis.domain import Domain, all_zeros, domain_of
 
 ASSUMES = (ONE_ROW, "levels, cuts and impossible combinations are public")

@@ -11,8 +11,8 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.data.schema import Categorical, Schema
 from tacita.errors import UsageError
-from tacita.schema import Categorical, Schema
 from tacita.synthesis.attributes import Attribute, attribute_of
 
 Codes = NDArray[np.int16]

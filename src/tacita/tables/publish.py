@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.measured import Measured
 from tacita.privacy import exact
-from tacita.schema import Schema
 from tacita.tables.consistency import consistent
 
 TOTAL = "Total"

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tacita.data.schema import Schema
 from tacita.dossier.request import Request
 from tacita.release.spec import EvaluationSpec
-from tacita.schema import Schema
 
 SECRET = "Unspeakable place"
 

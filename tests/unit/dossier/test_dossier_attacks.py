@@ -13,9 +13,9 @@ import pytest
 from attacked_plans import Files, Histogram
 from dossier_sample import request
 
+from tacita.data.schema import Schema
 from tacita.dossier.run import evaluate
 from tacita.errors import UsageError
-from tacita.schema import Schema
 
 
 @dataclass(frozen=True)

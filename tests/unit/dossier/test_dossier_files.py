@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from dossier_sample import schema
 
+from tacita.data.schema import Schema
 from tacita.dossier.files import common_columns, original_file, plain_file, synthetic_paths
 from tacita.errors import UsageError
-from tacita.schema import Schema
 
 
 def test_a_large_file_is_sampled_in_the_engine_and_the_same_way_each_time(tmp_path: Path) -> None:

@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 from cli_sample import SCHEMA, SPEC, write_jobs
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.dossier.request import request_of
 from tacita.dossier.run import evaluate
 from tacita.dossier.tables import check_tables, establishment_counts
 from tacita.errors import UsageError
 from tacita.release.run import run
 from tacita.release.spec import Spec
-from tacita.schema import Schema
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.evaluation import compare
 from tacita.evaluation.encoding import MISSING
-from tacita.schema import Schema
 
 SCHEMA = Schema.from_dict(
     {

@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 from attacked_plans import SCHEMA, Copier, Files, Histogram, people
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.evaluation.risk import PlanAttack, attack_plan
 from tacita.evaluation.risk.plans import _outlier
 from tacita.mechanisms import eree
 from tacita.privacy import Guarantee, Loss, ReplaceOne
-from tacita.schema import Schema
 
 JOBS = Schema.from_dict(
     {

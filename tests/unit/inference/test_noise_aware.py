@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.inference.noise_aware import NoisyCells
 from tacita.inference.noise_sums import chance_within, margin_of_sum
@@ -17,7 +18,6 @@ from tacita.measured import Measured
 from tacita.noise import DiscreteLaplace
 from tacita.noise.error import FixedError, HiddenScaleError
 from tacita.noise.laws import Student
-from tacita.schema import Schema
 
 LAW = DiscreteLaplace(Fraction(3))
 SCHEMA = Schema.from_dict(

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tacita.data.schema import Schema
 from tacita.errors import SchemaError, UsageError
 from tacita.implicates import Implicates, Kind
 from tacita.inference import LargeSample, combine
@@ -27,7 +28,6 @@ from tacita.inference.survey import (
     survey_table,
     total,
 )
-from tacita.schema import Schema
 
 FIELDS, GENDERS, AGES = ("arts", "law", "maths"), ("f", "m"), ("young", "old")
 

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from r_reference import rscript
 
+from tacita.data.schema import Schema
 from tacita.inference.survey import Count, Design, Mean, Quantile, Ratio, sample_table
-from tacita.schema import Schema
 
 STORED = Path(__file__).parents[2] / "data" / "table_reference.json"
 FIELDS, GENDERS = ("arts", "law", "maths", "physics"), ("f", "m")

@@ -12,7 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
+from tacita.data.workforce import Workforce
 from tacita.errors import SchemaError, UsageError
 from tacita.mechanisms import eree
 from tacita.mechanisms.eree import (
@@ -28,8 +30,6 @@ from tacita.mechanisms.eree import (
 )
 from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, StrongAlpha, WeakAlpha
-from tacita.schema import Schema
-from tacita.workforce import Workforce
 
 F = Fraction
 ALPHA_PLANS = [SmoothStaircase, SmoothVector, SmoothStudent, SmoothGamma, SmoothLaplace, LogLaplace]

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from tacita.ledger.codec import canonical, digest, guarantee_to_json, loss_to_json, neighbours_to_json
+from tacita.data.schema import Schema
 from tacita.measured import Measured
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.privacy import Loss
+from tacita.privacy.json_form import canonical, digest, guarantee_to_json, loss_to_json, neighbours_to_json
 from tacita.release.bundle import Budget, Product, PublicInput, Release
 from tacita.release.measurements import long_form, noise_record
 from tacita.release.plans import PUBLISHING
 from tacita.release.spec import TableSpec
-from tacita.schema import Schema
 from tacita.tables import publish
 
 PLAN = SmoothStaircase("0.1", "1", by=["place"])

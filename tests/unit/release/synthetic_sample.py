@@ -12,15 +12,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacita.confidential import Confidential, engine_of, rows
+from tacita.data.confidential import Confidential, engine_of, rows
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.implicates import Implicates, Kind
-from tacita.ledger.codec import neighbours_to_json
 from tacita.noise.entropy import Entropy
 from tacita.plan import Forecast, Rehearsable
 from tacita.privacy import Guarantee, Loss, Neighbours
+from tacita.privacy.json_form import neighbours_to_json
 from tacita.release import plans
-from tacita.schema import Schema
 
 SCHEMA = """
 [dataset]

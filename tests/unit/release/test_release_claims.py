@@ -21,9 +21,9 @@ from tacita.dossier.findings import Findings
 from tacita.dossier.sections import plain_words
 from tacita.how import How
 from tacita.ledger import Ledger
-from tacita.ledger.codec import loss_to_json, neighbours_to_json
 from tacita.mechanisms import eree
 from tacita.privacy import UNCHECKED, AddRemoveOne, Guarantee, Loss, ReplaceOne
+from tacita.privacy.json_form import loss_to_json, neighbours_to_json
 from tacita.release.outlook import show_finished, show_ledger, show_plan
 from tacita.release.plans import SYNTHESIZERS, TABLE_PLANS, _plans, prepare
 from tacita.release.run import run

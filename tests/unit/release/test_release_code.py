@@ -18,10 +18,10 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
+from tacita.data.schema import Schema
 from tacita.implicates import Implicates, Kind
 from tacita.release.page_analysis import microdata_code
 from tacita.release.page_usage import table_code
-from tacita.schema import Schema
 
 
 def code(page: str, language: str) -> str:

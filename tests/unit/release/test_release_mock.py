@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.release.mock import ESTABLISHMENTS, ROWS, mock_tables
-from tacita.schema import Schema
 
 PLACE: dict[str, Any] = {"role": "workplace", "type": "categorical", "levels": ["north", "south", "unknown"]}
 SEX: dict[str, Any] = {"role": "worker", "type": "categorical", "levels": ["F", "M"]}

@@ -11,11 +11,11 @@ from cli_sample import Call
 from quantile_sample import firms
 
 from tacita import cli
+from tacita.data.schema import Schema
 from tacita.implicates import Implicates
 from tacita.inference import combine
 from tacita.release.plans import prepare
 from tacita.release.spec import Spec
-from tacita.schema import Schema
 from tacita.synthesis import QuantileSynthesis
 
 SCHEMA_TEXT = """

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from survey_sample import FIELDS, GENDERS
 
+from tacita.data.schema import Schema
 from tacita.errors import SpecError, VerificationError
 from tacita.implicates import Implicates
 from tacita.inference.survey import Count, Mean, survey_table
@@ -18,7 +19,6 @@ from tacita.release.plans import prepare
 from tacita.release.run import rehearse, run
 from tacita.release.spec import Spec
 from tacita.release.verify import verify
-from tacita.schema import Schema
 
 SCHEMA = """
 [dataset]

@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 from release_sample import SETTINGS, measured, schema, small_release
 
+from tacita.data.schema import Schema
 from tacita.errors import VerificationError
 from tacita.release.alike import same_document, same_values
 from tacita.release.bundle_files import write_manifest
 from tacita.release.measurements import long_form
 from tacita.release.plans import PUBLISHING
 from tacita.release.verify import UNSIGNED, verify
-from tacita.schema import Schema
 from tacita.tables import publish
 
 

@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pairwise_sample import CUTS, NAMES, plan, schema, voters
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import SchemaError, TacitaError, UsageError, VerificationError
 from tacita.ledger import Ledger
-from tacita.ledger.codec import canonical
 from tacita.noise.entropy import SystemEntropy
 from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
+from tacita.privacy.json_form import canonical
 from tacita.release.plans import plan_from_record
-from tacita.schema import Schema
 from tacita.synthesis import PairwiseSynthesis
 
 PERSON = ReplaceOne("person")

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tacita.data.schema import Integer, Numeric, Schema
 from tacita.errors import UsageError
-from tacita.schema import Integer, Numeric, Schema
 from tacita.synthesis.attributes import Attribute, attribute_of
 from tacita.synthesis.pairwise import records as made
 from tacita.synthesis.pairwise.mixture import fit_mixture, tempered

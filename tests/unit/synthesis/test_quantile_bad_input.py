@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from quantile_sample import BOUNDS, FIRM, PLANS, SCHEMA, firms, plan
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import SchemaError, TacitaError, UsageError
 from tacita.ledger import Ledger
 from tacita.privacy import AddRemoveOne, Loss, StrongAlpha
-from tacita.schema import Schema
 from tacita.synthesis import QuantileSynthesis
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 from quantile_sample import PLANS, SCHEMA, firms, plan
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita.noise.entropy import Request, SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare
 from tacita.privacy import AddRemoveOne

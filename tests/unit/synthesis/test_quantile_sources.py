@@ -12,7 +12,7 @@ import pyreadstat
 import pytest
 from quantile_sample import SCHEMA, firms, plan
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare
 from tacita.synthesis import QuantileSynthesis

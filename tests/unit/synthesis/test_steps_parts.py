@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tacita.data.schema import Categorical, Integer
 from tacita.errors import UsageError
-from tacita.schema import Categorical, Integer
 from tacita.synthesis.attributes import Attribute
 from tacita.synthesis.domain import FREE, Domain
 from tacita.synthesis.steps.budget import divided

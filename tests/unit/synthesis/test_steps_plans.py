@@ -15,7 +15,7 @@ import pytest
 from person_sample import LEVELS, NAMES, ZEROS, persons, schema
 
 import tacita.synthesis.steps.measuring as measuring
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita.errors import UsageError, VerificationError
 from tacita.implicates import Synthetic
 from tacita.noise.entropy import SeededEntropy, SystemEntropy

@@ -12,15 +12,15 @@ import pandas as pd
 import pytest
 from weighted_people import people, plan, schema
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import TacitaError, UsageError, VerificationError
 from tacita.ledger import Ledger
-from tacita.ledger.codec import canonical
 from tacita.noise.entropy import SeededEntropy
 from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
+from tacita.privacy.json_form import canonical
 from tacita.release.plans import plan_from_record
-from tacita.schema import Schema
 from tacita.synthesis import SurveySynthesis
 
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.data.schema import Schema
+from tacita.data.workforce import Workforce
 from tacita.measured import Measured
-from tacita.schema import Schema
-from tacita.workforce import Workforce
 
 SEXES = ("F", "M", "U")
 

@@ -24,11 +24,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import stats
 
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.evaluation.encoding import Frame, compare
 from tacita.evaluation.metric import Metric, Outcome
 from tacita.evaluation.risk.linkage import Distance, nearest_distances
-from tacita.schema import Schema
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -26,7 +26,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Categorical, Identifier, Schema
+from tacita.data.workforce import Workforce, workforce
 from tacita.errors import UsageError
 from tacita.evaluation.encoding import as_text
 from tacita.evaluation.risk.canary import CanaryBound, canary_bound, detection_power
@@ -35,8 +37,6 @@ from tacita.mechanisms.eree.base import CountPlan
 from tacita.noise.entropy import SeededEntropy
 from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, Guarantee, NumbersWithin, ReplaceOne, StrongAlpha, WeakAlpha
-from tacita.schema import Categorical, Identifier, Schema
-from tacita.workforce import Workforce, workforce
 
 LEAST_RUNS = 20
 MOST_ROWS = 500

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tacita.data.half_samples import half_sample_factors
 from tacita.errors import UsageError
-from tacita.half_samples import half_sample_factors
 from tacita.inference.survey.columns import Codes, Floats, as_frame, complete_numbers
 from tacita.inference.survey.taylor import Design
 

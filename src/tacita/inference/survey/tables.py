@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.implicates import Implicates
 from tacita.inference.combine import check_number, combine_estimates
@@ -23,7 +24,6 @@ from tacita.inference.rules import Rule, rule_for
 from tacita.inference.survey.columns import Codes, Floats, as_frame, column, numbers
 from tacita.inference.survey.statistics import Count, Mean, Statistic
 from tacita.inference.survey.taylor import Design, TaylorSample
-from tacita.schema import Schema
 
 if TYPE_CHECKING:
     from tacita.mechanisms.survey import SurveyCells

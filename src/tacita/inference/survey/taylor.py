@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.inference.survey.columns import (
     Codes,
@@ -27,7 +28,6 @@ from tacita.inference.survey.columns import (
     nested,
     weighted_sums,
 )
-from tacita.schema import Schema
 
 OnePsu = Literal["error", "certainty", "adjust"]
 Names = str | tuple[str, ...] | None

@@ -15,7 +15,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Integer, Schema
+from tacita.data.workforce import LARGEST_ESTABLISHMENT, Workforce, require_countable, workforce
 from tacita.errors import SchemaError, UsageError
 from tacita.how import How
 from tacita.measured import Measured
@@ -23,8 +25,6 @@ from tacita.noise.entropy import Entropy
 from tacita.noise.error import ErrorLaw
 from tacita.plan import ONE_JOB, Contribution, Forecast, Rehearsable
 from tacita.privacy import Guarantee, Loss, Neighbours, Number, StrongAlpha, WeakAlpha, exact, text
-from tacita.schema import Integer, Schema
-from tacita.workforce import LARGEST_ESTABLISHMENT, Workforce, require_countable, workforce
 
 Definition = Literal["strong", "weak"]
 Calibration = Literal["proved", "paper"]

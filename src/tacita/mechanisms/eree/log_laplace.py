@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.data.workforce import Workforce
 from tacita.errors import UsageError
 from tacita.mechanisms.eree import calibration
 from tacita.mechanisms.eree.base import AlphaPlan
@@ -19,7 +20,6 @@ from tacita.noise.entropy import Entropy
 from tacita.noise.error import LogError
 from tacita.noise.rounding import noisy_log
 from tacita.privacy import Guarantee, text
-from tacita.workforce import Workforce
 
 
 @dataclass(frozen=True, init=False)

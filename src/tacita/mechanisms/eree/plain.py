@@ -12,6 +12,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.data.schema import Schema
+from tacita.data.workforce import Workforce
 from tacita.errors import UsageError
 from tacita.how import How
 from tacita.mechanisms.eree.base import PUBLIC_FRAME, CountPlan, Where, positive
@@ -20,8 +22,6 @@ from tacita.noise.entropy import Entropy
 from tacita.noise.error import FixedError
 from tacita.plan import ONE_JOB
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, text
-from tacita.schema import Schema
-from tacita.workforce import Workforce
 
 
 @dataclass(frozen=True, init=False)

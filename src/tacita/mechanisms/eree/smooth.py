@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.data.workforce import LARGEST_ESTABLISHMENT, Workforce
 from tacita.errors import UsageError
 from tacita.mechanisms.eree import calibration, staircase_design, vector_design
 from tacita.mechanisms.eree.base import AlphaPlan
@@ -23,7 +24,6 @@ from tacita.noise.error import HiddenScaleError, margin_of
 from tacita.noise.laws import Laplace, Law, QuarticCauchy, Student
 from tacita.noise.rounding import noisy_log, noisy_on_grid
 from tacita.privacy import Guarantee, Loss, Number, exact, text
-from tacita.workforce import LARGEST_ESTABLISHMENT, Workforce
 
 
 @dataclass(frozen=True, init=False)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita import rowwise
+from tacita.data import rowwise
 from tacita.errors import UsageError
 from tacita.noise.choice import choose, uniform_below
 from tacita.noise.entropy import Entropy, Request, Spare, reserve

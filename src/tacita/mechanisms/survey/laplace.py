@@ -16,8 +16,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita import rowwise
-from tacita.confidential import Confidential
+from tacita.data import rowwise
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.mechanisms.survey.measured import NoisySums, SurveyCells
 from tacita.mechanisms.survey.paper import paper_estimates
@@ -26,7 +27,6 @@ from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
 from tacita.noise.entropy import Entropy, Request
 from tacita.plan import Forecast, Rehearsable
 from tacita.privacy import Guarantee, Loss, Number, ReplaceOne, exact, text
-from tacita.schema import Schema
 
 Calibration = Literal["proved", "paper"]
 Integers = NDArray[np.int64]

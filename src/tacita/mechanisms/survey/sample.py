@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.confidential import Confidential, engine_of, rows
-from tacita.engine import level_code, ruled_number
+from tacita.data.confidential import Confidential, engine_of, rows
+from tacita.data.engine import level_code, ruled_number
+from tacita.data.half_samples import Codes, Floats, half_sample_factors
+from tacita.data.schema import Categorical, Integer, Numeric, Schema, SurveyDesign
 from tacita.errors import SchemaError, UsageError
-from tacita.half_samples import Codes, Floats, half_sample_factors
-from tacita.schema import Categorical, Integer, Numeric, Schema, SurveyDesign
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,9 @@ import pyarrow as pa
 from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
 
-from tacita.confidential import Confidential, engine_of
-from tacita.confidential import rows as confidential_rows
+from tacita.data.confidential import Confidential, engine_of
+from tacita.data.confidential import rows as confidential_rows
+from tacita.data.schema import Schema
 from tacita.errors import UsageError, VerificationError
 from tacita.how import EACH_PAID, SIZE, How
 from tacita.implicates import Implicates
@@ -25,7 +26,6 @@ from tacita.noise.entropy import Entropy, Request, reserve
 from tacita.noise.forcing import settles
 from tacita.plan import Forecast
 from tacita.privacy import Number
-from tacita.schema import Schema
 from tacita.synthesis.cellplan import CellPlan
 from tacita.synthesis.domain import Domain
 from tacita.synthesis.steps.reading import Occupied, read

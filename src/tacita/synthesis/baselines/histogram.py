@@ -10,14 +10,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.how import FREE, SIZE, How
 from tacita.noise.discrete import DiscreteLaplace
 from tacita.noise.entropy import Entropy, Request
 from tacita.plan import Forecast
 from tacita.privacy import Number
-from tacita.schema import Schema
 from tacita.synthesis.cellplan import CellPlan
 from tacita.synthesis.steps.budget import Costs, divided
 from tacita.synthesis.steps.cells import threshold_for

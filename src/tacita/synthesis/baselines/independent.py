@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tacita import rowwise
-from tacita.confidential import Confidential
+from tacita.data import rowwise
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import UsageError, VerificationError
 from tacita.how import FREE, SIZE, How
 from tacita.implicates import Implicates
@@ -22,7 +23,6 @@ from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
 from tacita.noise.entropy import Entropy, Request
 from tacita.plan import Forecast
 from tacita.privacy import text
-from tacita.schema import Schema
 from tacita.synthesis.cellplan import CellPlan
 from tacita.synthesis.domain import Codes, Domain, Integers
 from tacita.synthesis.steps.budget import ROOT

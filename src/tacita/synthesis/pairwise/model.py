@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tacita.data.schema import Schema
 from tacita.errors import UsageError, VerificationError
 from tacita.implicates import Implicates
 from tacita.privacy import text
-from tacita.schema import Schema
 from tacita.synthesis.attributes import Attribute
 from tacita.synthesis.pairwise.queries import Query
 from tacita.synthesis.pairwise.records import agreeing_records

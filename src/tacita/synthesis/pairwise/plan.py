@@ -13,23 +13,23 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.reading import read
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.how import FREE, SIZE, How
-from tacita.ledger.codec import neighbours_to_json
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import Entropy, Request
 from tacita.noise.gaussian import LARGEST_VARIANCE
 from tacita.plan import ONE_ROW, Forecast, Rehearsable
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, ReplaceOne, exact, text
-from tacita.schema import Schema
+from tacita.privacy.json_form import neighbours_to_json
 from tacita.synthesis.attributes import Attribute, attribute_of
 from tacita.synthesis.pairwise.choosing import choose_pairs, how_many
 from tacita.synthesis.pairwise.measuring import measure
 from tacita.synthesis.pairwise.model import Answer, PairwiseModel, unpacked, zeros_among
 from tacita.synthesis.pairwise.queries import Query, error, queries, singles, some_queries
 from tacita.synthesis.pairwise.targets import Targets
-from tacita.synthesis.reading import read
 
 Select = Literal["auto", "all", "private"]
 

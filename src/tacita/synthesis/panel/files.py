@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from tacita.data.schema import Schema
 from tacita.errors import UsageError, VerificationError
 from tacita.implicates import Implicates, Kind
-from tacita.schema import Schema
 
 _FORM = "panel-files-1"
 _META = b"tacita"

@@ -11,11 +11,11 @@ from typing import Any
 
 import ibis
 
-from tacita.checks import any_repeated
-from tacita.confidential import Confidential, engine_of, rows
-from tacita.engine import level_code, number_of, text_of
+from tacita.data.checks import any_repeated
+from tacita.data.confidential import Confidential, engine_of, rows
+from tacita.data.engine import level_code, number_of, text_of
+from tacita.data.schema import Categorical, Integer, Numeric
 from tacita.errors import SchemaError
-from tacita.schema import Categorical, Integer, Numeric
 from tacita.synthesis.panel.layout import Layout
 
 _UNIT, _PLACE = "tacita_unit", "tacita_place"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.errors import UsageError
-from tacita.schema import Categorical, Integer, Numeric, Schema
 from tacita.synthesis.panel.numbers import Scale
 
 LIFE, AGE, REMAINING, CLOSING, YEAR = "life", "age", "remaining", "closing", "calendar year"

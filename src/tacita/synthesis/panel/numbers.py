@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tacita.schema import Integer, Numeric
+from tacita.data.schema import Integer, Numeric
 from tacita.synthesis.panel.predictors import Floats, Predictors
 
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Identifier, Schema
 from tacita.errors import UsageError
 from tacita.how import FREE, How, as_collected
 from tacita.noise.entropy import Entropy
 from tacita.plan import Forecast, Rehearsable
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, exact, text
-from tacita.schema import Identifier, Schema
 from tacita.synthesis.panel import layout as laid
 from tacita.synthesis.panel.files import PanelFiles
 from tacita.synthesis.panel.formal import promise as formal

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tacita.confidential import Confidential, engine_of, rows
-from tacita.engine import number_of, text_of
+from tacita.data.confidential import Confidential, engine_of, rows
+from tacita.data.engine import number_of, text_of
+from tacita.data.schema import Categorical, Integer, Numeric
 from tacita.errors import SchemaError
-from tacita.schema import Categorical, Integer, Numeric
 from tacita.synthesis.panel.layout import Layout, Span
 from tacita.synthesis.panel.panel import MISSING, Panel
 from tacita.synthesis.panel.predictors import Column, Flags, Floats, Integers

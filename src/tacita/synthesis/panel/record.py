@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita.errors import RefusedError, VerificationError
 from tacita.synthesis.panel.plan import PanelSynthesis
 

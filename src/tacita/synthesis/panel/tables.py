@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tacita.schema import Numeric
+from tacita.data.schema import Numeric
 from tacita.synthesis.panel.layout import Layout, Yearly
 from tacita.synthesis.panel.panel import MISSING, Panel
 

@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tacita.confidential import Confidential, engine_of, rows
+from tacita.data.confidential import Confidential, engine_of, rows
 from tacita.errors import RefusedError, UsageError, VerificationError
 from tacita.ledger import Ledger
 from tacita.noise.entropy import Entropy, SystemEntropy

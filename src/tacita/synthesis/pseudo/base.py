@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, get_args
 
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.plan import Forecast
 from tacita.privacy import Number
-from tacita.schema import Schema
 from tacita.synthesis.pseudo.fbp import PopulationModel
 from tacita.synthesis.pseudo.fbs import Parameters, SampleModel
 from tacita.synthesis.pseudo.model import PseudoModel, Weights, stored_frame, unpacked

@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from tacita.data.schema import Schema
 from tacita.errors import UsageError, VerificationError
 from tacita.implicates import Implicates
-from tacita.schema import Schema
 from tacita.synthesis.pseudo.fbp import PopulationModel
 from tacita.synthesis.pseudo.fbs import Parameters, SampleModel
 from tacita.synthesis.pseudo.kernel import Floats, Integers

@@ -8,13 +8,13 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.how import EACH_PAID, How, as_collected
 from tacita.noise.entropy import Entropy, Request, SeededEntropy
 from tacita.plan import Forecast
 from tacita.privacy import Guarantee, Loss, Number
-from tacita.schema import Schema
 from tacita.synthesis.pseudo.base import PosteriorPlan
 from tacita.synthesis.pseudo.fbp import PopulationModel
 from tacita.synthesis.pseudo.fbs import SampleModel

@@ -9,12 +9,12 @@ from math import prod
 import numpy as np
 import pyarrow as pa
 
-from tacita import rowwise
-from tacita.confidential import Confidential
+from tacita.data import rowwise
+from tacita.data.confidential import Confidential
+from tacita.data.reading import refuse_linked
+from tacita.data.schema import Categorical, Schema
 from tacita.errors import UsageError
-from tacita.schema import Categorical, Schema
 from tacita.synthesis.pseudo.kernel import Floats, Integers
-from tacita.synthesis.reading import refuse_linked
 from tacita.synthesis.survey.columns import Columns, Frame, Transform, columns_of, frame_of, read_survey
 
 _MOST_CELLS = 5_000

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita import rowwise
+from tacita.data import rowwise
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita import rowwise
+from tacita.data import rowwise
 from tacita.mechanisms.kng.line import Lattice, bisect, halves
 from tacita.mechanisms.kng.plane import Axis, draw_plane
 from tacita.noise.entropy import Entropy

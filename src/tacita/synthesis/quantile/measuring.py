@@ -10,9 +10,9 @@ from math import ceil, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.data.schema import Integer, Numeric
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
-from tacita.schema import Integer, Numeric
 from tacita.synthesis.quantile.budget import SPIKES, Levels, conditional_levels, marginal_levels
 from tacita.synthesis.quantile.design import Design
 from tacita.synthesis.quantile.fitting import fit_conditional, fit_marginal

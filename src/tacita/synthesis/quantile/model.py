@@ -14,9 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
+from tacita.data.schema import Categorical, Schema
 from tacita.errors import UsageError, VerificationError
 from tacita.implicates import Implicates
-from tacita.schema import Categorical, Schema
 from tacita.synthesis.quantile import numeric
 from tacita.synthesis.quantile.numeric import Noise, NumericModel
 from tacita.synthesis.quantile.sharing import Shares

@@ -10,20 +10,20 @@ from typing import Any, get_args
 
 import numpy as np
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.reading import read
+from tacita.data.schema import Categorical, Schema
 from tacita.errors import UsageError
 from tacita.how import FREE, SIZE, How, as_collected
-from tacita.ledger.codec import neighbours_to_json
 from tacita.noise.entropy import Entropy, Request
 from tacita.plan import ONE_ROW, Forecast, Rehearsable
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, ReplaceOne, exact, text
-from tacita.schema import Categorical, Schema
+from tacita.privacy.json_form import neighbours_to_json
 from tacita.synthesis.quantile.budget import COUNTS, conditional_levels, marginal_levels
 from tacita.synthesis.quantile.curve import Tail
 from tacita.synthesis.quantile.measuring import Costs, measure
 from tacita.synthesis.quantile.model import Columns, QuantileModel, groups_from, unpacked
 from tacita.synthesis.quantile.variables import Column, Scale, Variable, column_of
-from tacita.synthesis.reading import read
 
 # Relative budgets: a conditional model has a plane to find as well, a table of shares has less to say.
 _NUMBER, _CONDITIONAL, _CATEGORY = 6, 7, 3

@@ -8,12 +8,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita import rowwise
+from tacita.data import rowwise
+from tacita.data.reading import refuse_linked
+from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.errors import UsageError
-from tacita.schema import Categorical, Integer, Numeric, Schema
 from tacita.synthesis.quantile.curve import Tail
 from tacita.synthesis.quantile.fitting import Range
-from tacita.synthesis.reading import refuse_linked
 
 Floats = NDArray[np.float64]
 Scale = Literal["identity", "log", "arcsinh"]

@@ -12,7 +12,7 @@ from math import ceil, exp, log
 
 import numpy as np
 
-from tacita import rowwise
+from tacita.data import rowwise
 from tacita.noise.binomial import reaching
 from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
 from tacita.noise.entropy import Entropy, Request, reserve

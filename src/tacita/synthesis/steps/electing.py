@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita import rowwise
+from tacita.data import rowwise
 from tacita.noise.discrete import discrete_laplace
 from tacita.noise.entropy import Entropy, Request
 from tacita.noise.forcing import settles

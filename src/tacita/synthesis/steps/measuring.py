@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacita import rowwise
+from tacita.data import rowwise
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.domain import FREE, Codes, Domain, Integers

@@ -13,10 +13,10 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from tacita.data.schema import Schema
 from tacita.errors import UsageError, VerificationError
 from tacita.implicates import Implicates
 from tacita.noise.discrete import DiscreteLaplace
-from tacita.schema import Schema
 from tacita.synthesis.domain import FREE, Codes, Domain, Floats, Integers
 from tacita.synthesis.steps.tree import LEAF, Cells, Measurement, child_codes, measurement_from, root_codes
 from tacita.tables.hierarchy import Consistent, least_squares, onto_simplices, phantom_histogram, shared_out, whole

@@ -10,14 +10,14 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.how import EACH_PAID, FREE, SIZE, How
 from tacita.noise.discrete import DiscreteLaplace
 from tacita.noise.entropy import Entropy, Request
 from tacita.plan import Forecast
 from tacita.privacy import Guarantee, Loss, Number, exact, text
-from tacita.schema import Schema
 from tacita.synthesis.cellplan import CellPlan
 from tacita.synthesis.domain import Domain
 from tacita.synthesis.steps.budget import Costs, divided

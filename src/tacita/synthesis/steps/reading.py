@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.reading import read as read_columns
 from tacita.synthesis.domain import Codes, Domain, Integers
-from tacita.synthesis.reading import read as read_columns
 
 
 @dataclass(frozen=True, eq=False)

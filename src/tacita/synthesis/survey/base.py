@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from tacita.errors import UsageError
-from tacita.ledger.codec import neighbours_from_json, neighbours_to_json
 from tacita.plan import Rehearsable
 from tacita.privacy import Number, ReplaceOne, exact, text
+from tacita.privacy.json_form import neighbours_from_json, neighbours_to_json
 from tacita.synthesis.survey.columns import Transform
 
 

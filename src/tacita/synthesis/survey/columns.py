@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tacita import rowwise
-from tacita.confidential import Confidential
+from tacita.data import rowwise
+from tacita.data.confidential import Confidential
+from tacita.data.reading import read, refuse_linked
+from tacita.data.schema import Categorical, Integer, Numeric, Schema
+from tacita.data.schema.design import SurveyDesign
 from tacita.errors import UsageError
-from tacita.schema import Categorical, Integer, Numeric, Schema
-from tacita.schema.design import SurveyDesign
-from tacita.synthesis.reading import read, refuse_linked
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -9,7 +9,7 @@ from math import isqrt, log10
 
 import numpy as np
 
-from tacita import rowwise
+from tacita.data import rowwise
 from tacita.mechanisms.kng.line import draw_threshold
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy, Request, reserve

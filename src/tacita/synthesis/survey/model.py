@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from tacita.data.schema import Schema
 from tacita.errors import UsageError, VerificationError
 from tacita.implicates import Implicates
-from tacita.schema import Schema
 from tacita.synthesis.survey.columns import Columns, Floats, Frame, frame_of
 from tacita.synthesis.survey.measuring import STEPS, Budget, Measurement, Range
 from tacita.synthesis.survey.posterior import Chain, Evidence

@@ -10,14 +10,14 @@ from typing import Any, get_args
 
 import numpy as np
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.how import FREE, How, as_collected
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import Entropy, Request
 from tacita.plan import ONE_ROW, Forecast
 from tacita.privacy import Guarantee, Loss, Number, exact
-from tacita.schema import Schema
 from tacita.synthesis.survey.base import SurveyPlan
 from tacita.synthesis.survey.columns import Columns, Frame, columns_of, read_frame, read_survey
 from tacita.synthesis.survey.measuring import Budget, Measurement, measure

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tacita.schema import Schema
+from tacita.data.schema import Schema
 from tacita.synthesis.survey.columns import Columns, Floats, Frame
 from tacita.synthesis.survey.shape import shaped
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.evaluation import (
     chi_square_agreement,
@@ -18,7 +19,6 @@ from tacita.evaluation import (
     specks,
     total_variation,
 )
-from tacita.schema import Schema
 from tacita_studies.bowen2018.printed import AGREEMENT, ALONE, COVERED, L1, LEVELS, SIGNS, SPECKS, TV2
 from tacita_studies.bowen2018.simulation import NAMES
 

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tacita.schema import Schema
+from tacita.data.schema import Schema
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from tacita.data.workforce import Workforce
 from tacita.mechanisms.comparators import NoiseInfusion, SuppressAndRound
 from tacita.noise.entropy import SeededEntropy
 from tacita.simulated.frame import FEMALE_COLLEGE, STATES, STRATA, WORKER_CELLS, LinkedFrame
-from tacita.workforce import Workforce
 
 Values = NDArray[np.float64]
 

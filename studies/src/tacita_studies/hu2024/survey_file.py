@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from tacita.schema import Schema
+from tacita.data.schema import Schema
 from tacita_studies.hu2024.printed import ALL
 
 

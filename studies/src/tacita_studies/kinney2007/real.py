@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tacita.schema import Schema
+from tacita.data.schema import Schema
 from tacita.synthesis.panel import PanelSynthesis
 from tacita_studies.harness.experiment import timed
 from tacita_studies.harness.real import NAICS, TABLE, RealFile, each_file, sector_of

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tacita.schema import Schema
+from tacita.data.schema import Schema
 from tacita.synthesis.panel import PanelSynthesis
 from tacita_studies.kinney2007.facts import AVERAGE_ENTRY, AVERAGE_EXIT, BY_YEAR, SECTORS, YEARS, Sector
 

@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from tacita.data.schema import Schema
 from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import AddRemoveOne
-from tacita.schema import Schema
 from tacita.synthesis.panel.planes import quantile_planes
 from tacita.synthesis.quantile import QuantileSynthesis
 from tacita_studies.harness.results import in_words

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tacita.data.schema import Schema
 from tacita.evaluation import compare
-from tacita.schema import Schema
 from tacita.synthesis.quantile import QuantileSynthesis
 from tacita_studies.harness.experiment import timed
 from tacita_studies.harness.real import NAICS, TABLE, RealFile, each_file, sector_of

@@ -12,8 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from tacita.data.schema import Schema
 from tacita.evaluation.trends import long_trends
-from tacita.schema import Schema
 from tacita.synthesis.panel import PanelSynthesis
 from tacita.synthesis.panel.rules import broken_rules
 from tacita_studies.kinney2007.facts import YEARS

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from panel_sample import COUNTIES, YEARS, long_plan, long_schema, plan, to_long, wide, wide_schema
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita.errors import RefusedError, TacitaError, UsageError
 from tacita.implicates import Synthetic
 from tacita.ledger import Ledger

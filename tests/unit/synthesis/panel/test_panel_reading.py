@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from panel_sample import YEARS, long_plan, long_schema, plan, to_long, wide, wide_schema
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import SchemaError
-from tacita.schema import Schema
 from tacita.synthesis.panel import PanelSynthesis
 from tacita.synthesis.panel.panel import MISSING, Panel
 from tacita.synthesis.panel.reading import ALL, groups_of, read_group

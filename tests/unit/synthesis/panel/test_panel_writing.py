@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from panel_sample import long_plan, long_schema, plan, to_long, wide, wide_schema
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita.errors import RefusedError, UsageError, VerificationError
 from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy
@@ -216,7 +216,7 @@ _PROGRAM = """
 import sys
 from pathlib import Path
 from panel_sample import plan, wide, wide_schema
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.panel import write_panel
 data = Confidential.from_frame(wide(800), wide_schema())

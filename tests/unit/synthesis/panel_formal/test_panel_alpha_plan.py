@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from panel_sample import plan, wide, wide_schema
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita.errors import RefusedError, UsageError
 from tacita.ledger import Ledger
-from tacita.ledger.codec import guarantee_from_json, guarantee_to_json
 from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import Guarantee, Loss, NumbersWithin, ReplaceOne, in_parallel
+from tacita.privacy.json_form import guarantee_from_json, guarantee_to_json
 from tacita.release.words import kind_of_privacy, not_protected
 from tacita.synthesis.panel.formal.promise import LIVES
 from tacita.synthesis.panel.formal.ratios import STEPS, Range, in_heads

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from panel_sample import YEARS, plan, wide, wide_schema
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.panel.formal.lattice import Bins, Steps, coarse_steps
 from tacita.synthesis.panel.formal.ratios import MOVES, Range

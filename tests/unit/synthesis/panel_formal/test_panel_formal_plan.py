@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from panel_sample import YEARS, long_plan, long_schema, plan, to_long, wide, wide_schema
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita.errors import UsageError, VerificationError
 from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy

@@ -15,7 +15,7 @@ import pytest
 from goodness_of_fit import counts_p_value, fits
 from pseudo_sample import SCHEMA, survey
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
 from tacita.errors import UsageError
 from tacita.implicates import Synthetic
 from tacita.noise.entropy import SeededEntropy

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from pseudo_sample import SCHEMA, survey
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import RefusedError, UsageError
 from tacita.implicates import Synthetic
 from tacita.noise.entropy import SeededEntropy
@@ -20,7 +21,6 @@ from tacita.noise.replay import Recording, Replaying, compare
 from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
 from tacita.release.plans import plan_from_record
-from tacita.schema import Schema
 from tacita.synthesis.pseudo import PseudoPosterior, bounds_before_after
 from tacita.synthesis.pseudo.search import weights
 from tacita_studies.hu2024.population import population

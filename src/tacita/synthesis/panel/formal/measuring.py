@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from tacita import rowwise
+from tacita.data import rowwise
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.panel.formal.budget import Budget, pooled_columns, statuses, weight_of

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tacita.data.schema import Schema
 from tacita.errors import UsageError, VerificationError
 from tacita.implicates import Implicates
 from tacita.privacy import text
-from tacita.schema import Schema
 from tacita.synthesis.panel.formal.drawing import draw_formal
 from tacita.synthesis.panel.formal.frame import Frame
 from tacita.synthesis.panel.formal.released import Measurement, Noisy

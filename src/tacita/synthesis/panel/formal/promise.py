@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from tacita.confidential import Confidential
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.noise.entropy import Entropy
 from tacita.plan import Forecast
 from tacita.privacy import Guarantee, Loss, NumbersWithin, ReplaceOne, text
-from tacita.schema import Schema
 from tacita.synthesis.panel.formal.budget import Budget
 from tacita.synthesis.panel.formal.frame import Frame
 from tacita.synthesis.panel.formal.measuring import measure

@@ -11,11 +11,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tacita.data.schema import reading
+from tacita.data.schema.design import SurveyDesign
+from tacita.data.schema.kinds import Categorical, Identifier, Integer, Numeric, Role, TableName, Variable
+from tacita.data.schema.toml_file import read_toml
 from tacita.errors import SchemaError
-from tacita.schema import reading
-from tacita.schema.design import SurveyDesign
-from tacita.schema.kinds import Categorical, Identifier, Integer, Numeric, Role, TableName, Variable
-from tacita.schema.toml_file import read_toml
 
 # What people call the entity "workplace" when they speak of the unit that is protected.
 _WORDS_FOR = {"establishment": "workplace"}

@@ -17,10 +17,10 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tacita.engine import code_text, connect
-from tacita.engine.header import csv_header
+from tacita.data.engine import code_text, connect
+from tacita.data.engine.header import csv_header
+from tacita.data.same_file import same_files
 from tacita.errors import RefusedError, SchemaError, UsageError
-from tacita.same_file import same_files
 
 Storage = Literal["text", "integer", "numeric"]
 # What a name never is: nothing but digits and what stands between them in numbers, dates and times; or an address.

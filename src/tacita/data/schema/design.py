@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from tacita.data.schema import reading
+from tacita.data.schema.kinds import Categorical, Identifier, Integer, Numeric
 from tacita.errors import SchemaError
-from tacita.schema import reading
-from tacita.schema.kinds import Categorical, Identifier, Integer, Numeric
 
 if TYPE_CHECKING:
-    from tacita.schema.model import Schema
+    from tacita.data.schema.model import Schema
 
 OnePsu = Literal["error", "certainty", "adjust"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tacita.engine import Engine, text_of
-from tacita.schema import Categorical
+from tacita.data.engine import Engine, text_of
+from tacita.data.schema import Categorical
 
 _AT_ONCE = 1_000  # levels in one question: the first few usually answer it, and a long list is slow to compile
 

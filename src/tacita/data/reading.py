@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.confidential import Confidential, engine_of, rows
-from tacita.engine import level_code, ruled_number
+from tacita.data.confidential import Confidential, engine_of, rows
+from tacita.data.engine import level_code, ruled_number
+from tacita.data.schema import Categorical, Integer, Numeric, Schema
+from tacita.data.schema.kinds import Kind
 from tacita.errors import UsageError
-from tacita.schema import Categorical, Integer, Numeric, Schema
-from tacita.schema.kinds import Kind
 
 Floats = NDArray[np.float64]
 

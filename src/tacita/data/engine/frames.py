@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tacita.engine.expressions import EXACT
-from tacita.engine.xpt import is_cut_short
+from tacita.data.engine.expressions import EXACT
+from tacita.data.engine.xpt import is_cut_short
 from tacita.errors import SchemaError, UsageError
 
 STATISTICAL = (".sas7bdat", ".xpt", ".dta", ".sav", ".zsav")

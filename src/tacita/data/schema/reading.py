@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tacita.errors import SchemaError
-from tacita.schema.kinds import (
+from tacita.data.schema.kinds import (
     ROLES,
     TABLES,
     Categorical,
@@ -20,7 +19,8 @@ from tacita.schema.kinds import (
     Variable,
     frozen_labels,
 )
-from tacita.schema.toml_file import unseen
+from tacita.data.schema.toml_file import unseen
+from tacita.errors import SchemaError
 
 _ANY = ("role", "table", "label")
 _KEYS: dict[str, tuple[str, ...]] = {

@@ -2,7 +2,7 @@
 
 A `Confidential` is a file on an engine plus its schema. It can be checked, recognised (`fingerprint`) and handed to
 a plan; it cannot be looked at. `rows` is the one function that yields its tables, for code that runs inside a
-mechanism: whatever calls it must spend, or be part of `tacita.checks`.
+mechanism: whatever calls it must spend, or be part of `tacita.data.checks`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any, Literal, NoReturn
 
 import ibis
 
-from tacita.checks import FileChecks, table_of
-from tacita.checks import same_key as same_key
-from tacita.checks.sketch import shared_units, sketch_of
-from tacita.engine import Engine, canonical_number, connect, text_of, to_arrow
-from tacita.engine.seal import Seal
+from tacita.data.checks import FileChecks, table_of
+from tacita.data.checks import same_key as same_key
+from tacita.data.checks.sketch import shared_units, sketch_of
+from tacita.data.engine import Engine, canonical_number, connect, text_of, to_arrow
+from tacita.data.engine.seal import Seal
+from tacita.data.schema import Integer, Numeric, Schema, TableName
 from tacita.errors import RefusedError, SchemaError, UsageError
-from tacita.schema import Integer, Numeric, Schema, TableName
 
 Source = str | Path | Mapping[str, str | Path]
 Form = Literal["flat", "linked", "size"]

@@ -13,9 +13,9 @@ Strict rules (`outside = "error"`, or no `missing`) refuse the whole file before
 is seen by the data steward only. To let a file through whatever its rows hold, map to a declared level.
 """
 
-from tacita.schema.design import SurveyDesign
-from tacita.schema.kinds import Categorical, Identifier, Integer, Kind, Numeric, Role, TableName, Variable
-from tacita.schema.model import Schema, entity_word
+from tacita.data.schema.design import SurveyDesign
+from tacita.data.schema.kinds import Categorical, Identifier, Integer, Kind, Numeric, Role, TableName, Variable
+from tacita.data.schema.model import Schema, entity_word
 
 __all__ = [
     "Categorical",

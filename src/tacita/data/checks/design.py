@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tacita.engine import Engine, number_of, text_of
-from tacita.schema import Categorical, Schema, SurveyDesign
+from tacita.data.engine import Engine, number_of, text_of
+from tacita.data.schema import Categorical, Schema, SurveyDesign
 
 _LEAST, _MOST = ("least", "min"), ("most", "max")
 

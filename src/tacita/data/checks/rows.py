@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.checks.design import design_problems, positive_rules
-from tacita.checks.levels import none_matches, unmatched_problem
-from tacita.engine import Engine, is_missing, is_whole, level_code, number_of, text_of
-from tacita.schema import Categorical, Identifier, Integer, Numeric, Schema, TableName
+from tacita.data.checks.design import design_problems, positive_rules
+from tacita.data.checks.levels import none_matches, unmatched_problem
+from tacita.data.engine import Engine, is_missing, is_whole, level_code, number_of, text_of
+from tacita.data.schema import Categorical, Identifier, Integer, Numeric, Schema, TableName
 
 _IN_MEMORY = 50_000_000  # ids that are looked at outside the engine: 400 MB
 

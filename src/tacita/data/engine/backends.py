@@ -20,10 +20,10 @@ from urllib.parse import parse_qs
 import ibis
 import pyarrow as pa
 
-from tacita.engine.expressions import text_of
-from tacita.engine.frames import STATISTICAL, read_statistical
-from tacita.engine.header import csv_header
-from tacita.engine.spill import Spill
+from tacita.data.engine.expressions import text_of
+from tacita.data.engine.frames import STATISTICAL, read_statistical
+from tacita.data.engine.header import csv_header
+from tacita.data.engine.spill import Spill
 from tacita.errors import SchemaError, TacitaError, UsageError
 
 _T = TypeVar("_T")

@@ -4,8 +4,8 @@
 and SPSS files into Arrow; `expressions` brings stored values into one canonical form.
 """
 
-from tacita.engine.backends import Engine, connect
-from tacita.engine.expressions import (
+from tacita.data.engine.backends import Engine, connect
+from tacita.data.engine.expressions import (
     canonical_number,
     is_missing,
     is_whole,
@@ -14,7 +14,7 @@ from tacita.engine.expressions import (
     ruled_number,
     text_of,
 )
-from tacita.engine.frames import code_text, to_arrow
+from tacita.data.engine.frames import code_text, to_arrow
 
 __all__ = [
     "Engine",

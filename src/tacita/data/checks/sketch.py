@@ -11,8 +11,8 @@ from typing import Any
 
 import ibis
 
-from tacita.engine import Engine, is_missing, text_of
-from tacita.schema import Identifier, Schema, entity_word
+from tacita.data.engine import Engine, is_missing, text_of
+from tacita.data.schema import Identifier, Schema, entity_word
 
 SIZE = 512  # ids kept: a file that holds one in a hundred of the units is missed once in 170 times
 Sketch = dict[str, list[int]]

@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tacita.confidential import Confidential, engine_of, parquet_file, rows, same_key
-from tacita.engine import code_text, level_code, ruled_number
-from tacita.engine.jobscan import scan_jobs
+from tacita.data.confidential import Confidential, engine_of, parquet_file, rows, same_key
+from tacita.data.engine import code_text, level_code, ruled_number
+from tacita.data.engine.jobscan import scan_jobs
+from tacita.data.schema import Integer, Role, Schema
 from tacita.errors import SchemaError, UsageError
-from tacita.schema import Integer, Role, Schema
 
 MOST_CELLS = 50_000_000
 # No establishment has more workers: larger ones in a file of sizes count as this, where the scales of noise stop too.
@@ -72,7 +72,7 @@ def workforce(
     list of establishments is no public thing.
 
     >>> import pandas as pd
-    >>> from tacita.schema import Schema
+    >>> from tacita.data.schema import Schema
     >>> schema = Schema.from_dict({
     ...     "dataset": {"identity": "demo", "unit": "establishment"},
     ...     "variables": {

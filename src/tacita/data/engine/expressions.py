@@ -7,7 +7,7 @@ from typing import Any
 
 import ibis
 
-from tacita.schema import Categorical, Integer, Numeric
+from tacita.data.schema import Categorical, Integer, Numeric
 
 # Numbers are compared to a millionth: finer digits do not survive every file format anyway.
 _PARTS = 1_000_000
