@@ -43,7 +43,7 @@ def simulated(rows: int, sizes: tuple[int, ...], seed: int = 1) -> pa.Table:
 
 def run(case: dict[str, Any]) -> dict[str, Any]:
     from tacita.data.schema import Schema
-    from tacita.synthesis.steps import StepsSynthesis
+    from tacita.synthesis.comparison.steps import StepsSynthesis
 
     sizes = tuple(case["sizes"])
     table = simulated(case["rows"], sizes)

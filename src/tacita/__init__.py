@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from tacita.account import furnish
 
 if TYPE_CHECKING:
-    from tacita.bounded import Bounded
     from tacita.data.confidential import Confidential
     from tacita.data.schema import Schema
     from tacita.implicates import Implicates
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from tacita.ledger import Ledger
     from tacita.measured import Measured
     from tacita.plan import Forecast, Plan
+    from tacita.plan.bounded import Bounded
     from tacita.privacy import AddRemoveOne, Guarantee, Loss, NumbersWithin, ReplaceOne, StrongAlpha, WeakAlpha
     from tacita.release.bundle import Release
     from tacita.synthesis import (
@@ -46,7 +46,7 @@ furnish()  # before any library looks for a home or a cache
 # Names are loaded when they are first used, so that `tacita --help` does not wait for the engine.
 _HOMES = {
     "AddRemoveOne": "tacita.privacy",
-    "Bounded": "tacita.bounded",
+    "Bounded": "tacita.plan.bounded",
     "Confidential": "tacita.data.confidential",
     "Forecast": "tacita.plan",
     "Guarantee": "tacita.privacy",

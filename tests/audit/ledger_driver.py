@@ -85,7 +85,10 @@ class Plan:
     def describe(self) -> dict[str, Any]:
         return {"name": self.name}
 
-    def columns(self, schema: object) -> tuple[str, ...]:
+    def reads(self, schema: object) -> tuple[str, ...]:
+        return ()
+
+    def former_descriptions(self) -> tuple[object, ...]:
         return ()
 
     def forecast(self, schema: object) -> None:

@@ -32,8 +32,8 @@ from tacita.synthesis import (
     PairwiseSynthesis,
     StepsSynthesis,
 )
-from tacita.synthesis.baselines import independent
-from tacita.synthesis.steps import cells, electing, measuring
+from tacita.synthesis.comparison import independent
+from tacita.synthesis.comparison.steps import cells, electing, measuring
 
 REPLACE, ADD = ReplaceOne("person"), AddRemoveOne("person")
 FILE = persons(60, seed=2)
@@ -199,7 +199,7 @@ def test_dirichlet_files_have_one_form(relation: Any) -> None:
 def test_the_sparse_list_does_not_show_which_cells_were_occupied() -> None:
     plan = StepsSynthesis(NAMES, EPSILON, layers=1, zeros=ZEROS)
     model, _ = run(plan, opened(FILE), Answers(), sparse=True)
-    for one in model.trees[0].cells:
+    for one in model.released[0].cells:
         assert one.sums is None
         assert (one.noisy >= one.threshold).all()
         assert (np.diff(one.node) >= 0).all()

@@ -68,7 +68,7 @@ def answered_by(tape: Answers) -> Iterator[None]:
 
 def run(given: PairwiseSynthesis, frame: pd.DataFrame, tape: Answers, public: Schema) -> Any:
     data = Confidential.from_frame(frame, public)
-    data.check(given.columns(public))
+    data.check(given.reads(public))
     with answered_by(tape):
         return given.run(data, SeededEntropy(1))
 

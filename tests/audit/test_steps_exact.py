@@ -20,13 +20,13 @@ from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Difference, Recording, Replaying, compare
 from tacita.privacy import AddRemoveOne, ReplaceOne
 from tacita.synthesis.attributes import Attribute
-from tacita.synthesis.baselines import HistogramSynthesis, IndependentSynthesis
-from tacita.synthesis.baselines.dirichlet import prior_weight
+from tacita.comparison import HistogramSynthesis, IndependentSynthesis
+from tacita.synthesis.comparison.dirichlet import prior_weight
+from tacita.synthesis.comparison.steps import StepsSynthesis
+from tacita.synthesis.comparison.steps.budget import Costs
+from tacita.synthesis.comparison.steps.electing import Ballot, Electorate, _scores, candidates
+from tacita.synthesis.comparison.steps.score import widest
 from tacita.synthesis.domain import FREE, Domain
-from tacita.synthesis.steps import StepsSynthesis
-from tacita.synthesis.steps.budget import Costs
-from tacita.synthesis.steps.electing import Ballot, Electorate, _scores, candidates
-from tacita.synthesis.steps.score import widest
 
 # ---------------------------------------------------------------- elections, by enumeration
 

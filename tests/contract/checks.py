@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import FrozenInstanceError
 from fractions import Fraction
 from importlib.resources import files
 from math import log, log1p
@@ -71,7 +70,7 @@ def check_claims(plan: Any, schema: Schema) -> None:
     forecast = plan.forecast(schema)
     assert forecast.cells == schema.domain_size(plan.by) * schema.domain_size(plan.worker)
     assert forecast.sentences
-    assert set(plan.columns(schema)) >= {*plan.by, *plan.worker, *dict(plan.where), "workplace_id"}
+    assert set(plan.reads(schema)) >= {*plan.by, *plan.worker, *dict(plan.where), "workplace_id"}
     proof = files("tacita").joinpath(plan.proof)
     assert proof.is_file(), f"{plan.proof} is missing"
     for heading in HEADINGS:
@@ -91,7 +90,7 @@ def check_identity(plan: Any) -> None:
     assert again.guarantee == plan.guarantee
     try:
         plan.epsilon = Fraction(100)
-    except FrozenInstanceError:
+    except AttributeError:
         pass
     else:
         raise AssertionError("a plan must be frozen")

@@ -115,7 +115,7 @@ def test_a_new_row_does_not_move_its_establishment(stored: str | None) -> None:
     data = [opened(FILE, "flat"), with_row(FILE, place=stored)]
     plan = SmoothStaircase("0.1", "2", by=["place"])
     try:
-        data[1].check(plan.columns(data[1].schema))
+        data[1].check(plan.reads(data[1].schema))
     except SchemaError:
         return
     recording = Recording(SeededEntropy(1))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import FrozenInstanceError
 from fractions import Fraction
 from importlib.resources import files
 from typing import Any
@@ -40,7 +39,7 @@ def test_claims_come_before_data(name: str) -> None:
     assert forecast.cells > 0
     assert len(forecast.sentences) > len(given.order)
     assert all(value > 0 for value in forecast.figures.values())
-    assert set(given.columns(SCHEMA)) == {*given.order, *given.groups, *given.keep}
+    assert set(given.reads(SCHEMA)) == {*given.order, *given.groups, *given.keep}
 
 
 def test_the_proof_is_there_with_its_headings() -> None:
@@ -60,7 +59,7 @@ def test_a_plan_is_what_it_describes(name: str) -> None:
     assert hash(again) == hash(given)
     assert again.describe() == record
     assert again.guarantee == given.guarantee
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         given.epsilon = Fraction(100)  # type: ignore[misc]
 
 
@@ -79,7 +78,7 @@ def test_the_result_is_synthetic_and_comes_back(name: str) -> None:
     assert isinstance(result, Synthetic)
     assert result.rehearsal
     assert result.implicates.kind == "one-measurement"
-    assert set(result.implicates.columns) == set(given.columns(SCHEMA))
+    assert set(result.implicates.columns) == set(given.reads(SCHEMA))
     assert set(result.implicates.synthesized) == set(result.implicates.columns) - set(given.keep)
     json.dumps(result.measured)
     back = given.restore(result.to_bytes())
@@ -135,4 +134,4 @@ def test_a_schema_of_another_file_is_refused() -> None:
         }
     )
     with pytest.raises(Exception, match="no such variable"):
-        plan("two numbers").columns(other)
+        plan("two numbers").reads(other)

@@ -16,5 +16,5 @@ def test_what_is_printed_runs() -> None:
     exec(compile(code, "business-panels.md", "exec"), names)
     plan = names["plan"]
     assert str(plan.guarantee) == "ε = 4 under one establishment's record replaced"  # type: ignore[attr-defined]
-    assert "emp1976" in plan.columns(schema())  # type: ignore[attr-defined]
+    assert "emp1976" in plan.reads(schema())  # type: ignore[attr-defined]
     assert plan.forecast(schema()).sentences  # type: ignore[attr-defined]

@@ -44,8 +44,8 @@ def test_what_is_printed_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_limits_on_the_page_are_those_of_the_code() -> None:
     from tacita.synthesis import domain
+    from tacita.synthesis.comparison.steps import measuring
     from tacita.synthesis.pairwise import plan
-    from tacita.synthesis.steps import measuring
 
     assert f"{plan._MOST_CELLS // 10**6} million cells in all pairs" in PAGE
     assert f"{measuring.MOST_NODES // 10**6} million nodes in a layer" in PAGE

@@ -21,10 +21,10 @@ from tacita.data.schema import Numeric, Schema
 from tacita.mechanisms.kng.line import Lattice, TailLattice
 from tacita.mechanisms.survey.laplace import _Grid
 from tacita.synthesis.attributes import Attribute
+from tacita.synthesis.comparison.pseudo.lattice import Lattice as CostLattice
 from tacita.synthesis.panel.formal.lattice import Steps
 from tacita.synthesis.panel.formal.ratios import Range as LogRange
 from tacita.synthesis.panel.formal.ratios import in_heads
-from tacita.synthesis.pseudo.lattice import Lattice as CostLattice
 from tacita.synthesis.quantile.design import Design, anchor_weights, cell_of
 from tacita.synthesis.quantile.fitting import _along
 from tacita.synthesis.quantile.sharing import cells_for

@@ -19,13 +19,13 @@ from tacita.noise.binomial import reaching
 from tacita.noise.discrete import DiscreteLaplace
 from tacita.noise.entropy import SeededEntropy, SystemEntropy, reserve
 from tacita.synthesis.attributes import Attribute
-from tacita.synthesis.baselines.dirichlet import _urn
+from tacita.synthesis.comparison.dirichlet import _urn
+from tacita.synthesis.comparison.steps import StepsSynthesis
+from tacita.synthesis.comparison.steps.cells import Leaves, measure_cells
+from tacita.synthesis.comparison.steps.electing import Ballot, Electorate, _scores, candidates, elect
+from tacita.synthesis.comparison.steps.reading import Occupied
+from tacita.synthesis.comparison.steps.score import widest
 from tacita.synthesis.domain import FREE, Domain
-from tacita.synthesis.steps import StepsSynthesis
-from tacita.synthesis.steps.cells import Leaves, measure_cells
-from tacita.synthesis.steps.electing import Ballot, Electorate, _scores, candidates, elect
-from tacita.synthesis.steps.reading import Occupied
-from tacita.synthesis.steps.score import widest
 
 A_FIFTH_LESS = Fraction(4, 5)
 
@@ -59,7 +59,7 @@ def runs() -> tuple[list[Any], dict[str, Any]]:
             [str(one) for one in range(5)], fill_value=0
         ).to_numpy().ravel(),
     }  # fmt: skip
-    return [plan.run(data, SeededEntropy(seed)).trees[0] for seed in range(500)], true
+    return [plan.run(data, SeededEntropy(seed)).released[0] for seed in range(500)], true
 
 
 @pytest.mark.parametrize(("layer", "name"), [(1, "first"), (2, "second")])

@@ -62,7 +62,7 @@ class Histogram:
     def describe(self) -> dict[str, Any]:
         return {"epsilon": self.epsilon}
 
-    def columns(self, schema: Schema) -> tuple[str, ...]:
+    def reads(self, schema: Schema) -> tuple[str, ...]:
         return ("person", "area", "pay")
 
     def forecast(self, schema: Schema) -> Forecast:

@@ -69,7 +69,7 @@ class FakePlan:
     loss: Loss = TENTH
     neighbours: Neighbours = WORKER
     holds: Any = "always"
-    reads: str = "place"
+    column: str = "place"
     error: BaseException | None = None
     rehearsal: bool = False
     proof: str = "none.md"
@@ -81,8 +81,11 @@ class FakePlan:
     def describe(self) -> dict[str, Any]:
         return {"plan": "fake", "name": self.name, "loss": repr(self.loss)}
 
-    def columns(self, schema: object) -> tuple[str, ...]:
-        return (self.reads,)
+    def reads(self, schema: object) -> tuple[str, ...]:
+        return (self.column,)
+
+    def former_descriptions(self) -> tuple[dict[str, Any], ...]:
+        return ()
 
     def forecast(self, schema: object) -> Any:
         """Nothing to say."""

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacita.bounded import Bounded
 from tacita.data.confidential import Confidential, engine_of, rows, with_rows_bounded
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError, TacitaError, UsageError
@@ -24,6 +23,7 @@ from tacita.mechanisms.eree import SmoothStaircase
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare
 from tacita.plan import Plan
+from tacita.plan.bounded import Bounded
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
 from tacita.release.plans import plan_from_record, prepare
 from tacita.release.run import run
@@ -142,7 +142,7 @@ def test_plans_that_cannot_be_bounded_say_why() -> None:
             Bounded(HistogramSynthesis(["ward"], "1"), at_most=wrong)  # type: ignore[arg-type]
     nameless = Bounded(HistogramSynthesis(["ward"], "1", neighbours=AddRemoveOne("household")), at_most=2)
     with pytest.raises(SchemaError, match='entity = "household"'):
-        nameless.columns(SCHEMA)
+        nameless.reads(SCHEMA)
 
 
 def test_its_proof_is_there() -> None:

@@ -255,7 +255,7 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("plan", "error"),
     [
-        (FakePlan(reads="missing"), SchemaError),
+        (FakePlan(column="missing"), SchemaError),
         (FakePlan(loss=Loss("1.01")), RefusedError),
         (FakePlan(holds="never"), RefusedError),
         (FakePlan(neighbours=AddRemoveOne("establishment")), RefusedError),

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tacita.bounded import Bounded
 from tacita.data.checks.rows import _any_number_repeated
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
@@ -17,6 +16,7 @@ from tacita.errors import RefusedError, SchemaError, UsageError
 from tacita.ledger import Ledger
 from tacita.ledger.releasing import _append
 from tacita.ledger.turns import turns
+from tacita.plan.bounded import Bounded
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
 from tacita.synthesis import DirichletSynthesis, HistogramSynthesis
 

@@ -18,11 +18,11 @@ from tacita.audit.families import Files
 from tacita.audit.jobs import Form, job_files
 from tacita.audit.panels import YEARS, panel_files
 from tacita.audit.records import record_files
-from tacita.bounded import Bounded
 from tacita.data.schema import Schema
 from tacita.errors import TacitaError
 from tacita.mechanisms import eree
 from tacita.mechanisms.survey import SurveyLaplace
+from tacita.plan.bounded import Bounded
 from tacita.privacy import AddRemoveOne, ReplaceOne
 
 ENTRY_POINTS = "tacita.plans"

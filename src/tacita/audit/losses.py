@@ -188,7 +188,7 @@ def _unshared(one: Counter[Any], two: Counter[Any]) -> int:
 
 def _election(public: Arguments, one: Arguments, two: Arguments) -> Lost:
     """Report noisy max: a node loses the range of the changes of its candidates' scores, over the scale."""
-    from tacita.synthesis.steps.score import widest
+    from tacita.synthesis.comparison.steps.score import widest
 
     useful, cap, stop = public["useful"], public["cap"], public["ballot"].threshold is not None
     _moved(one["scores"], two["scores"])
@@ -241,7 +241,7 @@ def _urn(public: Arguments, one: Arguments, two: Arguments) -> Lost:
 
 def _posterior(public: Arguments, one: Arguments, two: Arguments) -> Lost:
     """Every record costs between 0 and MOST, in each of the draws; one that is in both files costs the same in both."""
-    from tacita.synthesis.pseudo.lattice import MOST
+    from tacita.synthesis.comparison.pseudo.lattice import MOST
 
     def records(given: Arguments) -> Counter[bytes]:
         joined = np.column_stack([given["value"], given["given"], given["cell"].astype(np.float64)])

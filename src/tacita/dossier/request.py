@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tacita.data.schema import Schema
 from tacita.dossier.files import MOST_ROWS
@@ -32,7 +33,7 @@ class Request:
     most_rows: int = MOST_ROWS
     attacks: int = 0
     """Shadow runs and counted canary runs of each plan; 0 runs no attack."""
-    plans: tuple[tuple[str, Plan], ...] = ()
+    plans: tuple[tuple[str, Plan[Any]], ...] = ()
     """What to attack: each product of the specification by name."""
     named: tuple[Path, ...] = ()
     """Every file that the request stands on, which the dossier must not cover."""
@@ -90,5 +91,5 @@ def request_of(
     )
 
 
-def _plans(spec: Spec) -> tuple[tuple[str, Plan], ...]:
+def _plans(spec: Spec) -> tuple[tuple[str, Plan[Any]], ...]:
     return tuple((product.spec.name, product.plan) for product in prepare(spec, rehearsal=True).products)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacita.errors import RefusedError
 from tacita.ledger.book import Book
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an eng
 class Asked:
     """One request, checked before the ledger is touched: a bad plan, file or column leaves no trace."""
 
-    def __init__(self, plan: Plan, data: Confidential) -> None:
+    def __init__(self, plan: Plan[Any], data: Confidential) -> None:
         from tacita.plan import check, claimed  # here, so that `tacita ledger show` need not load an engine
 
         self.guarantee = claimed(plan, data.schema)
@@ -29,7 +29,7 @@ class Asked:
                 "this plan has no guarantee, so the ledger cannot account for it; use a plan with one, or rehearse "
                 "it on public or mock data"
             )
-        plan.columns(data.schema)
+        plan.reads(data.schema)
         plan.forecast(data.schema)  # builds the law of the noise: parameters that no law exists for are refused here
         data.refuse_changed()
         check(plan, data)
@@ -37,9 +37,9 @@ class Asked:
         self.domain = _domain(data)
         self.key = DataKey(data.identity, data.fingerprint(), tuple(data.lineage))
         data.refuse_changed()
-        self.request = request_key(
-            self.description, guarantee_to_json(self.guarantee), self.domain, str(self.key.content)
-        )
+        told = (guarantee_to_json(self.guarantee), self.domain, str(self.key.content))
+        self.request = request_key(self.description, *told)
+        self.requests = (self.request, *(request_key(former, *told) for former in plan.former_descriptions()))
 
 
 def _domain(data: Confidential) -> str:
@@ -58,8 +58,13 @@ def data_key(data: str | Confidential) -> DataKey:
 
 def stored_result(book: Book, asked: Asked) -> Reservation | None:
     """The one stored result of this request: of two runs side by side, the one that finished first."""
-    done = [made for made in book.requests(asked.request) if made.stored is not None]
+    done = [made for made in _made(book, asked) if made.stored is not None]
     return min(done, key=lambda made: made.finished_in or 0, default=None)
+
+
+def _made(book: Book, asked: Asked) -> list[Reservation]:
+    """Reservations of this very request, also as earlier versions described it."""
+    return [made for request in asked.requests for made in book.requests(request)]
 
 
 def quoted(book: Book, asked: Asked) -> Quote:
@@ -67,8 +72,8 @@ def quoted(book: Book, asked: Asked) -> Quote:
     return Quote(
         tuple(Share(account(book, cap.neighbours, asked.key), charge) for cap, charge in book.charges(asked.guarantee)),
         stored=None if stored is None else stored.number,
-        unfinished=tuple(made.number for made in book.requests(asked.request) if made.stored is None and made.begun),
-        waiting=next((made.number for made in book.requests(asked.request) if made.waiting), None),
+        unfinished=tuple(made.number for made in _made(book, asked) if made.stored is None and made.begun),
+        waiting=next((made.number for made in _made(book, asked) if made.waiting), None),
     )
 
 

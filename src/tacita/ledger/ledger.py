@@ -27,7 +27,7 @@ from tacita.privacy.json_form import loss_to_json, neighbours_to_json
 if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
     from tacita.data.confidential import Confidential
     from tacita.noise.entropy import SystemEntropy
-    from tacita.plan import Plan
+    from tacita.plan.base import Plan, R
 
 _FORMAT = 1
 
@@ -172,7 +172,7 @@ class Ledger:
 
     # ------------------------------------------------------------ releasing
 
-    def release(self, plan: Plan, data: Confidential, *, label: str, entropy: SystemEntropy | None = None) -> Any:
+    def release(self, plan: Plan[R], data: Confidential, *, label: str, entropy: SystemEntropy | None = None) -> R:
         """Run a plan on confidential rows, once: reserve its cost durably, run, store the result.
 
         The same request again (same plan, rows and declared domain, under any label) returns the stored result:
@@ -180,11 +180,12 @@ class Ledger:
         wrong with the request is found before anything is spent. Noise comes from the operating system: `entropy` may
         only say so.
         """
-        return self.release_all([(plan, label)], data, entropy=entropy)[0].result
+        result: R = self.release_all([(plan, label)], data, entropy=entropy)[0].result
+        return result
 
     def release_all(
         self,
-        wanted: Sequence[tuple[Plan, str]],
+        wanted: Sequence[tuple[Plan[Any], str]],
         data: Confidential,
         *,
         entropy: SystemEntropy | None = None,
@@ -203,7 +204,7 @@ class Ledger:
             self._store, data, [Wanted(plan, label, Asked(plan, data)) for plan, label in wanted], starting
         )
 
-    def quote(self, plan: Plan, data: Confidential) -> Quote:
+    def quote(self, plan: Plan[Any], data: Confidential) -> Quote:
         """What this release would cost now, or which entry already holds it. Changes nothing; never refuses on cost.
 
         Refuses, as `release` would, a plan that no cap is declared for or that leaves a declared promise unanswered.
@@ -212,7 +213,7 @@ class Ledger:
 
     def admit(
         self,
-        plans: Iterable[Plan],
+        plans: Iterable[Plan[Any]],
         data: Confidential,
         *,
         cap: Loss | None = None,
@@ -230,7 +231,7 @@ class Ledger:
     def foresee(
         cls,
         path: str | Path,
-        plans: Iterable[Plan],
+        plans: Iterable[Plan[Any]],
         data: Confidential,
         *,
         cap: Loss,
@@ -366,7 +367,7 @@ def _compare(records: list[Record], published: Mapping[str, Any]) -> None:
             )
 
 
-def _admitted(book: Book, plans: Iterable[Plan], data: Confidential) -> list[Quote]:
+def _admitted(book: Book, plans: Iterable[Plan[Any]], data: Confidential) -> list[Quote]:
     asked = [Asked(plan, data) for plan in plans]
     quotes = admitted(book, asked)
     if not all(quote.is_free for quote in quotes):

@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 class Wanted:
     """One release that is asked for."""
 
-    plan: Plan
+    plan: Plan[Any]
     label: str
     asked: Asked
 

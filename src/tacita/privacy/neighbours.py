@@ -29,12 +29,18 @@ class AddRemoveOne:
 
 @dataclass(frozen=True)
 class ReplaceOne:
-    """Two files of the same public size are neighbours when one unit's record differs."""
+    """Two files of the same public size are neighbours when one unit's record differs.
+
+    >>> print(ReplaceOne("person"), "/", ReplaceOne("record"))
+    one person's record replaced / one record replaced
+    """
 
     unit: str
 
     def __str__(self) -> str:
-        return f"one {self.unit}'s record replaced"
+        return (
+            f"one {self.unit}'s record replaced" if self.unit not in ("record", "row") else f"one {self.unit} replaced"
+        )
 
     @property
     def meaning(self) -> str:

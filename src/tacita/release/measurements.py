@@ -45,7 +45,7 @@ def noise_record(result: Measured) -> dict[str, Any]:
     return dict(result.error.describe())
 
 
-def rebuild(table: pa.Table, plan: Plan, schema: Schema, *, by: list[str], worker: list[str]) -> Measured:
+def rebuild(table: pa.Table, plan: Plan[Any], schema: Schema, *, by: list[str], worker: list[str]) -> Measured:
     """What the ledger stored, from the file and the plan."""
     widths = json.loads((table.schema.metadata or {})[_NOISE])
     cells = int(widths["cells"])
@@ -70,7 +70,7 @@ def rebuild(table: pa.Table, plan: Plan, schema: Schema, *, by: list[str], worke
         rehearsal=False,
         largest=largest,
     )
-    restored: Measured = plan.restore(draft.to_bytes())  # type: ignore[assignment]
+    restored: Measured = plan.restore(draft.to_bytes())
     return restored
 
 

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from tacita.errors import TacitaError
-from tacita.how import How
+from tacita.plan.how import How
 from tacita.release.plans import plan_from_record
 
 

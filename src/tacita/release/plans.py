@@ -8,29 +8,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from difflib import get_close_matches
-from types import ModuleType
 from typing import Any, Generic, TypeVar
 
-from tacita import synthesis
-from tacita.bounded import Bounded
 from tacita.data.schema import Categorical, Schema
 from tacita.errors import RefusedError, SpecError, TacitaError
-from tacita.mechanisms import eree
 from tacita.plan import Forecast, Plan, check, claimed
+from tacita.plan.bounded import Bounded
 from tacita.privacy import Guarantee, Neighbours, in_sequence, text
 from tacita.privacy.json_form import canonical, neighbours_from_json
+from tacita.release.mechanisms import TABLE_MECHANISMS, mechanism_named, synthesizer_names
 from tacita.release.spec import MicrodataSpec, Spec, TableSpec
 from tacita.release.survey_tables import check_survey_tables
 from tacita.tables.publish import TOTAL
 
 PUBLISHING = ("integers", "nonnegative", "totals", "rank", "confidence")  # what is done to a table after the noise
-
-# The modules whose `__all__` names the plans that a specification may ask for. A plan's `describe()` has its class
-# name as "mechanism", and its other entries are arguments that make the same plan again (neighbours as JSON).
-TABLE_PLANS: tuple[ModuleType, ...] = (eree,)
-SYNTHESIZERS: tuple[ModuleType, ...] = (synthesis,)
 
 Named = TableSpec | MicrodataSpec
 S = TypeVar("S", TableSpec, MicrodataSpec)
@@ -41,7 +34,7 @@ class Planned(Generic[S]):
     """One product with the plan that will make it."""
 
     spec: S
-    plan: Plan
+    plan: Plan[Any]
     guarantee: Guarantee
 
     @property
@@ -104,7 +97,7 @@ def prepare(spec: Spec, *, rehearsal: bool = False) -> PlannedRelease:
     microdata = tuple(Planned(files, *_understood(files, _planned, files, *told)) for files in spec.microdata)
     planned = PlannedRelease(spec, schema, tables, microdata)
     for product in planned.products:
-        schema.check_codes(_understood(product.spec, _named, product.spec, product.plan.columns, schema))
+        schema.check_codes(_understood(product.spec, _named, product.spec, product.plan.reads, schema))
     for table in spec.table:
         _refuse_level_total(table, schema)
     for files in microdata:
@@ -112,9 +105,9 @@ def prepare(spec: Spec, *, rehearsal: bool = False) -> PlannedRelease:
     return planned
 
 
-def _planned(product: Named, spec: Spec, schema: Schema, rehearsal: bool) -> tuple[Plan, Guarantee]:
+def _planned(product: Named, spec: Spec, schema: Schema, rehearsal: bool) -> tuple[Plan[Any], Guarantee]:
     mechanism = _mechanism(product)
-    plan: Plan = _named(product, mechanism, **_arguments(spec, product, mechanism))
+    plan: Plan[Any] = _named(product, mechanism, **_arguments(spec, product, mechanism))
     at_most = spec.cap.at_most if product.at_most is None else product.at_most
     if at_most is not None:
         if spec.cap.at_most is not None and at_most > spec.cap.at_most:
@@ -142,7 +135,7 @@ def _planned(product: Named, spec: Spec, schema: Schema, rehearsal: bool) -> tup
     return plan, guarantee
 
 
-def _bounded(plan: Plan, at_most: int) -> Plan:
+def _bounded(plan: Plan[Any], at_most: int) -> Plan[Any]:
     """A product states what one unit loses, so that each of its rows gets a share of that."""
     Bounded(plan, at_most)  # refuses, in words, plans that cannot be bounded
     share = plan.guarantee.loss.per_row(at_most)
@@ -184,33 +177,22 @@ def _understood(product: Named, call: Any, *args: Any) -> Any:
         ) from None
 
 
-def _mechanism(product: Named) -> type:
-    known = _plans(TABLE_PLANS if isinstance(product, TableSpec) else SYNTHESIZERS)
+def _mechanism(product: Named) -> type[Plan[Any]]:
+    known = TABLE_MECHANISMS if isinstance(product, TableSpec) else synthesizer_names()
     if product.mechanism not in known:
         near = get_close_matches(product.mechanism, known, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]}? " if near else ""
         raise SpecError(
-            f"mechanism of {product.spoken}: there is no {product.mechanism}; "
-            f"{hint}Known mechanisms: {', '.join(sorted(known)) or 'none yet'}"
+            f"mechanism of {product.spoken}: there is no {product.mechanism}; {hint}Known mechanisms: "
+            f"{', '.join(sorted(known))}"
         )
-    return known[product.mechanism]
+    return mechanism_named(product.mechanism)
 
 
-def _plans(modules: tuple[ModuleType, ...]) -> dict[str, type]:
-    found = {name: getattr(module, name) for module in modules for name in module.__all__}
-    return {name: thing for name, thing in found.items() if _is_plan(thing)}
-
-
-def _is_plan(thing: object) -> bool:
-    return inspect.isclass(thing) and hasattr(thing, "guarantee") and hasattr(thing, "run")
-
-
-def _arguments(spec: Spec, product: Named, mechanism: type) -> dict[str, Any]:
+def _arguments(spec: Spec, product: Named, mechanism: type[Plan[Any]]) -> dict[str, Any]:
     """The constructor's arguments: what the product says, then what follows from the cap."""
-    # A constructor that passes some settings on shows them as fields only.
-    named = [one.name for one in inspect.signature(mechanism).parameters.values() if one.kind is not one.VAR_KEYWORD]
-    accepted = dict.fromkeys([*named, *(one.name for one in fields(mechanism))])
-    given = _settings(product)
+    accepted = inspect.signature(mechanism).parameters
+    given = mechanism.renamed(_settings(product))
     strangers = [key for key in given if key not in accepted]
     if strangers:
         near = get_close_matches(strangers[0], accepted, n=1, cutoff=0.6)
@@ -228,8 +210,8 @@ def _arguments(spec: Spec, product: Named, mechanism: type) -> dict[str, Any]:
     for key, value in follows.items():
         if key in accepted and key not in given and value is not None:
             given[key] = value
-    for one in inspect.signature(mechanism).parameters.values():
-        if one.default is one.empty and one.kind is not one.VAR_KEYWORD and one.name not in given:
+    for one in accepted.values():
+        if one.default is one.empty and one.name not in given:
             raise SpecError(f"{one.name} of {product.spoken} is missing; {product.mechanism} needs it")
     return given
 
@@ -255,10 +237,11 @@ def _tuples(value: Any) -> Any:
     return tuple(_tuples(inner) for inner in value) if isinstance(value, list) else value
 
 
-def plan_from_record(record: Mapping[str, Any]) -> Plan:
+def plan_from_record(record: Mapping[str, Any]) -> Plan[Any]:
     """The plan that described itself so; for checking a bundle with the software that made it."""
     settings = {key: _tuples(value) for key, value in record.items() if key not in ("mechanism", "at_most")}
     if isinstance(settings.get("neighbours"), dict):
         settings["neighbours"] = neighbours_from_json(settings["neighbours"])
-    plan: Plan = _plans((*TABLE_PLANS, *SYNTHESIZERS))[record["mechanism"]](**settings)
+    mechanism = mechanism_named(record["mechanism"])
+    plan = mechanism(**mechanism.renamed(settings))
     return Bounded(plan, record["at_most"]) if "at_most" in record else plan

@@ -42,13 +42,13 @@ _LABELS = {
 }
 
 
-def check_survey_tables(tables: Sequence[By], plan: Plan, schema: Schema) -> None:
+def check_survey_tables(tables: Sequence[By], plan: Plan[Any], schema: Schema) -> None:
     """Refuse tables that the synthetic files of a plan cannot give, before anything is drawn."""
     if not tables:
         return
     if schema.design is None:
         raise SpecError("tables: survey tables need weights; add a [design] table to the schema")
-    held = plan.columns(schema)
+    held = plan.reads(schema)
     for name in dict.fromkeys((*schema.design.columns, *(name for by in tables for name in by))):
         if name not in held:
             raise SpecError(f"tables: {name} is needed for them and is no column of the synthetic files; add it")

@@ -1,12 +1,38 @@
-"""Synthesizers: a confidential file in, a released model and any number of synthetic files out."""
+"""Synthesizers: a confidential file in, a released model and any number of synthetic files out.
 
-from tacita.synthesis.baselines import DirichletSynthesis, HistogramSynthesis, IndependentSynthesis
-from tacita.synthesis.pairwise import PairwiseSynthesis
-from tacita.synthesis.panel import PanelSynthesis
-from tacita.synthesis.pseudo import CensoredPosterior, PseudoPosterior
-from tacita.synthesis.quantile import QuantileSynthesis
-from tacita.synthesis.steps import StepsSynthesis
-from tacita.synthesis.survey import SurveySynthesis
+A new one is a folder beside these with a `Synthesizer` and its `Model` (`tacita.synthesis.base`), and one line here.
+Each is loaded when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tacita.synthesis.comparison.dirichlet import DirichletSynthesis
+    from tacita.synthesis.comparison.histogram import HistogramSynthesis
+    from tacita.synthesis.comparison.independent import IndependentSynthesis
+    from tacita.synthesis.comparison.pseudo import CensoredPosterior, PseudoPosterior
+    from tacita.synthesis.comparison.steps import StepsSynthesis
+    from tacita.synthesis.pairwise import PairwiseSynthesis
+    from tacita.synthesis.panel import PanelSynthesis
+    from tacita.synthesis.quantile import QuantileSynthesis
+    from tacita.synthesis.survey import SurveySynthesis
+
+HOMES = {
+    "PairwiseSynthesis": "pairwise",
+    "PanelSynthesis": "panel",
+    "QuantileSynthesis": "quantile",
+    "SurveySynthesis": "survey",
+    # to be compared with
+    "CensoredPosterior": "comparison.pseudo",
+    "DirichletSynthesis": "comparison.dirichlet",
+    "HistogramSynthesis": "comparison.histogram",
+    "IndependentSynthesis": "comparison.independent",
+    "PseudoPosterior": "comparison.pseudo",
+    "StepsSynthesis": "comparison.steps",
+}
 
 __all__ = [
     "CensoredPosterior",
@@ -20,3 +46,9 @@ __all__ = [
     "StepsSynthesis",
     "SurveySynthesis",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in HOMES:
+        raise AttributeError(f"module 'tacita.synthesis' has no attribute {name!r}")
+    return getattr(import_module(f"tacita.synthesis.{HOMES[name]}"), name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -148,17 +148,17 @@ class Domain:
 
 
 def all_zeros(
-    schema: Schema, names: Sequence[str], given: Sequence[tuple[tuple[str, str], ...]]
+    schema: Schema, names: Sequence[str], given: Sequence[Mapping[str, str]]
 ) -> tuple[tuple[tuple[str, str], ...], ...]:
     """The plan's own impossible combinations and those of the schema that concern only these columns."""
     declared = (zero for zero in schema.zeros if all(name in names for name, _ in zero))
-    return tuple(dict.fromkeys((*given, *declared)))
+    return tuple(dict.fromkeys((*(tuple(pattern.items()) for pattern in given), *declared)))
 
 
 def domain_of(
     schema: Schema,
     names: Sequence[str],
-    cuts: dict[str, tuple[float, ...]],
+    cuts: Mapping[str, tuple[float, ...]],
     zeros: Sequence[Sequence[tuple[str, str]]],
 ) -> Domain:
     """The domain of some columns; raises where the schema cannot carry it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from tacita.noise.entropy import Entropy
 from tacita.plan import Forecast, Rehearsable
 from tacita.privacy import Guarantee, Loss, Neighbours
 from tacita.privacy.json_form import neighbours_to_json
-from tacita.release import plans
+from tacita.release import mechanisms
 
 SCHEMA = """
 [dataset]
@@ -129,7 +128,7 @@ class MeanSynthesis(Rehearsable):
             "kind": self.kind,
         }
 
-    def columns(self, schema: Schema) -> tuple[str, ...]:
+    def reads(self, schema: Schema) -> tuple[str, ...]:
         return tuple(schema[name].name for name in ("region", *self.drawn))
 
     def forecast(self, schema: Schema) -> Forecast:
@@ -149,10 +148,7 @@ class MeanSynthesis(Rehearsable):
 
 def install(patch: pytest.MonkeyPatch) -> None:
     """Make the synthesizer one that a specification may name."""
-    module = ModuleType("mean")
-    module.__all__ = ["MeanSynthesis"]  # type: ignore[attr-defined]
-    module.MeanSynthesis = MeanSynthesis  # type: ignore[attr-defined]
-    patch.setattr(plans, "SYNTHESIZERS", (module,))
+    patch.setattr(mechanisms, "_registered", lambda: {"MeanSynthesis": MeanSynthesis})
 
 
 def write_people(folder: Path) -> Path:

@@ -19,13 +19,14 @@ from rich.console import Console
 from tacita import mechanisms, synthesis
 from tacita.dossier.findings import Findings
 from tacita.dossier.sections import plain_words
-from tacita.how import How
 from tacita.ledger import Ledger
 from tacita.mechanisms import eree
+from tacita.plan.how import How
 from tacita.privacy import UNCHECKED, AddRemoveOne, Guarantee, Loss, ReplaceOne
 from tacita.privacy.json_form import loss_to_json, neighbours_to_json
 from tacita.release.outlook import show_finished, show_ledger, show_plan
-from tacita.release.plans import SYNTHESIZERS, TABLE_PLANS, _plans, prepare
+from tacita.release.mechanisms import TABLE_MECHANISMS, synthesizer_names
+from tacita.release.plans import prepare
 from tacita.release.run import run
 from tacita.release.spec import Spec
 
@@ -61,7 +62,7 @@ EACH_FILE_COSTS = WITHOUT_NOISE
 
 
 def test_every_plan_of_the_package_says_how_it_knows_the_file() -> None:
-    assert set(PLANS) == set(_plans((*TABLE_PLANS, *SYNTHESIZERS)))
+    assert set(PLANS) == {*TABLE_MECHANISMS, *synthesizer_names()}
 
 
 @pytest.mark.parametrize("name", PLANS)

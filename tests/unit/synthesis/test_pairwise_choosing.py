@@ -159,7 +159,7 @@ def test_given_pairs_are_measured_and_the_choice_goes_on_from_them() -> None:
 def test_what_steps_elects_is_where_pairs_may_start() -> None:
     file, about = persons(3000), schema()
     model = StepsSynthesis(NAMES, "20", layers=3, zeros=ZEROS, election="private").rehearse(file, about, seed=1)
-    (tree,) = model.trees
+    (tree,) = model.released
     follows = {
         tuple(sorted((NAMES[above.attribute[parent]], NAMES[split])))
         for above, below in pairwise(tree.layers)

@@ -67,7 +67,7 @@ def test_claims_and_identity(name: str) -> None:
     described = json.loads(canonical(one.describe()))
     assert plan_from_record(described) == one
     assert hash(one) == hash(plan(**SETTINGS[name]))
-    assert one.columns(schema()) == one.attributes
+    assert one.reads(schema()) == one.attributes
     told = one.forecast(schema())
     assert all(np.isfinite(list(told.figures.values())))
     assert "one-way tables" in str(told)
@@ -151,11 +151,11 @@ def _with_zeros(zeros: list[dict[str, str]]) -> Schema:
 
 def test_zeros_that_cannot_be_kept_are_refused() -> None:
     with pytest.raises(UsageError, match="zeros: region, sex, voted make an impossible combination of more than two"):
-        plan().columns(_with_zeros([{"sex": "F", "voted": "yes", "region": "N"}]))
-    plan(attributes=["sex", "voted"], cuts={}).columns(_with_zeros([{"sex": "F", "voted": "yes", "region": "N"}]))
+        plan().reads(_with_zeros([{"sex": "F", "voted": "yes", "region": "N"}]))
+    plan(attributes=["sex", "voted"], cuts={}).reads(_with_zeros([{"sex": "F", "voted": "yes", "region": "N"}]))
     nothing = [{"sex": u, "voted": v} for u in ("F", "M") for v in ("no", "yes")]
     with pytest.raises(UsageError, match="zeros: no combination"):
-        plan().columns(_with_zeros(nothing))
+        plan().reads(_with_zeros(nothing))
 
 
 def test_linked_tables_are_refused_before_they_are_read() -> None:
@@ -163,7 +163,7 @@ def test_linked_tables_are_refused_before_they_are_read() -> None:
     content["variables"]["person"] = {"role": "id", "entity": "worker"}
     content["variables"]["sex"]["table"] = "worker"
     with pytest.raises(UsageError, match="sex: stands in the worker table"):
-        plan().columns(Schema.from_dict(content))
+        plan().reads(Schema.from_dict(content))
 
 
 STRICT: dict[str, Any] = {"region": {"missing": None, "outside": "error"}}

@@ -213,8 +213,8 @@ def test_too_many_cells_are_refused_before_a_table_is_built() -> None:
     wide = Schema.from_dict({"dataset": {"identity": "wide", "unit": "person"}, "variables": kinds})
     given = QuantileSynthesis(["home", "work"], "1", rows=9)
     with pytest.raises(UsageError, match=r"work: .* 1,000,000 cells, more than 200,000; give predictors\.work"):
-        given.columns(wide)
-    QuantileSynthesis(["home", "work"], "1", rows=9, predictors={"work": []}).columns(wide)
+        given.reads(wide)
+    QuantileSynthesis(["home", "work"], "1", rows=9, predictors={"work": []}).reads(wide)
 
 
 def test_equal_bounds_leave_nothing_to_synthesize() -> None:
@@ -225,7 +225,7 @@ def test_equal_bounds_leave_nothing_to_synthesize() -> None:
         }
     )
     with pytest.raises(UsageError, match="pay: lower and upper are equal"):
-        QuantileSynthesis(["pay"], "1").columns(flat)
+        QuantileSynthesis(["pay"], "1").reads(flat)
 
 
 def test_a_release_is_paid_for_once(tmp_path: Path) -> None:
@@ -267,4 +267,4 @@ def test_a_column_of_a_linked_table_is_refused_before_anything_is_read() -> None
         }
     )
     with pytest.raises(UsageError, match="size: stands in the workplace table"):
-        QuantileSynthesis(["size"], "1").columns(schema)
+        QuantileSynthesis(["size"], "1").reads(schema)

@@ -31,7 +31,7 @@ def written(frame: pd.DataFrame, path: Path) -> Path:
 
 
 def released(given: QuantileSynthesis, data: Confidential) -> Any:
-    data.check(given.columns(SCHEMA))
+    data.check(given.reads(SCHEMA))
     return given.run(data, SeededEntropy(8))
 
 

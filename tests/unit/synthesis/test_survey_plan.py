@@ -51,7 +51,7 @@ def test_claims_and_identity(name: str) -> None:
     told = one.forecast(schema())
     assert all(value > 0 for value in told.figures.values())
     assert "for one price" in str(told)
-    assert set(one.columns(schema())) == {*one.outcomes, "w", *one.by, *one.keep}
+    assert set(one.reads(schema())) == {*one.outcomes, "w", *one.by, *one.keep}
 
 
 @every
@@ -208,10 +208,10 @@ def test_it_is_exported() -> None:
 def test_a_declared_design_and_the_plan_must_agree(design: dict[str, Any], words: str) -> None:
     content = schema(hours={"lower": 1, "role": "weight"}).to_dict() | {"design": design}
     with pytest.raises(UsageError, match=words):
-        plan().columns(Schema.from_dict(content))
+        plan().reads(Schema.from_dict(content))
 
 
 def test_a_declared_design_that_agrees_is_taken() -> None:
     design = {"weight": "w", "strata": ["field"], "psu": ["district"], "public": ["field", "gender", "district"]}
     declared = Schema.from_dict(schema().to_dict() | {"design": design})
-    assert "district" in plan(keep=["district"]).columns(declared)
+    assert "district" in plan(keep=["district"]).reads(declared)

@@ -86,7 +86,7 @@ class PlanAttack:
 
 def attack_plan(
     product: str,
-    plan: Plan,
+    plan: Plan[Any],
     frame: pd.DataFrame,
     schema: Schema,
     *,
@@ -159,7 +159,7 @@ def _table_canary(plan: CountPlan, frame: pd.DataFrame, schema: Schema) -> tuple
 
 def _count(plan: CountPlan, frame: pd.DataFrame, schema: Schema) -> Workforce:
     data = Confidential.from_frame(frame, schema)
-    data.check(plan.columns(schema))
+    data.check(plan.reads(schema))
     where = dict(plan.where) or None
     return workforce(
         data, plan.by, worker=plan.worker, where=where, drop_above=plan.drops_above, every_cell=plan.every_cell
@@ -234,7 +234,7 @@ def _some_rows(frame: pd.DataFrame, schema: Schema, seed: int) -> pd.DataFrame:
     return frame[names].sample(min(len(frame), MOST_ROWS), random_state=seed).reset_index(drop=True)
 
 
-def _record_canary(plan: Plan, pool: pd.DataFrame, schema: Schema) -> tuple[str, Draw]:
+def _record_canary(plan: Plan[Any], pool: pd.DataFrame, schema: Schema) -> tuple[str, Draw]:
     if isinstance(plan.guarantee.neighbours, NumbersWithin):
         raise UsageError(f"attacks: there is no canary for files under {plan.guarantee.neighbours}; use canary_bound")
     canary = _outlier(pool, schema)
@@ -293,7 +293,7 @@ def _outlier(pool: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     return canary
 
 
-def _compared(plan: Plan, pool: pd.DataFrame, schema: Schema) -> list[str]:
+def _compared(plan: Plan[Any], pool: pd.DataFrame, schema: Schema) -> list[str]:
     """The columns in which synthetic records can be held against real ones."""
     made = _rehearsed(plan, pool, schema, 0)
     names = [name for name in pool.columns if not isinstance(schema[name].kind, Identifier) and name in made.columns]
@@ -302,7 +302,7 @@ def _compared(plan: Plan, pool: pd.DataFrame, schema: Schema) -> list[str]:
     return names
 
 
-def _rehearsed(plan: Plan, frame: pd.DataFrame, schema: Schema, seed: int) -> pd.DataFrame:
+def _rehearsed(plan: Plan[Any], frame: pd.DataFrame, schema: Schema, seed: int) -> pd.DataFrame:
     """All the synthetic records of one rehearsal, which is what an attacker would see."""
     rehearse = getattr(plan, "rehearse", None)
     if rehearse is None:
@@ -317,7 +317,7 @@ def _rehearsed(plan: Plan, frame: pd.DataFrame, schema: Schema, seed: int) -> pd
     return made
 
 
-def _shadow_attack(plan: Plan, pool: pd.DataFrame, schema: Schema, runs: int, seed: int) -> MembershipAdvantage:
+def _shadow_attack(plan: Plan[Any], pool: pd.DataFrame, schema: Schema, runs: int, seed: int) -> MembershipAdvantage:
     return membership_inference(
         pool,
         lambda frame, own: _rehearsed(plan, frame.reset_index(drop=True), schema, own),

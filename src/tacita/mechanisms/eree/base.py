@@ -19,11 +19,11 @@ from tacita.data.confidential import Confidential
 from tacita.data.schema import Integer, Schema
 from tacita.data.workforce import LARGEST_ESTABLISHMENT, Workforce, require_countable, workforce
 from tacita.errors import SchemaError, UsageError
-from tacita.how import How
 from tacita.measured import Measured
 from tacita.noise.entropy import Entropy
 from tacita.noise.error import ErrorLaw
 from tacita.plan import ONE_JOB, Contribution, Forecast, Rehearsable
+from tacita.plan.how import How
 from tacita.privacy import Guarantee, Loss, Neighbours, Number, StrongAlpha, WeakAlpha, exact, text
 
 Definition = Literal["strong", "weak"]

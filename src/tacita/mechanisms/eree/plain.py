@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from tacita.data.schema import Schema
 from tacita.data.workforce import Workforce
 from tacita.errors import UsageError
-from tacita.how import How
 from tacita.mechanisms.eree.base import PUBLIC_FRAME, CountPlan, Where, positive
 from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
 from tacita.noise.entropy import Entropy
 from tacita.noise.error import FixedError
 from tacita.plan import ONE_JOB
+from tacita.plan.how import How
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, text
 
 

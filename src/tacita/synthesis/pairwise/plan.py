@@ -17,11 +17,11 @@ from tacita.data.confidential import Confidential
 from tacita.data.reading import read
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
-from tacita.how import FREE, SIZE, How
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import Entropy, Request
 from tacita.noise.gaussian import LARGEST_VARIANCE
 from tacita.plan import ONE_ROW, Forecast, Rehearsable
+from tacita.plan.how import FREE, SIZE, How
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, ReplaceOne, exact, text
 from tacita.privacy.json_form import neighbours_to_json
 from tacita.synthesis.attributes import Attribute, attribute_of

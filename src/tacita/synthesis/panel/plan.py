@@ -9,9 +9,9 @@ from typing import Any
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Identifier, Schema
 from tacita.errors import UsageError
-from tacita.how import FREE, How, as_collected
 from tacita.noise.entropy import Entropy
 from tacita.plan import Forecast, Rehearsable
+from tacita.plan.how import FREE, How, as_collected
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, exact, text
 from tacita.synthesis.panel import layout as laid
 from tacita.synthesis.panel.files import PanelFiles

@@ -14,9 +14,9 @@ from tacita.data.confidential import Confidential
 from tacita.data.reading import read
 from tacita.data.schema import Categorical, Schema
 from tacita.errors import UsageError
-from tacita.how import FREE, SIZE, How, as_collected
 from tacita.noise.entropy import Entropy, Request
 from tacita.plan import ONE_ROW, Forecast, Rehearsable
+from tacita.plan.how import FREE, SIZE, How, as_collected
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, ReplaceOne, exact, text
 from tacita.privacy.json_form import neighbours_to_json
 from tacita.synthesis.quantile.budget import COUNTS, conditional_levels, marginal_levels

@@ -13,10 +13,10 @@ import numpy as np
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
-from tacita.how import FREE, How, as_collected
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import Entropy, Request
 from tacita.plan import ONE_ROW, Forecast
+from tacita.plan.how import FREE, How, as_collected
 from tacita.privacy import Guarantee, Loss, Number, exact
 from tacita.synthesis.survey.base import SurveyPlan
 from tacita.synthesis.survey.columns import Columns, Frame, columns_of, read_frame, read_survey

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from tacita.comparison import DirichletSynthesis, HistogramSynthesis, IndependentSynthesis
 from tacita.implicates import Implicates
 from tacita.privacy import ReplaceOne
-from tacita.synthesis.baselines import DirichletSynthesis, HistogramSynthesis, IndependentSynthesis
+from tacita.synthesis.comparison.steps import StepsSynthesis
 from tacita.synthesis.pairwise import PairwiseSynthesis
-from tacita.synthesis.steps import StepsSynthesis
 from tacita_studies.bowen2018.printed import Arm
 from tacita_studies.bowen2018.simulation import PersonFile
 from tacita_studies.harness.experiment import Method

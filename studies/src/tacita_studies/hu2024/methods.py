@@ -15,8 +15,8 @@ from tacita.inference.estimate import Estimate
 from tacita.mechanisms.survey import SurveyLaplace
 from tacita.mechanisms.survey.laplace import Calibration
 from tacita.privacy import text
-from tacita.synthesis.pseudo import Bounds, PseudoPosterior, bounds_before_after
-from tacita.synthesis.pseudo.model import Weights
+from tacita.synthesis.comparison.pseudo import Bounds, PseudoPosterior, bounds_before_after
+from tacita.synthesis.comparison.pseudo.model import Weights
 from tacita.synthesis.survey import SurveySynthesis
 from tacita_studies.harness.experiment import Method
 from tacita_studies.harness.results import in_words

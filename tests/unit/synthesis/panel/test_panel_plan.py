@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +85,7 @@ def test_claims_come_before_data() -> None:
     assert str(given.guarantee) == "no guarantee"
     forecast = given.forecast(wide_schema())
     assert any("no guarantee" in line for line in forecast.sentences)
-    columns = given.columns(wide_schema())
+    columns = given.reads(wide_schema())
     assert set(columns) >= {"firm", "county", "industry", "born", "gone", "kind", "switched", "jobs2000", "pay2006"}
 
 
@@ -106,7 +105,7 @@ def test_a_plan_is_what_it_describes(name: str) -> None:
     assert again == given
     assert hash(again) == hash(given)
     assert again.describe() == given.describe()
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         given.sets = 3  # type: ignore[misc]
 
 
@@ -233,7 +232,7 @@ def test_a_file_does_not_depend_on_how_many_others_are_drawn() -> None:
 )
 def test_what_cannot_be_is_refused_with_its_name(change: dict[str, Any], said: str) -> None:
     with pytest.raises(TacitaError) as refused:
-        plan(**change).columns(wide_schema())
+        plan(**change).reads(wide_schema())
     assert said in str(refused.value)
 
 
@@ -241,7 +240,7 @@ def test_levels_of_public_columns_have_one_strict_rule() -> None:
     loose = wide_schema().to_dict()
     loose["variables"]["county"]["outside"] = COUNTIES[0]
     with pytest.raises(UsageError, match="keep: county has a rule for values"):
-        plan().columns(type(wide_schema()).from_dict(loose))
+        plan().reads(type(wide_schema()).from_dict(loose))
 
 
 def test_entropy_is_asked_for_one_seed_only() -> None:

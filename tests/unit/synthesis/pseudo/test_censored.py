@@ -23,8 +23,8 @@ from tacita.noise.replay import Recording, Replaying, compare
 from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, Loss
 from tacita.release.plans import plan_from_record
-from tacita.synthesis.pseudo import CensoredPosterior
-from tacita.synthesis.pseudo.lattice import MOST, Lattice, draw_points
+from tacita.synthesis.comparison.pseudo import CensoredPosterior
+from tacita.synthesis.comparison.pseudo.lattice import MOST, Lattice, draw_points
 
 SMALL = Lattice(0.0, 1.0, 5, (-0.5, 0.0, 1.0), (0.4, 0.9), alpha=0.6, depth=1.5)
 CELLS = 2
@@ -200,4 +200,4 @@ def test_wrong_settings_are_named(changed: dict[str, Any], message: str) -> None
 
 def test_a_category_is_refused() -> None:
     with pytest.raises(UsageError, match="job: must be a number"):
-        plan(outcomes=["job"]).columns(SCHEMA)
+        plan(outcomes=["job"]).reads(SCHEMA)

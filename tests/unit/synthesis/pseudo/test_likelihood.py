@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal, norm
 
-from tacita.synthesis.pseudo import kernel
-from tacita.synthesis.pseudo.fbp import PopulationModel
-from tacita.synthesis.pseudo.fbs import SampleModel
-from tacita.synthesis.pseudo.kernel import Boxed
+from tacita.synthesis.comparison.pseudo import kernel
+from tacita.synthesis.comparison.pseudo.fbp import PopulationModel
+from tacita.synthesis.comparison.pseudo.fbs import SampleModel
+from tacita.synthesis.comparison.pseudo.kernel import Boxed
 from tacita.synthesis.survey.moments import Moments
 
 CELLS = 4

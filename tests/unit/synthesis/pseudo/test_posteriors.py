@@ -10,10 +10,10 @@ from pseudo_sample import stretch
 from scipy.stats import invwishart, matrix_normal, norm
 
 from tacita.errors import RefusedError
-from tacita.synthesis.pseudo import fbp
-from tacita.synthesis.pseudo.fbp import PopulationModel
-from tacita.synthesis.pseudo.fbs import SampleModel
-from tacita.synthesis.pseudo.nuts import Nuts, check
+from tacita.synthesis.comparison.pseudo import fbp
+from tacita.synthesis.comparison.pseudo.fbp import PopulationModel
+from tacita.synthesis.comparison.pseudo.fbs import SampleModel
+from tacita.synthesis.comparison.pseudo.nuts import Nuts, check
 from tacita.synthesis.survey.moments import Moments
 
 EFFECTS = np.array([[1.0, 0], [1, 1]])

@@ -14,10 +14,10 @@ import pyarrow as pa
 from tacita.data.schema import Schema
 from tacita.errors import UsageError, VerificationError
 from tacita.implicates import Implicates
-from tacita.synthesis.pseudo.fbp import PopulationModel
-from tacita.synthesis.pseudo.fbs import Parameters, SampleModel
-from tacita.synthesis.pseudo.kernel import Floats, Integers
-from tacita.synthesis.pseudo.reading import Layout
+from tacita.synthesis.comparison.pseudo.fbp import PopulationModel
+from tacita.synthesis.comparison.pseudo.fbs import Parameters, SampleModel
+from tacita.synthesis.comparison.pseudo.kernel import Floats, Integers
+from tacita.synthesis.comparison.pseudo.reading import Layout
 from tacita.synthesis.survey.columns import Frame, frame_of
 from tacita.synthesis.survey.records import as_table, cells_of, smoothed
 

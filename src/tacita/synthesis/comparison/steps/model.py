@@ -2,69 +2,49 @@
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+from attrs import frozen
 
 from tacita.data.schema import Schema
-from tacita.errors import UsageError, VerificationError
+from tacita.errors import UsageError
 from tacita.implicates import Implicates
 from tacita.noise.discrete import DiscreteLaplace
+from tacita.synthesis.base import Model
+from tacita.synthesis.comparison.steps.tree import LEAF, Cells, Measurement, child_codes, measurement_from, root_codes
 from tacita.synthesis.domain import FREE, Codes, Domain, Floats, Integers
-from tacita.synthesis.steps.tree import LEAF, Cells, Measurement, child_codes, measurement_from, root_codes
 from tacita.tables.hierarchy import Consistent, least_squares, onto_simplices, phantom_histogram, shared_out, whole
 
 Fit = Literal["least-squares", "phantom"]
-_FORM = "steps-model-1"
-_META = b"tacita"
 
 
-@dataclass(frozen=True, eq=False)
-class StepsModel:
-    """What the ledger keeps and a bundle publishes: noisy trees, from which any number of files can be drawn.
+@frozen(eq=False)
+class StepsModel(Model[tuple[Measurement, ...]]):
+    """Noisy trees, from which any number of files can be drawn. There is one; the paper's way has one per file."""
 
-    There is one measured tree; the paper's way has one per file. `implicates` are the files of the release, the same
-    ones each time. `sample` draws others from the same tree; both are free.
-    """
-
-    schema: Schema
-    domain: Domain
-    trees: tuple[Measurement, ...]
-    fit: Fit
-    clip: bool
-    sets: int
-    seed: int
-    plan: Mapping[str, Any]
-    rehearsal: bool
+    form = "steps-model-1"
+    any_length = True
 
     @cached_property
-    def implicates(self) -> Implicates:
-        return self.sample(self.sets, seed=self.seed)
+    def domain(self) -> Domain:
+        domain: Domain = self.plan.domain(self.schema)
+        return domain
 
-    def sample(self, m: int = 1, *, seed: int | None = None, rows: int | None = None) -> Implicates:
-        """m synthetic files of the measured size, or of `rows` rows.
+    @property
+    def paid_files(self) -> int | None:
+        return len(self.released) if len(self.released) > 1 else None
 
-        A single file follows the released counts as they stand. With m > 1 each file draws how the counts of the tree
-        and of the cells that are kept may have been without the noise, so that the files differ by what the noise
-        leaves open. What is spread evenly for want of information is not in that difference. Where each file was
-        measured for itself, m is at most their number.
-        """
-        if isinstance(m, bool) or not isinstance(m, int) or m < 1:
-            raise UsageError("m: give the number of files, at least 1")
-        if len(self.trees) > 1 and m > len(self.trees):
-            raise UsageError(f"m: each file was measured for itself, and there are {len(self.trees)}; ask for no more")
-        source = np.random.default_rng(self.seed if seed is None else seed)
-        own = len(self.trees) > 1
+    def files(self, m: int, random: np.random.Generator, rows: int | None) -> Implicates:
+        """What is spread evenly for want of information is not in the difference between files."""
+        own = len(self.released) > 1
         frames = tuple(
-            self._file(self.trees[at if own else 0], random, rows, noisy=m > 1 and not own)
-            for at, random in enumerate(source.spawn(m))
+            self._file(self.released[at if own else 0], one, rows, noisy=m > 1 and not own)
+            for at, one in enumerate(random.spawn(m))
         )
         return Implicates(frames, self.schema, self.domain.names, "partial" if own else "one-measurement")
 
@@ -72,7 +52,7 @@ class StepsModel:
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Attributes that were elected one below the other: where `PairwiseSynthesis(pairs=…)` may start."""
         names, found = self.domain.names, set()
-        for tree in self.trees:
+        for tree in self.released:
             for above, below in pairwise(tree.layers):
                 split = below.attribute != LEAF
                 for a, b in zip(above.attribute[below.parent[split]], below.attribute[split], strict=True):
@@ -83,12 +63,12 @@ class StepsModel:
 
     def estimates(self, tree: int = 0) -> Consistent:
         """The consistent estimate of every node with its exact variance, before anything is rounded or cut at 0."""
-        return _consistent(self.trees[tree], None)
+        return _consistent(self.released[tree], None)
 
     def _node_counts(
         self, tree: Measurement, random: np.random.Generator, rows: int | None, *, noisy: bool
     ) -> tuple[Integers, ...]:
-        if self.fit == "phantom":
+        if self.plan.fit == "phantom":
             fan_out = max(2, *self.domain.sizes)
             known = float(tree.layers[0].noisy[0]) if tree.layers[0].scale is None else None
             layers = [one.noisy.astype(np.float64) for one in tree.layers]
@@ -131,7 +111,7 @@ class StepsModel:
         held = np.bincount(cells.node, weights=cells.noisy, minlength=totals.size)
         # Cells that were not listed have little each. Where the listed ones do not reach the leaf's total, they
         # are raised in proportion; where they exceed it, all move down together (a projection), or in proportion.
-        short = (held < totals) | self.clip
+        short = (held < totals) | self.plan.clip
         share = np.where(held > 0, totals / np.maximum(held, 1), 0.0)
         values = cells.noisy.astype(np.float64) * share[cells.node]
         project = ~short[cells.node]
@@ -165,30 +145,19 @@ class StepsModel:
     @property
     def measured(self) -> dict[str, Any]:
         """The released numbers."""
-        return {"attributes": list(self.domain.names), "trees": [one.to_dict() for one in self.trees]}
+        return {"attributes": list(self.domain.names), "trees": [one.to_dict() for one in self.released]}
 
-    def to_bytes(self) -> bytes:
-        """Arrow: one row whose columns are the arrays of the trees, the rest as JSON in the metadata; no pickle."""
+    def stored(self) -> tuple[Mapping[str, Any], pa.Table]:
+        """One row whose columns are the arrays of the trees, the rest as JSON."""
         arrays: dict[str, pa.Array] = {}
-        about = [_without_arrays(one.to_dict(), f"{at}", arrays) for at, one in enumerate(self.trees)]
-        stored = {"form": _FORM, "plan": dict(self.plan), "schema": self.schema.to_dict(), "seed": self.seed}
-        stored |= {"rehearsal": self.rehearsal, "trees": about}
-        meta = {_META: json.dumps(stored, sort_keys=True, separators=(",", ":")).encode()}
-        table = pa.table(arrays).replace_schema_metadata(meta)
-        sink = io.BytesIO()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        return sink.getvalue()
+        about = [_without_arrays(one.to_dict(), f"{at}", arrays) for at, one in enumerate(self.released)]
+        return {"trees": about}, pa.table(arrays)
 
-
-def unpacked(stored: bytes) -> tuple[dict[str, Any], tuple[Measurement, ...]]:
-    """What `to_bytes` stored: the JSON part and the trees."""
-    table = pa.ipc.open_stream(io.BytesIO(stored)).read_all()
-    raw = (table.schema.metadata or {}).get(_META)
-    content = {} if raw is None else json.loads(raw)
-    if content.get("form") != _FORM:
-        raise VerificationError("a stored result is not one that Tacita wrote; restore the ledger from its backup")
-    return content, tuple(measurement_from(_with_arrays(one, table)) for one in content["trees"])
+    @classmethod
+    def released_from(
+        cls, content: Mapping[str, Any], table: pa.Table, plan: Any, schema: Schema
+    ) -> tuple[Measurement, ...]:
+        return tuple(measurement_from(_with_arrays(one, table)) for one in content["trees"])
 
 
 def _without_arrays(value: Any, path: str, arrays: dict[str, pa.Array]) -> Any:

@@ -16,9 +16,9 @@ import numpy as np
 
 from tacita.errors import RefusedError, UsageError
 from tacita.mechanisms.kng.convergence import bulk_ess, split_rhat
-from tacita.synthesis.pseudo.fbp import PopulationModel
-from tacita.synthesis.pseudo.fbs import Parameters, SampleModel
-from tacita.synthesis.pseudo.kernel import Floats
+from tacita.synthesis.comparison.pseudo.fbp import PopulationModel
+from tacita.synthesis.comparison.pseudo.fbs import Parameters, SampleModel
+from tacita.synthesis.comparison.pseudo.kernel import Floats
 from tacita.synthesis.survey.moments import Moments
 
 CHAINS = 4

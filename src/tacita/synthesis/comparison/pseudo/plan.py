@@ -11,18 +11,18 @@ import numpy as np
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
-from tacita.how import EACH_PAID, How, as_collected
 from tacita.noise.entropy import Entropy, Request, SeededEntropy
 from tacita.plan import Forecast
+from tacita.plan.how import EACH_PAID, How, as_collected
 from tacita.privacy import Guarantee, Loss, Number
-from tacita.synthesis.pseudo.base import PosteriorPlan
-from tacita.synthesis.pseudo.fbp import PopulationModel
-from tacita.synthesis.pseudo.fbs import SampleModel
-from tacita.synthesis.pseudo.kernel import Boxed, Floats
-from tacita.synthesis.pseudo.model import PseudoModel
-from tacita.synthesis.pseudo.nuts import Nuts, Sampler
-from tacita.synthesis.pseudo.reading import Layout, SurveySample, read_sample
-from tacita.synthesis.pseudo.search import SHIFTS, Fit, Survey, weighted_fit
+from tacita.synthesis.comparison.pseudo.base import PosteriorPlan
+from tacita.synthesis.comparison.pseudo.fbp import PopulationModel
+from tacita.synthesis.comparison.pseudo.fbs import SampleModel
+from tacita.synthesis.comparison.pseudo.kernel import Boxed, Floats
+from tacita.synthesis.comparison.pseudo.model import PseudoModel
+from tacita.synthesis.comparison.pseudo.nuts import Nuts, Sampler
+from tacita.synthesis.comparison.pseudo.reading import Layout, SurveySample, read_sample
+from tacita.synthesis.comparison.pseudo.search import SHIFTS, Fit, Survey, weighted_fit
 from tacita.synthesis.survey.columns import Frame
 
 ModelName = Literal["FBS", "FBP"]
@@ -116,7 +116,7 @@ class PseudoPosterior(PosteriorPlan):
 
     @property
     def proof(self) -> str:
-        return "synthesis/pseudo/pseudo.md"
+        return "synthesis/comparison/pseudo/pseudo.md"
 
     @property
     def how(self) -> How:
@@ -199,7 +199,7 @@ class Bounds:
 def bounds_before_after(plan: PseudoPosterior, frame: Any, schema: Schema, *, seed: int) -> Bounds:
     """What violin plots of the bounds show. For public or mock files: these numbers say much about single records."""
     data = Confidential.from_frame(frame, schema)
-    data.check(plan.columns(schema))
+    data.check(plan.reads(schema))
     layout = plan._layout(schema)
     sample = read_sample(data, layout)
     model = plan._model(layout, sample.frame)

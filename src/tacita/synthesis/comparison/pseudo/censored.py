@@ -12,15 +12,15 @@ import numpy as np
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
-from tacita.how import EACH_PAID, How, as_collected
 from tacita.noise.entropy import Entropy, Request
 from tacita.plan import Forecast
+from tacita.plan.how import EACH_PAID, How, as_collected
 from tacita.privacy import Guarantee, Loss, Number
-from tacita.synthesis.pseudo.base import PosteriorPlan
-from tacita.synthesis.pseudo.fbs import Parameters, SampleModel
-from tacita.synthesis.pseudo.lattice import MOST, Lattice, Point, draw_points
-from tacita.synthesis.pseudo.model import PseudoModel
-from tacita.synthesis.pseudo.reading import Layout, read_sample
+from tacita.synthesis.comparison.pseudo.base import PosteriorPlan
+from tacita.synthesis.comparison.pseudo.fbs import Parameters, SampleModel
+from tacita.synthesis.comparison.pseudo.lattice import MOST, Lattice, Point, draw_points
+from tacita.synthesis.comparison.pseudo.model import PseudoModel
+from tacita.synthesis.comparison.pseudo.reading import Layout, read_sample
 from tacita.synthesis.survey.columns import Frame
 
 _STEPS = 256  # of a mean over the public range
@@ -71,7 +71,7 @@ class CensoredPosterior(PosteriorPlan):
 
     @property
     def proof(self) -> str:
-        return "synthesis/pseudo/censored.md"
+        return "synthesis/comparison/pseudo/censored.md"
 
     @property
     def how(self) -> How:

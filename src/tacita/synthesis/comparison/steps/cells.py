@@ -17,9 +17,9 @@ from tacita.noise.binomial import reaching
 from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
 from tacita.noise.entropy import Entropy, Request, reserve
 from tacita.noise.forcing import settles
+from tacita.synthesis.comparison.steps.electing import geometric
+from tacita.synthesis.comparison.steps.tree import Cells
 from tacita.synthesis.domain import Codes, Domain, Integers
-from tacita.synthesis.steps.electing import geometric
-from tacita.synthesis.steps.tree import Cells
 
 DENSE = 1 << 21  # leaves of a layer with at most this many cells together are drawn cell by cell
 # Where they have more, about as many empty cells are listed as this, or twice the noisy number of their records: the

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.errors import RefusedError
-from tacita.synthesis.pseudo.fbs import Parameters
-from tacita.synthesis.pseudo.kernel import Boxed, Floats, Integers, Kernel
+from tacita.synthesis.comparison.pseudo.fbs import Parameters
+from tacita.synthesis.comparison.pseudo.kernel import Boxed, Floats, Integers, Kernel
 from tacita.synthesis.survey.moments import Moments
 
 SHIFTS = (0.0, -0.05)  # values of c2 that are tried; the one that keeps more of the file wins

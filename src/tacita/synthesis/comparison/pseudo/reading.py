@@ -14,7 +14,7 @@ from tacita.data.confidential import Confidential
 from tacita.data.reading import refuse_linked
 from tacita.data.schema import Categorical, Schema
 from tacita.errors import UsageError
-from tacita.synthesis.pseudo.kernel import Floats, Integers
+from tacita.synthesis.comparison.pseudo.kernel import Floats, Integers
 from tacita.synthesis.survey.columns import Columns, Frame, Transform, columns_of, frame_of, read_survey
 
 _MOST_CELLS = 5_000

@@ -12,10 +12,10 @@ from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.plan import Forecast
 from tacita.privacy import Number
-from tacita.synthesis.pseudo.fbp import PopulationModel
-from tacita.synthesis.pseudo.fbs import Parameters, SampleModel
-from tacita.synthesis.pseudo.model import PseudoModel, Weights, stored_frame, unpacked
-from tacita.synthesis.pseudo.reading import Layout, layout_of
+from tacita.synthesis.comparison.pseudo.fbp import PopulationModel
+from tacita.synthesis.comparison.pseudo.fbs import Parameters, SampleModel
+from tacita.synthesis.comparison.pseudo.model import PseudoModel, Weights, stored_frame, unpacked
+from tacita.synthesis.comparison.pseudo.reading import Layout, layout_of
 from tacita.synthesis.survey.base import SurveyPlan
 from tacita.synthesis.survey.columns import Frame
 

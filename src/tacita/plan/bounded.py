@@ -5,47 +5,50 @@ Proof: `bounded.md`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from attrs import field, frozen
 
 from tacita.data.confidential import Confidential, rows, with_rows_bounded
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError, UsageError
-from tacita.how import How
 from tacita.noise.entropy import Entropy, Request
-from tacita.plan import ONE_ROW, Forecast, Plan, Rehearsable, Result
+from tacita.plan.base import Forecast, Plan, R
+from tacita.plan.contribution import ONE_ROW
+from tacita.plan.fields import whole
+from tacita.plan.how import How
 from tacita.privacy import AddRemoveOne, Guarantee, ReplaceOne
 
 MOST_ROWS = 1000
 _KEY_WORDS = 4  # 256 bits
 
 
-@dataclass(frozen=True)
-class Bounded(Rehearsable):
+@frozen
+class Bounded(Plan[R]):
     """A plan for files in which a unit has several rows: no more than `at_most` of them are used.
 
     `plan` says what one row may lose; a unit loses that for each of its rows.
 
-    >>> from tacita.synthesis import HistogramSynthesis
+    >>> from tacita.comparison import HistogramSynthesis
     >>> visits = HistogramSynthesis(["ward"], "0.2", neighbours=AddRemoveOne("patient"))
     >>> print(Bounded(visits, at_most=5).guarantee)
     ε = 1 under one patient added or removed
     """
 
-    plan: Plan
-    at_most: int
+    proof = "plan/bounded.md"
 
-    def __post_init__(self) -> None:
-        if isinstance(self.at_most, bool) or not isinstance(self.at_most, int) or not 1 <= self.at_most <= MOST_ROWS:
-            raise UsageError(f"at_most: must be a whole number of rows from 1 to {MOST_ROWS}")
+    plan: Plan[R]
+    at_most: int = field(validator=whole(1, MOST_ROWS))
+
+    def __attrs_post_init__(self) -> None:
         if not isinstance(self.plan.guarantee.neighbours, AddRemoveOne | ReplaceOne):
             raise UsageError(
                 f"at_most: is for a unit that is added, removed or replaced, not for {self.plan.guarantee.neighbours}; "
                 "of a worker with several jobs keep the main job"
             )
-        if not getattr(self.plan, "takes_any_rows", False):
+        if not self.plan.takes_any_rows:
             raise UsageError(
                 f"at_most: {type(self.plan).__name__} takes parts of a row as public, or all rows of a unit together, "
                 "and which rows are chosen would show in them; leave at_most out, and keep one row for each unit"
@@ -66,12 +69,8 @@ class Bounded(Rehearsable):
         return replace(inner, loss=inner.loss.for_rows(self.at_most), assumes=assumes)
 
     @property
-    def proof(self) -> str:
-        return "bounded.md"
-
-    @property
     def how(self) -> How | None:
-        inner: How | None = getattr(self.plan, "how", None)
+        inner = self.plan.how
         used = f"Of each {self.unit} no more than {self.at_most} rows were used, chosen by chance. "
         return None if inner is None else replace(inner, knows=used + inner.knows)
 
@@ -79,12 +78,15 @@ class Bounded(Rehearsable):
         """The plan's own description, so that whatever knows the plan knows this one; its ε is that of a row."""
         return self.plan.describe() | {"at_most": self.at_most}
 
+    def former_descriptions(self) -> tuple[dict[str, Any], ...]:
+        return tuple(one | {"at_most": self.at_most} for one in self.plan.former_descriptions())
+
     def contribution(self, schema: Schema) -> None:
         """Whatever rows a unit has, no more are used than are paid for."""
 
-    def columns(self, schema: Schema) -> tuple[str, ...]:
+    def reads(self, schema: Schema) -> tuple[str, ...]:
         self._id(schema)
-        return self.plan.columns(schema)
+        return self.plan.reads(schema)
 
     def _id(self, schema: Schema) -> str:
         if (column := schema.id_for(self.unit)) is None:
@@ -110,10 +112,10 @@ class Bounded(Rehearsable):
             raise SchemaError(f"{column}: the id of a {self.unit} must stand in the job table, whose rows are counted")
         self.plan.suits(data)
 
-    def run(self, data: Confidential, entropy: Entropy) -> Result:
+    def run(self, data: Confidential, entropy: Entropy) -> R:
         entropy.announce(Request("key of the choice of rows", "uniform words", np.zeros(0), np.zeros(0)))
         key = entropy.words(_KEY_WORDS).tobytes().hex()  # used here and kept nowhere
         return self.plan.run(with_rows_bounded(data, self._id(data.schema), self.at_most, key), entropy)
 
-    def restore(self, stored: bytes) -> Result:
+    def restore(self, stored: bytes) -> R:
         return self.plan.restore(stored)

@@ -3,41 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import prod, sqrt
-from typing import Any, Literal, get_args
+from typing import Literal
 
-import numpy as np
+from attrs import Attribute, field, frozen
 
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
-from tacita.how import EACH_PAID, FREE, SIZE, How
 from tacita.noise.discrete import DiscreteLaplace
-from tacita.noise.entropy import Entropy, Request
+from tacita.noise.entropy import Entropy
 from tacita.plan import Forecast
-from tacita.privacy import Guarantee, Loss, Number, exact, text
+from tacita.plan.fields import one_of, whole
+from tacita.plan.how import EACH_PAID, FREE, SIZE, How
+from tacita.privacy import Guarantee, Loss, Number, exact
 from tacita.synthesis.cellplan import CellPlan
+from tacita.synthesis.comparison.steps.budget import Costs, divided
+from tacita.synthesis.comparison.steps.cells import threshold_for
+from tacita.synthesis.comparison.steps.electing import Ballot, Criterion, Election, Rule
+from tacita.synthesis.comparison.steps.measuring import MOST_NODES, Growth, measure
+from tacita.synthesis.comparison.steps.model import Fit, StepsModel
+from tacita.synthesis.comparison.steps.reading import read
+from tacita.synthesis.comparison.steps.tree import Measurement
 from tacita.synthesis.domain import Domain
-from tacita.synthesis.steps.budget import Costs, divided
-from tacita.synthesis.steps.cells import threshold_for
-from tacita.synthesis.steps.electing import Ballot, Criterion, Election, Rule
-from tacita.synthesis.steps.measuring import MOST_NODES, Growth, measure
-from tacita.synthesis.steps.model import Fit, StepsModel, unpacked
-from tacita.synthesis.steps.reading import read
-from tacita.synthesis.steps.tree import Measurement
 
 Stop = Literal["small", "never"]
 _NEVER = -(1 << 62)
 
 
-@dataclass(frozen=True, init=False)
-class StepsSynthesis(CellPlan):
+def _as_budget(given: str | Sequence[Number]) -> str | tuple[Fraction, ...]:
+    return given if isinstance(given, str) else tuple(exact(one, "budget") for one in given)
+
+
+def _as_share(given: Number) -> Fraction:
+    return exact(given, "election_share")
+
+
+def _as_threshold(given: Number | None) -> Fraction | None:
+    return None if given is None else exact(given, "threshold")
+
+
+@frozen(kw_only=True)
+class StepsSynthesis(CellPlan[StepsModel]):
     """Synthetic person files with many categorical attributes, by a tree of noisy counts (bowen2018, STEPS).
 
     Each node of the tree is split by an attribute of its own: elected privately by the deviance of its one-way
-    loglinear model (`rule` "most" or "least", `criterion` "deviance" or "aic"), in the public order of `attributes`
+    loglinear model (`rule` "most" or "least", `criterion` "deviance" or "aic"), in the public order of `columns`
     (`election` "public"), or at random. Below `layers` layers, the remaining attributes are cross-tabulated in full.
     The counts of the tree are made consistent by weighted least squares and turned into whole numbers node by node.
 
@@ -51,61 +63,27 @@ class StepsSynthesis(CellPlan):
 
     >>> plan = StepsSynthesis(["income", "stay", "voted"], "1", layers=2)
     >>> print(plan.guarantee)
-    ε = 1 under one person's record replaced
+    ε = 1 under one record replaced
     """
 
-    layers: int
-    election: Election
-    rule: Rule
-    criterion: Criterion
-    budget: str | tuple[Fraction, ...]
-    election_share: Fraction
-    stop: Stop
-    least: int | None
-    threshold: Fraction | None
+    model = StepsModel
+    proof = "synthesis/comparison/steps/steps.md"
 
-    def __init__(
-        self,
-        attributes: Sequence[str],
-        epsilon: Number,
-        *,
-        layers: int = 2,
-        election: Election = "private",
-        rule: Rule = "most",
-        criterion: Criterion = "aic",
-        budget: str | Sequence[Number] = "half-leaf",
-        election_share: Number = "1/5",
-        stop: Stop = "small",
-        least: int | None = None,
-        threshold: Number | None = None,
-        **common: Any,
-    ) -> None:
-        super().__init__(
-            attributes,
-            epsilon,
-            layers=layers,
-            election=election,
-            rule=rule,
-            criterion=criterion,
-            budget=budget if isinstance(budget, str) else tuple(exact(one, "budget") for one in budget),
-            election_share=exact(election_share, "election_share"),
-            stop=stop,
-            least=least,
-            threshold=None if threshold is None else exact(threshold, "threshold"),
-            **common,
-        )
-        self._check()
+    layers: int = field(default=2)
+    election: Election = field(default="private", validator=one_of(Election))
+    rule: Rule = field(default="most", validator=one_of(Rule))
+    criterion: Criterion = field(default="aic", validator=one_of(Criterion))
+    budget: str | tuple[Fraction, ...] = field(default="half-leaf", converter=_as_budget)
+    election_share: Fraction = field(default=Fraction(1, 5), converter=_as_share)
+    stop: Stop = field(default="small", validator=one_of(Stop))
+    least: int | None = field(default=None, validator=whole(0, 1 << 40, optional=True))
+    threshold: Fraction | None = field(default=None, converter=_as_threshold)
 
-    def _check(self) -> None:
-        for key, kinds in (("election", Election), ("rule", Rule), ("criterion", Criterion), ("stop", Stop)):
-            if getattr(self, key) not in get_args(kinds):
-                raise UsageError(f"{key}: must be one of {', '.join(get_args(kinds))}")
-        for key, low, high in (("layers", 0, len(self.attributes)), ("least", 0, 1 << 40)):
-            value = getattr(self, key)
-            if key == "least" and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-                raise UsageError(f"{key}: must be a whole number from {low} to {high}")
+    @layers.validator
+    def _no_more_layers_than_columns(self, setting: Attribute[int], given: int) -> None:
+        whole(0, len(self.columns))(self, setting, given)
+
+    def __attrs_post_init__(self) -> None:
         if isinstance(self.budget, str):
             if self.budget not in ("equal", "half-leaf"):
                 raise UsageError('budget: must be "equal", "half-leaf" or a list of relative weights')
@@ -134,10 +112,6 @@ class StepsSynthesis(CellPlan):
         return super().guarantee
 
     @property
-    def proof(self) -> str:
-        return "synthesis/steps/steps.md"
-
-    @property
     def how(self) -> How:
         if self.election == "paper":
             return How(
@@ -151,15 +125,11 @@ class StepsSynthesis(CellPlan):
             FREE,
         )
 
-    def describe(self) -> dict[str, Any]:
-        weights = self.budget if isinstance(self.budget, str) else [text(one) for one in self.budget]
-        return super().describe() | {"budget": weights}
-
     # ------------------------------------------------------------ what it will do
 
     @property
     def _parts(self) -> int:
-        return self.layers + (self.layers < len(self.attributes))
+        return self.layers + (self.layers < len(self.columns))
 
     def _costs(self) -> Costs:
         """Budgets per step, calibrated for one record added or removed."""
@@ -168,7 +138,7 @@ class StepsSynthesis(CellPlan):
         return divided(
             whole,
             self.layers,
-            len(self.attributes),
+            len(self.columns),
             self.budget,
             self.election_share if voting else Fraction(0),
             root=not self.size_is_public,
@@ -183,10 +153,10 @@ class StepsSynthesis(CellPlan):
         return Growth(self.layers, tuple(costs.smallest(depth, max(domain.sizes)) for depth in range(self.layers)))
 
     def _ballot(self) -> Ballot:
-        order = tuple(range(len(self.attributes)))
+        order = tuple(range(len(self.columns)))
         return Ballot(self.election, self.rule, self.criterion, order, self.threshold)
 
-    def columns(self, schema: Schema) -> tuple[str, ...]:
+    def reads(self, schema: Schema) -> tuple[str, ...]:
         """The columns it reads; raises where the schema cannot carry the plan."""
         domain = self.domain(schema)
         widest = prod(sorted(domain.sizes)[::-1][: self.layers])
@@ -195,7 +165,7 @@ class StepsSynthesis(CellPlan):
                 f"layers: {self.layers} layers may have {min(widest, domain.cells):,} nodes, more than {MOST_NODES:,}; "
                 'use fewer layers, or stop = "small" without least'
             )
-        return self.attributes
+        return self.columns
 
     def forecast(self, schema: Schema) -> Forecast:
         domain, costs = self.domain(schema), self._costs()
@@ -219,27 +189,23 @@ class StepsSynthesis(CellPlan):
         if self.stop == "small" and self.layers and self.least is None:
             smallest = self._growth(costs, domain).smallest[0]
             sentences.append(f"a node is split only while its noisy count is at least {smallest} (first layer)")
-        return Forecast(f"Synthetic microdata: {', '.join(self.attributes)}", domain.cells, tuple(sentences), figures)
+        return Forecast(self.product, domain.cells, tuple(sentences), figures)
 
     # ------------------------------------------------------------ acting
 
-    def run(self, data: Confidential, entropy: Entropy) -> StepsModel:
-        schema = data.schema
-        domain, costs = self.domain(schema), self._costs()
+    def measure(self, data: Confidential, entropy: Entropy) -> tuple[Measurement, ...]:
+        domain, costs = self.domain(data.schema), self._costs()
         occupied = read(data, domain)
         records = occupied.records if self.size_is_public else None
-        trees = tuple(
+        return tuple(
             measure(domain, occupied, self._ballot(), self._growth(costs, domain), costs, records, entropy)
             for _ in range(self.sets if self.election == "paper" else 1)
         )
-        entropy.announce(Request("seed of the synthetic files", "uniform words", np.zeros(0), np.zeros(0)))
-        return self._model(schema, trees, int(entropy.words(1)[0]), entropy.rehearsal)
 
-    def restore(self, stored: bytes) -> StepsModel:
-        content, trees = unpacked(stored)
-        return self._model(Schema.from_dict(content["schema"]), trees, content["seed"], content["rehearsal"])
+    @property
+    def fit(self) -> Fit:
+        return "phantom" if self.clip else "least-squares"
 
-    def _model(self, schema: Schema, trees: tuple[Measurement, ...], seed: int, rehearsal: bool) -> StepsModel:
-        paper = self.election == "paper"
-        fit: Fit = "phantom" if paper else "least-squares"
-        return StepsModel(schema, self.domain(schema), trees, fit, paper, self.sets, seed, self.describe(), rehearsal)
+    @property
+    def clip(self) -> bool:
+        return self.election == "paper"

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import gammaincinv, ndtri
 
-from tacita.synthesis.pseudo.kernel import Floats, Kernel
+from tacita.synthesis.comparison.pseudo.kernel import Floats, Kernel
 from tacita.synthesis.survey.moments import Moments
 
 Parameters = dict[str, Floats]

@@ -16,8 +16,8 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtri
 
-from tacita.synthesis.pseudo.fbs import Parameters
-from tacita.synthesis.pseudo.kernel import Floats, Kernel
+from tacita.synthesis.comparison.pseudo.fbs import Parameters
+from tacita.synthesis.comparison.pseudo.kernel import Floats, Kernel
 from tacita.synthesis.survey.moments import Moments
 
 _PRIOR_VARIANCE = 100.0  # of every coefficient

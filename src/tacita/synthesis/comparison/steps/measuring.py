@@ -10,12 +10,12 @@ import numpy as np
 from tacita.data import rowwise
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
+from tacita.synthesis.comparison.steps.budget import Costs
+from tacita.synthesis.comparison.steps.cells import Leaves, measure_cells
+from tacita.synthesis.comparison.steps.electing import Ballot, Electorate, elect
+from tacita.synthesis.comparison.steps.reading import Occupied
+from tacita.synthesis.comparison.steps.tree import LEAF, Cells, Layer, Measurement, child_codes, root_codes
 from tacita.synthesis.domain import FREE, Codes, Domain, Integers
-from tacita.synthesis.steps.budget import Costs
-from tacita.synthesis.steps.cells import Leaves, measure_cells
-from tacita.synthesis.steps.electing import Ballot, Electorate, elect
-from tacita.synthesis.steps.reading import Occupied
-from tacita.synthesis.steps.tree import LEAF, Cells, Layer, Measurement, child_codes, root_codes
 
 _DOUBT = 4  # noisy counts are taken to be off by at most this many scales when a cap is set; nothing breaks if not
 MOST_NODES = 10_000_000  # of one layer

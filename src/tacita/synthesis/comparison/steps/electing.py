@@ -14,9 +14,9 @@ from tacita.noise.discrete import discrete_laplace
 from tacita.noise.entropy import Entropy, Request
 from tacita.noise.forcing import settles
 from tacita.privacy import text
+from tacita.synthesis.comparison.steps.score import LARGEST_CAP, UNITS, one_way, widest, x_log_x
+from tacita.synthesis.comparison.steps.tree import LEAF
 from tacita.synthesis.domain import FREE, Codes, Domain, Flags, Integers
-from tacita.synthesis.steps.score import LARGEST_CAP, UNITS, one_way, widest, x_log_x
-from tacita.synthesis.steps.tree import LEAF
 
 Election = Literal["private", "public", "paper"]
 Rule = Literal["most", "least", "random"]

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-import io
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from attrs import field, frozen
 from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
 
 from tacita.data.confidential import Confidential, engine_of
 from tacita.data.confidential import rows as confidential_rows
 from tacita.data.schema import Schema
-from tacita.errors import UsageError, VerificationError
-from tacita.how import EACH_PAID, SIZE, How
+from tacita.errors import UsageError
 from tacita.implicates import Implicates
 from tacita.noise.choice import uniform_below
 from tacita.noise.entropy import Entropy, Request, reserve
 from tacita.noise.forcing import settles
 from tacita.plan import Forecast
-from tacita.privacy import Number
+from tacita.plan.fields import whole
+from tacita.plan.how import EACH_PAID, SIZE, How
+from tacita.synthesis.base import Model
 from tacita.synthesis.cellplan import CellPlan
+from tacita.synthesis.comparison.steps.reading import Occupied, read
+from tacita.synthesis.comparison.steps.tree import root_codes
 from tacita.synthesis.domain import Domain
-from tacita.synthesis.steps.reading import Occupied, read
-from tacita.synthesis.steps.tree import root_codes
 
 Integers = NDArray[np.int64]
-_FORM = "dirichlet-files-1"
-_META = b"tacita"
 
 
 def prior_weight(rows: int, epsilon: Fraction) -> int:
@@ -51,8 +48,47 @@ def prior_weight(rows: int, epsilon: Fraction) -> int:
         precision *= 2
 
 
-@dataclass(frozen=True, init=False)
-class DirichletSynthesis(CellPlan):
+@frozen(eq=False)
+class DirichletFiles(Model[tuple[Integers, ...]]):
+    """The drawn files, as numbers of cells. There is no measurement behind them."""
+
+    form = "dirichlet-files-1"
+
+    @cached_property
+    def domain(self) -> Domain:
+        domain: Domain = self.plan.domain(self.schema)
+        return domain
+
+    @property
+    def paid_files(self) -> int:
+        return len(self.released)
+
+    def files(self, m: int, random: np.random.Generator, rows: int | None) -> Implicates:
+        frames = tuple(self._file(places, one) for places, one in zip(self.released, random.spawn(m), strict=False))
+        return Implicates(frames, self.schema, self.domain.names, "full")
+
+    def _file(self, places: Integers, random: np.random.Generator) -> pa.Table:
+        order = random.permutation(places)
+        codes = self.domain.decoded(root_codes(self.domain), np.zeros(order.size, dtype=np.int64), order)
+        return pa.table({one.name: one.column(codes[:, at], random) for at, one in enumerate(self.domain.attributes)})
+
+    @property
+    def measured(self) -> dict[str, Any]:
+        """Nothing but the files themselves was released."""
+        return {"files": len(self.released)}
+
+    def stored(self) -> tuple[Mapping[str, Any], pa.Table]:
+        return {}, pa.table({f"{at}": pa.array(one) for at, one in enumerate(self.released)})
+
+    @classmethod
+    def released_from(
+        cls, content: Mapping[str, Any], table: pa.Table, plan: Any, schema: Schema
+    ) -> tuple[Integers, ...]:
+        return tuple(table[name].to_numpy() for name in table.column_names)
+
+
+@frozen(kw_only=True)
+class DirichletSynthesis(CellPlan[DirichletFiles]):
     """Each file is a draw from the posterior predictive of cell probabilities, with the same prior count in every cell.
 
     Its ε comes from that prior count, rows/(e^ε − 1) in each cell and file: in large tables the prior outweighs the
@@ -60,21 +96,17 @@ class DirichletSynthesis(CellPlan):
     rows of a file; where a record is replaced it is the number of records unless given.
 
     >>> print(DirichletSynthesis(["sex", "age"], "1").guarantee)
-    ε = 1 under one person's record replaced
+    ε = 1 under one record replaced
     """
 
-    rows: int | None
+    model = DirichletFiles
+    proof = "synthesis/comparison/dirichlet.md"
 
-    def __init__(self, attributes: Sequence[str], epsilon: Number, *, rows: int | None = None, **common: Any) -> None:
-        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= 10**8):
-            raise UsageError("rows: must be a whole number from 1 to 10^8")
-        super().__init__(attributes, epsilon, rows=rows, **common)
-        if rows is None and not self.size_is_public:
+    rows: int | None = field(default=None, validator=whole(1, 10**8, optional=True))
+
+    def __attrs_post_init__(self) -> None:
+        if self.rows is None and not self.size_is_public:
             raise UsageError("rows: where records are added or removed their number is not public; give rows = …")
-
-    @property
-    def proof(self) -> str:
-        return "synthesis/baselines/dirichlet.md"
 
     @property
     def how(self) -> How:
@@ -86,18 +118,18 @@ class DirichletSynthesis(CellPlan):
             EACH_PAID,
         )
 
-    def columns(self, schema: Schema) -> tuple[str, ...]:
+    def reads(self, schema: Schema) -> tuple[str, ...]:
         # Where the number of rows is that of the records, the run knows more; a file has at least one.
         _check_size(self.domain(schema), self.rows or 1, prior_weight(self.rows or 1, self.epsilon / self.sets))
-        return super().columns(schema)
+        return super().reads(schema)
 
     def suits(self, data: Confidential) -> None:
         """The number of records is public where it sets the number of rows; so is whether the urn can hold them."""
         super().suits(data)
         if self.rows is None:
             table = confidential_rows(data)
-            (found,) = engine_of(data).collect(table.aggregate(records=table.count())).to_pylist()
-            rows = int(found["records"])
+            (counted,) = engine_of(data).collect(table.aggregate(records=table.count())).to_pylist()
+            rows = int(counted["records"])
             _check_size(self.domain(data.schema), rows, prior_weight(rows, self.epsilon / self.sets))
 
     def forecast(self, schema: Schema) -> Forecast:
@@ -105,32 +137,18 @@ class DirichletSynthesis(CellPlan):
         prior = prior_weight(rows, self.epsilon / self.sets)
         share = rows / (rows + prior * cells)
         return Forecast(
-            f"Synthetic microdata: {', '.join(self.attributes)}",
+            self.product,
             cells,
             (f"with {rows:,} records, about {100 * share:.2g}% of each file comes from them, the rest is uniform",),
             {"prior count per cell": float(prior), "share from the records": share},
         )
 
-    def run(self, data: Confidential, entropy: Entropy) -> DirichletFiles:
+    def measure(self, data: Confidential, entropy: Entropy) -> tuple[Integers, ...]:
         domain = self.domain(data.schema)
         occupied = read(data, domain)
         rows = self.rows or occupied.records
         prior = prior_weight(rows, self.epsilon / self.sets)
-        files = tuple(_urn(domain, occupied, rows, prior, entropy, f"file {at + 1}") for at in range(self.sets))
-        entropy.announce(Request("seed of the synthetic files", "uniform words", np.zeros(0), np.zeros(0)))
-        return DirichletFiles(data.schema, domain, files, int(entropy.words(1)[0]), self.describe(), entropy.rehearsal)
-
-    def restore(self, stored: bytes) -> DirichletFiles:
-        table = pa.ipc.open_stream(io.BytesIO(stored)).read_all()
-        raw = (table.schema.metadata or {}).get(_META)
-        content = {} if raw is None else json.loads(raw)
-        if content.get("form") != _FORM:
-            raise VerificationError("a stored result is not one that Tacita wrote; restore the ledger from its backup")
-        schema = Schema.from_dict(content["schema"])
-        files = tuple(table[name].to_numpy() for name in table.column_names)
-        return DirichletFiles(
-            schema, self.domain(schema), files, content["seed"], self.describe(), content["rehearsal"]
-        )
+        return tuple(_urn(domain, occupied, rows, prior, entropy, f"file {at + 1}") for at in range(self.sets))
 
 
 def _check_size(domain: Domain, rows: int, prior: int) -> None:
@@ -170,46 +188,3 @@ def _forbidden(domain: Domain, weights: Integers, cell: int) -> bool:
     return any(
         all(cell // int(weights[at]) % domain.sizes[at] == code for at, code in pattern) for pattern in domain.zeros
     )
-
-
-@dataclass(frozen=True, eq=False)
-class DirichletFiles:
-    """The drawn files. There is no measurement behind them: more files would have to be paid for."""
-
-    schema: Schema
-    domain: Domain
-    files: tuple[Integers, ...]
-    seed: int
-    plan: Mapping[str, Any]
-    rehearsal: bool
-
-    @cached_property
-    def implicates(self) -> Implicates:
-        return self.sample(len(self.files))
-
-    def sample(self, m: int = 1, *, seed: int | None = None) -> Implicates:
-        """The first m of the files that were drawn and paid for."""
-        if isinstance(m, bool) or not isinstance(m, int) or not 1 <= m <= len(self.files):
-            raise UsageError(f"m: {len(self.files)} files were drawn and paid for; ask for 1 to {len(self.files)}")
-        source = np.random.default_rng(self.seed if seed is None else seed)
-        frames = tuple(self._file(places, random) for places, random in zip(self.files, source.spawn(m), strict=False))
-        return Implicates(frames, self.schema, self.domain.names, "full")
-
-    def _file(self, places: Integers, random: np.random.Generator) -> pa.Table:
-        order = random.permutation(places)
-        codes = self.domain.decoded(root_codes(self.domain), np.zeros(order.size, dtype=np.int64), order)
-        return pa.table({one.name: one.column(codes[:, at], random) for at, one in enumerate(self.domain.attributes)})
-
-    @property
-    def measured(self) -> dict[str, Any]:
-        """Nothing but the files themselves was released."""
-        return {"files": len(self.files)}
-
-    def to_bytes(self) -> bytes:
-        stored = {"form": _FORM, "plan": dict(self.plan), "schema": self.schema.to_dict(), "seed": self.seed}
-        meta = {_META: json.dumps(stored | {"rehearsal": self.rehearsal}, sort_keys=True).encode()}
-        table = pa.table({f"{at}": pa.array(one) for at, one in enumerate(self.files)}).replace_schema_metadata(meta)
-        sink = io.BytesIO()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        return sink.getvalue()

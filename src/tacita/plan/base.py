@@ -1,0 +1,152 @@
+"""What every mechanism and every synthesizer has in common.
+
+A plan is a frozen attrs class. Its claim (`guarantee`), its expected accuracy (`forecast`) and its identity
+(`describe`) are known before any data; `run` is the only thing that touches confidential rows, and only the ledger
+calls it on real ones.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from abc import ABCMeta, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from attrs import fields, frozen
+
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
+from tacita.noise.entropy import Entropy, SeededEntropy
+from tacita.plan.fields import plain
+from tacita.plan.how import How
+from tacita.privacy import Guarantee
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How accurate a plan will be, said before anything is spent."""
+
+    product: str
+    cells: int
+    sentences: tuple[str, ...]
+    figures: dict[str, float]
+
+    def __str__(self) -> str:
+        return "\n".join((self.product, *(f"  {line}" for line in self.sentences)))
+
+
+class Result(Protocol):
+    """What a plan returns: noisy statistics that may leave, and know whether they were a rehearsal."""
+
+    @property
+    def rehearsal(self) -> bool: ...
+
+    def to_bytes(self) -> bytes: ...
+
+
+R = TypeVar("R", bound=Result, covariant=True)
+
+
+class _Renaming(ABCMeta):
+    """Lets a plan be made with names that its settings had before: old scripts keep working."""
+
+    former: Mapping[str, str]
+
+    def __call__(cls, *args: Any, **settings: Any) -> Any:
+        renamed = cls.renamed(settings)
+        for old in settings.keys() - renamed.keys():
+            said = f"{cls.__name__}: the setting {old} is called {cls.former[old]} now"
+            warnings.warn(said, DeprecationWarning, stacklevel=2)
+        return super().__call__(*args, **renamed)
+
+    def renamed(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings under the names that they have now."""
+        return {cls.former.get(name, name): value for name, value in settings.items()}
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """That of the settings; without this, help would show the call above."""
+        _, *settings = inspect.signature(cls.__init__).parameters.values()  # type: ignore[misc]
+        return inspect.Signature(settings)
+
+
+@frozen
+class Plan(Generic[R], metaclass=_Renaming):
+    """The base of every plan: what the ledger, the specification and the contract suite speak to.
+
+    A subclass declares its settings as attrs fields (`tacita.plan.fields` has the rules they share) and says what it
+    promises, reads and does. `R` is what `run` returns.
+    """
+
+    former: ClassVar[Mapping[str, str]] = {}
+    """Names that settings had in earlier versions, and what they are called now."""
+
+    takes_any_rows: ClassVar[bool] = False
+    """Whether the promise holds whichever rows differ, none of their columns being public: then several rows of a unit
+    can be bounded and priced (`tacita.plan.Bounded`)."""
+
+    # ------------------------------------------------------------ known before any data
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee: ...
+
+    @property
+    @abstractmethod
+    def proof(self) -> str:
+        """The proof file, relative to the package folder."""
+
+    @property
+    def how(self) -> How | None:
+        """How the method knows the confidential rows, in words for readers of the page."""
+        return None
+
+    def describe(self) -> dict[str, Any]:
+        """The whole configuration as plain JSON values, every default spelled out: the plan's identity."""
+        own: dict[str, Any] = {"mechanism": type(self).__name__}
+        return own | {one.name: plain(getattr(self, one.name)) for one in fields(type(self))}
+
+    def former_descriptions(self) -> tuple[dict[str, Any], ...]:
+        """How earlier versions described this very plan: what was paid for then is not paid for again."""
+        if not self.former:
+            return ()
+        old = {now: before for before, now in self.former.items()}
+        return ({old.get(key, key): value for key, value in self.describe().items()},)
+
+    @abstractmethod
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        """The columns it reads; raises a clear error where the schema cannot carry the plan."""
+
+    @abstractmethod
+    def forecast(self, schema: Schema) -> Forecast: ...
+
+    def suits(self, data: Confidential) -> None:
+        """Raises a clear error where public facts of the file, such as its size, rule the plan out; asked before
+        anything is spent, and silent about anything confidential."""
+
+    # ------------------------------------------------------------ acting
+
+    @abstractmethod
+    def run(self, data: Confidential, entropy: Entropy) -> R: ...
+
+    @abstractmethod
+    def restore(self, stored: bytes) -> R:
+        """The result as it was stored by the ledger."""
+
+    def rehearse(self, frame: Any, schema: Schema, *, seed: int) -> R:
+        """Run on public or mock rows without a ledger; the result is stamped as a rehearsal."""
+        from tacita.plan.contribution import check  # which asks about plans
+
+        data = Confidential.from_frame(frame, schema)
+        check(self, data)
+        return self.run(data, SeededEntropy(seed))
+
+
+class Rehearsable(Plan[Any]):
+    """Plans that are still frozen dataclasses of their own."""
+
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        columns: tuple[str, ...] = self.columns(schema)  # type: ignore[attr-defined]
+        return columns

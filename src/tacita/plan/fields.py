@@ -1,0 +1,189 @@
+"""The settings that plans share, each with its one rule: what is accepted, what is kept, what is said if it is wrong.
+
+A plan declares its settings as attrs fields with these converters and validators, so that a rule and its words stand
+here once, whichever plan has the setting. Public values only: no data is seen here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, TypeVar, cast, get_args
+
+from attrs import Attribute
+
+from tacita.errors import UsageError
+from tacita.privacy import AddRemoveOne, Neighbours, Number, NumbersWithin, ReplaceOne, exact, text
+from tacita.privacy.json_form import neighbours_from_json, neighbours_to_json
+
+V = TypeVar("V", covariant=True)
+Rule = Callable[[Any, "Attribute[Any]", Any], None]
+
+OneUnit = AddRemoveOne | ReplaceOne
+RECORD = ReplaceOne("record")  # what a synthesizer protects unless it is told otherwise
+
+
+class Named(Mapping[str, V]):
+    """A mapping that never changes, so that a plan can be compared and hashed; two orders of entries are one mapping.
+
+    >>> Named({"b": 1, "a": 2}) == Named([("a", 2), ("b", 1)])
+    True
+    >>> Named({"b": 1, "a": 2})
+    {'a': 2, 'b': 1}
+    """
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, given: Mapping[str, V] | Iterable[tuple[str, V]] = ()) -> None:
+        self._entries = dict(sorted(dict(given).items()))
+
+    def __getitem__(self, key: str) -> V:
+        return self._entries[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._entries.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._entries)
+
+
+# ---------------------------------------------------------------- names of columns
+
+
+def as_names(given: Sequence[str]) -> tuple[str, ...]:
+    # A text is a sequence of letters; `each_once` refuses it in words.
+    return cast("tuple[str, ...]", given) if isinstance(given, str) else tuple(given)
+
+
+def each_once(plan: Any, setting: Attribute[Any], given: Any) -> None:
+    """A list of names, none of them twice."""
+    if isinstance(given, str):
+        raise UsageError(f'{setting.name}: give a list of names, such as ["{given}"], not a single string')
+    if not all(isinstance(name, str) for name in given):
+        raise UsageError(f"{setting.name}: must be names of columns, in quotes")
+    if len(set(given)) != len(given):
+        raise UsageError(f"{setting.name}: a name is listed twice; each is used once")
+
+
+def at_least_one(plan: Any, setting: Attribute[Any], given: Any) -> None:
+    each_once(plan, setting, given)
+    if not given:
+        raise UsageError(f'{setting.name}: name the columns, at least one, such as ["age", "sex"]')
+
+
+def among_columns(plan: Any, setting: Attribute[Any], given: Mapping[str, Any]) -> None:
+    """Entries by column are about columns that the plan synthesizes."""
+    for name in given:
+        if name not in plan.columns:
+            raise UsageError(
+                f"{setting.name}: {name} is not in columns, which holds {', '.join(plan.columns)}; add it there, or "
+                f"drop it here"
+            )
+
+
+def by_name(given: Mapping[str, Any] | Sequence[Any], key: str) -> list[tuple[str, Any]]:
+    """The entries of a mapping, or of a list of pairs as a stored description has it, in their own order."""
+    entries = list(given.items() if isinstance(given, Mapping) else given)
+    if not all(isinstance(entry, Sequence) and not isinstance(entry, str) and len(entry) == 2 for entry in entries):
+        raise UsageError(f"{key}: give one entry for each column, such as {{pay = …}}")
+    return [(str(name), value) for name, value in entries]
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def as_epsilon(given: Number) -> Fraction:
+    epsilon = exact(given, "epsilon")
+    if epsilon <= 0:
+        raise UsageError('epsilon: must be above 0, such as "1" or "0.5"')
+    return epsilon
+
+
+def as_delta(given: Number) -> Fraction:
+    return exact(given, "delta")
+
+
+def whole(low: int, high: int, *, optional: bool = False) -> Rule:
+    """A whole number from low to high, or None where that is allowed."""
+
+    def check(plan: Any, setting: Attribute[Any], given: Any) -> None:
+        if optional and given is None:
+            return
+        if isinstance(given, bool) or not isinstance(given, int) or not low <= given <= high:
+            raise UsageError(f"{setting.name}: must be a whole number from {low} to {high:,}")
+
+    return check
+
+
+def as_cuts(given: Mapping[str, Sequence[float]] | Sequence[Any]) -> Named[tuple[float, ...]]:
+    """Public borders of bins by column."""
+    try:
+        entries = [(name, tuple(borders)) for name, borders in by_name(given, "cuts")]
+    except TypeError:
+        raise UsageError("cuts: give a list of borders for each number, such as {age = [18, 65]}") from None
+    for name, borders in entries:
+        if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in borders):
+            raise UsageError(f"cuts.{name}: must be numbers without quotes, such as [18, 65]")
+        if not all(math.isfinite(one) for one in borders):
+            raise UsageError(f"cuts.{name}: borders must be finite and rising")
+    return Named((name, tuple(float(one) for one in borders)) for name, borders in entries)
+
+
+# ---------------------------------------------------------------- choices
+
+
+def one_of(choices: Any) -> Rule:
+    """One of the words of a `Literal`."""
+    words = get_args(choices)
+
+    def check(plan: Any, setting: Attribute[Any], given: Any) -> None:
+        if given not in words:
+            raise UsageError(f"{setting.name}: must be one of {', '.join(words)}")
+
+    return check
+
+
+def as_relation(given: OneUnit | Mapping[str, Any]) -> OneUnit:
+    """A relation, or one as a stored description has it."""
+    return cast("OneUnit", neighbours_from_json(given) if isinstance(given, Mapping) else given)
+
+
+def one_unit(plan: Any, setting: Attribute[Any], given: Any) -> None:
+    if not isinstance(given, AddRemoveOne | ReplaceOne):
+        raise UsageError(f"{setting.name}: must be AddRemoveOne(unit) or ReplaceOne(unit)")
+
+
+def replaced(plan: Any, setting: Attribute[Any], given: Any) -> None:
+    """For plans that publish part of every record, so that leaving one out would show."""
+    if not isinstance(given, ReplaceOne):
+        raise UsageError(
+            f"{setting.name}: must be ReplaceOne(unit); the method publishes public columns of every record, which "
+            "shows who is in the file"
+        )
+
+
+# ---------------------------------------------------------------- identity
+
+
+def plain(value: Any) -> Any:
+    """A setting as JSON values: exact numbers as text, so that nothing is lost on the way.
+
+    >>> plain({"shares": (Fraction(1, 3), "a")})
+    {'shares': ['1/3', 'a']}
+    """
+    if isinstance(value, Fraction):
+        return text(value)
+    if isinstance(value, AddRemoveOne | ReplaceOne | NumbersWithin):
+        return neighbours_to_json(cast("Neighbours", value))
+    if isinstance(value, Mapping):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(one) for one in value]
+    return value

@@ -1,0 +1,49 @@
+"""How results are kept by the ledger and in bundles: plain JSON, or Arrow with the JSON beside it. Never a pickle."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tacita.errors import VerificationError
+from tacita.noise.entropy import Entropy, Request
+
+_META = b"tacita"
+
+
+def seed_from(entropy: Entropy) -> int:
+    """The seed of the synthetic files: drawn once the measuring is done, kept with the result, public with it."""
+    entropy.announce(Request("seed of the synthetic files", "uniform words", np.zeros(0), np.zeros(0)))
+    return int(entropy.words(1)[0])
+
+
+def packed(form: str, content: Mapping[str, Any], table: pa.Table | None = None) -> bytes:
+    """The bytes of a result: `form` names the layout of `content` and its version; large arrays go into `table`."""
+    written = json.dumps({"form": form, **content}, sort_keys=True, separators=(",", ":")).encode()
+    if table is None:
+        return written
+    table = table.replace_schema_metadata({_META: written})
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def opened(stored: bytes, form: str) -> tuple[dict[str, Any], pa.Table]:
+    """What `packed` stored in this form: the content, and the table (empty where there was none)."""
+    table = pa.table({})
+    try:
+        if not stored.startswith(b"{"):
+            table = pa.ipc.open_stream(io.BytesIO(stored)).read_all()
+            stored = (table.schema.metadata or {}).get(_META, b"{}")
+        content: dict[str, Any] = json.loads(stored)
+    except (ValueError, pa.ArrowException):
+        content = {}
+    if content.get("form") != form:
+        raise VerificationError("a stored result is not one that Tacita wrote; restore the ledger from its backup")
+    return content, table.replace_schema_metadata(None)

@@ -1,0 +1,33 @@
+"""Which mechanisms a specification may name: those of the package, and those that other packages register.
+
+A plan's `describe()` has its class name as "mechanism", and its other entries are settings that make the same plan
+again. Other packages register a plan by an example of it in the entry point group `tacita.plans`, which `tacita audit`
+tries as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tacita import synthesis
+from tacita.audit.examples import third_party
+from tacita.mechanisms import eree
+from tacita.plan import Plan
+
+TABLE_MECHANISMS = tuple(name for name in eree.__all__ if hasattr(getattr(eree, name), "guarantee"))
+
+
+def synthesizer_names() -> tuple[str, ...]:
+    return (*synthesis.HOMES, *_registered())
+
+
+def mechanism_named(name: str) -> type[Plan[Any]]:
+    """The class of that name; it is loaded when it is first asked for."""
+    if name in TABLE_MECHANISMS or name in synthesis.HOMES:
+        mechanism: type[Plan[Any]] = getattr(eree if name in TABLE_MECHANISMS else synthesis, name)
+        return mechanism
+    return _registered()[name]
+
+
+def _registered() -> dict[str, type[Plan[Any]]]:
+    return {example.name: type(example.plan) for example in third_party()}
