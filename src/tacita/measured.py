@@ -6,8 +6,8 @@ drawn in a rehearsal.
 
 from __future__ import annotations
 
-import io
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tacita.errors import VerificationError
 from tacita.noise.error import ErrorLaw
-
-_META = b"tacita"
+from tacita.plan.stored import opened, packed
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,19 +75,12 @@ class Measured:
         arrays |= {f"value:{j}": pa.array(self.values[:, j]) for j in range(self.values.shape[1])}
         if self.largest is not None:
             arrays |= {f"largest:{j}": pa.array(self.largest[:, j]) for j in range(self.largest.shape[1])}
-        table = pa.table(arrays).replace_schema_metadata({_META: json.dumps(meta, sort_keys=True).encode()})
-        sink = io.BytesIO()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        return sink.getvalue()
+        return packed(None, meta, pa.table(arrays))
 
     @classmethod
-    def from_bytes(cls, stored: bytes, error: ErrorLaw) -> Measured:
-        table = pa.ipc.open_stream(io.BytesIO(stored)).read_all()
-        raw = (table.schema.metadata or {}).get(_META)
-        if raw is None:
-            raise VerificationError("a stored result is not one that Tacita wrote; restore the ledger from its backup")
-        meta = json.loads(raw)
+    def from_bytes(cls, stored: bytes, error_law: Callable[[int], ErrorLaw]) -> Measured:
+        """What was stored; the law of the error follows from the plan and the number of worker cells."""
+        meta, table = opened(stored, None)
 
         def matrix(stem: str, width: int) -> NDArray[np.int64]:
             if not table.num_rows:
@@ -100,7 +91,7 @@ class Measured:
             keys={name: table[f"key:{name}"].to_numpy() for name in meta["keys"]},
             worker=tuple(meta["worker"]),
             values=matrix("value", meta["cells"]),
-            error=error,
+            error=error_law(meta["cells"]),
             plan=meta["plan"],
             guarantee=meta["guarantee"],
             rehearsal=meta["rehearsal"],

@@ -14,13 +14,13 @@ import pytest
 from elections_by_hand import chances
 from person_sample import NAMES, ZEROS, emptied, one_more, one_other, persons, schema
 
+from tacita.comparison import HistogramSynthesis, IndependentSynthesis
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Categorical
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Difference, Recording, Replaying, compare
 from tacita.privacy import AddRemoveOne, ReplaceOne
 from tacita.synthesis.attributes import Attribute
-from tacita.comparison import HistogramSynthesis, IndependentSynthesis
 from tacita.synthesis.comparison.dirichlet import prior_weight
 from tacita.synthesis.comparison.steps import StepsSynthesis
 from tacita.synthesis.comparison.steps.budget import Costs

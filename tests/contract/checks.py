@@ -70,7 +70,7 @@ def check_claims(plan: Any, schema: Schema) -> None:
     forecast = plan.forecast(schema)
     assert forecast.cells == schema.domain_size(plan.by) * schema.domain_size(plan.worker)
     assert forecast.sentences
-    assert set(plan.reads(schema)) >= {*plan.by, *plan.worker, *dict(plan.where), "workplace_id"}
+    assert set(plan.reads(schema)) >= {*plan.by, *plan.worker, *plan.where, "workplace_id"}
     proof = files("tacita").joinpath(plan.proof)
     assert proof.is_file(), f"{plan.proof} is missing"
     for heading in HEADINGS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -36,7 +35,6 @@ from tacita.noise.replay import Recording, Replaying, ReplayMismatch, compare
 FAILS = (AssertionError, ReplayMismatch)
 
 
-@dataclass(frozen=True, init=False)
 class ScaleReadOffTheData(SmoothStudent):
     """S = α·largest, without the floor: an establishment's first worker multiplies the noise."""
 
@@ -45,15 +43,13 @@ class ScaleReadOffTheData(SmoothStudent):
         return Fraction(1, 1000)
 
 
-@dataclass(frozen=True, init=False)
 class LocalSensitivity(SmoothStaircase):
     """Noise scaled to what could change next, one class at a time, under the strong definition."""
 
-    def smallest_hidden(self, counted: Workforce) -> Any:
+    def hidden_size(self, counted: Workforce) -> Any:
         return counted.largest
 
 
-@dataclass(frozen=True, init=False)
 class OccupiedCells(SmoothStaircase):
     """Publishes only the cells in which somebody works."""
 
@@ -72,7 +68,6 @@ class OccupiedCells(SmoothStaircase):
         return Measured(fewer.keys, found.worker, values, found.error, found.plan, found.guarantee, True)
 
 
-@dataclass(frozen=True, init=False)
 class ZeroStaysZero(EdgeLaplace):
     """Draws no noise for empty cells, so that they show."""
 
@@ -84,7 +79,6 @@ class ZeroStaysZero(EdgeLaplace):
         return values
 
 
-@dataclass(frozen=True, init=False)
 class BudgetNotShared(SmoothStaircase):
     """Gives every worker cell the whole ε, as if they composed in parallel (theorem 7.5)."""
 
@@ -92,7 +86,6 @@ class BudgetNotShared(SmoothStaircase):
         return self.epsilon * (1 - self.margin_share)
 
 
-@dataclass(frozen=True, init=False)
 class LogBudgetNotShared(LogLaplace):
     """The same under the weak definition."""
 
@@ -100,7 +93,6 @@ class LogBudgetNotShared(LogLaplace):
         return self.epsilon
 
 
-@dataclass(frozen=True, init=False)
 class MarginNotPaid(SmoothStudent):
     """Measures the largest establishment on top of a budget already spent."""
 
@@ -108,7 +100,6 @@ class MarginNotPaid(SmoothStudent):
         return self.epsilon / cells
 
 
-@dataclass(frozen=True, init=False)
 class SizeOfOneClass(SmoothVector):
     """Scales a vector's noise to a part of the workforce."""
 
@@ -117,7 +108,6 @@ class SizeOfOneClass(SmoothVector):
         return super()._noisy(part, entropy, law, k)
 
 
-@dataclass(frozen=True, init=False)
 class TooLittleNoise(SmoothStaircase):
     """The right law at 0.8 of its scale."""
 
@@ -126,7 +116,6 @@ class TooLittleNoise(SmoothStaircase):
         return 4 * numerator, 5 * denominator
 
 
-@dataclass(frozen=True, init=False)
 class FailsTooOften(SmoothLaplace):
     """Every worker cell may fail with the whole δ."""
 
@@ -134,7 +123,6 @@ class FailsTooOften(SmoothLaplace):
         return super().unit(1)
 
 
-@dataclass(frozen=True, init=False)
 class NothingDropped(TruncatedLaplace):
     """Scales noise to θ and forgets to leave larger establishments out."""
 
@@ -143,7 +131,6 @@ class NothingDropped(TruncatedLaplace):
         return None
 
 
-@dataclass(frozen=True, init=False)
 class HalfOfTheNoise(EdgeLaplace):
     """Worker-level noise of half the scale."""
 
@@ -192,13 +179,11 @@ def test_cells_of_a_flat_file_taken_from_its_rows_fail() -> None:
 
 
 def test_a_plan_without_proof_or_with_a_hidden_setting_fails() -> None:
-    @dataclass(frozen=True, init=False)
     class NoProof(EdgeLaplace):
         @property
         def proof(self) -> str:
             return "mechanisms/eree/nowhere.md"
 
-    @dataclass(frozen=True, init=False)
     class ForgetsItsFilter(EdgeLaplace):
         def describe(self) -> dict[str, Any]:
             return {key: value for key, value in super().describe().items() if key != "where"}

@@ -36,7 +36,7 @@ def measured(rows: int, cells: int, *, largest: int = 0, rehearsal: bool = True)
 @pytest.mark.parametrize("rehearsal", [True, False])
 def test_it_comes_back_as_it_was(rows: int, cells: int, largest: int, rehearsal: bool) -> None:
     one = measured(rows, cells, largest=largest, rehearsal=rehearsal)
-    back = Measured.from_bytes(one.to_bytes(), one.error)
+    back = Measured.from_bytes(one.to_bytes(), lambda cells: one.error)
     assert np.array_equal(back.values, one.values)
     assert back.values.shape == one.values.shape
     assert back.values.dtype == np.int64
@@ -80,7 +80,7 @@ def foreign(metadata: dict[bytes, bytes] | None) -> bytes:
 @pytest.mark.parametrize("metadata", [None, {b"other": b"1"}])
 def test_a_foreign_file_is_not_taken_for_a_result(metadata: Any) -> None:
     with pytest.raises(VerificationError, match="Tacita"):
-        Measured.from_bytes(foreign(metadata), PLAN.error_law(1))
+        Measured.from_bytes(foreign(metadata), PLAN.error_law)
 
 
 def test_nothing_true_is_kept() -> None:

@@ -240,8 +240,8 @@ def test_a_public_variable_that_differs_between_schema_and_file_is_refused() -> 
 
 def test_nothing_is_spent_on_a_file_with_a_broken_design(tmp_path: Path) -> None:
     from tacita import Ledger, Loss
-    from tacita.privacy import ReplaceOne
     from tacita.comparison import HistogramSynthesis
+    from tacita.privacy import ReplaceOne
 
     ledger = Ledger.open(tmp_path / "ledger", cap=Loss("1"), neighbours=ReplaceOne("person"))
     plan = HistogramSynthesis(["field", "gender"], "1")

@@ -8,14 +8,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from attrs import frozen
 from numpy.typing import NDArray
 
 from tacita.data.confidential import Confidential
 from tacita.data.reading import read
 from tacita.data.schema import Schema
 from tacita.noise.discrete import add_discrete_laplace
-from tacita.noise.entropy import Entropy, Request
-from tacita.plan import Forecast, Rehearsable
+from tacita.noise.entropy import Entropy
+from tacita.plan import Forecast, Plan, seed_from
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Neighbours, ReplaceOne
 
 Integers = NDArray[np.int64]
@@ -48,9 +49,11 @@ class ToyResult:
         return json.dumps([list(self.values), self.seed]).encode()
 
 
-@dataclass(frozen=True)
-class Toy(Rehearsable):
+@frozen
+class Toy(Plan[ToyResult]):
     """Counts by region and by whether pay is above the middle, with discrete Laplace noise."""
+
+    proof = "noise/discrete.md"
 
     neighbours: Neighbours = ADDED
     epsilon: Fraction = Fraction(1)
@@ -59,14 +62,10 @@ class Toy(Rehearsable):
     def guarantee(self) -> Guarantee:
         return Guarantee(self.neighbours, Loss(self.epsilon))
 
-    @property
-    def proof(self) -> str:
-        return "noise/discrete.md"
-
     def describe(self) -> dict[str, Any]:
         return {"mechanism": type(self).__name__}
 
-    def columns(self, schema: Schema) -> tuple[str, ...]:
+    def reads(self, schema: Schema) -> tuple[str, ...]:
         return ("region", "pay", "house")
 
     def forecast(self, schema: Schema) -> Forecast:
@@ -98,7 +97,6 @@ class Toy(Rehearsable):
         return ()
 
     def run(self, data: Confidential, entropy: Entropy) -> ToyResult:
-        rows = read(data, self.columns(data.schema))
+        rows = read(data, self.reads(data.schema))
         values = self.noisy(self.counts(rows), entropy)
-        entropy.announce(Request("seed", "uniform words", np.zeros(0), np.zeros(0)))
-        return ToyResult((*values.tolist(), *self.more(rows)), int(entropy.words(1)[0]), entropy.rehearsal)
+        return ToyResult((*values.tolist(), *self.more(rows)), seed_from(entropy), entropy.rehearsal)

@@ -54,76 +54,64 @@ def table_twins() -> tuple[Twin, ...]:
     )
 
 
-@dataclass(frozen=True, init=False)
 class _TooLittleNoise(SmoothStaircase):
     def _scales(self, largest: Any, k: Fraction) -> Any:
         numerator, denominator = super()._scales(largest, k)
         return 4 * numerator, 5 * denominator
 
 
-@dataclass(frozen=True, init=False)
 class _NoFloor(SmoothStudent):
     @property
     def floor(self) -> Fraction:
         return Fraction(1, 1000)
 
 
-@dataclass(frozen=True, init=False)
 class _LocalSensitivity(SmoothStaircase):
-    def smallest_hidden(self, counted: Workforce) -> Any:
+    def hidden_size(self, counted: Workforce) -> Any:
         return counted.largest
 
 
-@dataclass(frozen=True, init=False)
 class _BudgetNotShared(SmoothStaircase):
     def epsilon_per_cell(self, cells: int) -> Fraction:
         return self.epsilon * (1 - self.margin_share)
 
 
-@dataclass(frozen=True, init=False)
 class _LogBudgetNotShared(LogLaplace):
     def epsilon_per_cell(self, cells: int) -> Fraction:
         return self.epsilon
 
 
-@dataclass(frozen=True, init=False)
 class _MarginNotPaid(SmoothStudent):
     def epsilon_per_cell(self, cells: int) -> Fraction:
         return self.epsilon / cells
 
 
-@dataclass(frozen=True, init=False)
 class _SizeOfOneClass(SmoothVector):
     def _noisy(self, counted: Workforce, entropy: Entropy, law: Any, k: Fraction) -> Any:
         return super()._noisy(replace(counted, largest_total=counted.largest[:, 0]), entropy, law, k)
 
 
-@dataclass(frozen=True, init=False)
 class _FailsTooOften(SmoothLaplace):
     def unit(self, cells: int) -> Any:
         return super().unit(1)
 
 
-@dataclass(frozen=True, init=False)
 class _NothingDropped(TruncatedLaplace):
     @property
     def drops_above(self) -> None:
         return None
 
 
-@dataclass(frozen=True, init=False)
 class _HalfOfTheNoise(EdgeLaplace):
     def scale(self, S: Fraction | int = 1) -> Fraction:
         return super().scale(S) / 2
 
 
-@dataclass(frozen=True, init=False)
 class _SizeClamp(SmoothStaircase):
-    def smallest_hidden(self, counted: Workforce) -> Any:
+    def hidden_size(self, counted: Workforce) -> Any:
         return np.minimum(counted.largest, 20)
 
 
-@dataclass(frozen=True, init=False)
 class _CodeInside(SmoothStudent):
     """Establishments of size 11 count as missing, so that the step from 10 or to 12 is one of 11."""
 
@@ -132,7 +120,6 @@ class _CodeInside(SmoothStudent):
         return super().measure(replace(exact_counts, counts=counts), entropy)
 
 
-@dataclass(frozen=True, init=False)
 class _OccupiedCells(TruncatedLaplace):
     def measure(self, exact_counts: Workforce, entropy: Entropy) -> Any:
         kept = exact_counts.counts.sum(axis=1) > 0
@@ -141,7 +128,6 @@ class _OccupiedCells(TruncatedLaplace):
         return found
 
 
-@dataclass(frozen=True, init=False)
 class _SoldAsProved(PseudoPosterior):
     """An asymptotic claim that forgot to say so."""
 
@@ -167,7 +153,6 @@ class _Twice(Promise):
         return replace(found, parts=tuple((name, 2 * part) for name, part in found.parts))
 
 
-@dataclass(frozen=True, init=False)
 class _SpentTwice(PanelSynthesis):
     @property
     def promise(self) -> Promise | None:

@@ -22,9 +22,10 @@ def seed_from(entropy: Entropy) -> int:
     return int(entropy.words(1)[0])
 
 
-def packed(form: str, content: Mapping[str, Any], table: pa.Table | None = None) -> bytes:
+def packed(form: str | None, content: Mapping[str, Any], table: pa.Table | None = None) -> bytes:
     """The bytes of a result: `form` names the layout of `content` and its version; large arrays go into `table`."""
-    written = json.dumps({"form": form, **content}, sort_keys=True, separators=(",", ":")).encode()
+    named = content if form is None else {"form": form, **content}
+    written = json.dumps(named, sort_keys=True, separators=(",", ":")).encode()
     if table is None:
         return written
     table = table.replace_schema_metadata({_META: written})
@@ -34,7 +35,7 @@ def packed(form: str, content: Mapping[str, Any], table: pa.Table | None = None)
     return sink.getvalue()
 
 
-def opened(stored: bytes, form: str) -> tuple[dict[str, Any], pa.Table]:
+def opened(stored: bytes, form: str | None) -> tuple[dict[str, Any], pa.Table]:
     """What `packed` stored in this form: the content, and the table (empty where there was none)."""
     table = pa.table({})
     try:
@@ -44,6 +45,6 @@ def opened(stored: bytes, form: str) -> tuple[dict[str, Any], pa.Table]:
         content: dict[str, Any] = json.loads(stored)
     except (ValueError, pa.ArrowException):
         content = {}
-    if content.get("form") != form:
+    if not content or content.get("form") != form:
         raise VerificationError("a stored result is not one that Tacita wrote; restore the ledger from its backup")
     return content, table.replace_schema_metadata(None)

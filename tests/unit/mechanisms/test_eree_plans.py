@@ -236,7 +236,7 @@ def test_theta_is_a_whole_number_of_workers(theta: Any) -> None:
 )
 def test_a_query_the_schema_cannot_carry_is_named_before_data(plan: Any, query: dict[str, Any], named: str) -> None:
     made = plan(**query)
-    for ask in (made.columns, made.forecast):
+    for ask in (made.reads, made.forecast):
         with pytest.raises((UsageError, SchemaError), match=named):
             ask(SCHEMA)
 

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from attrs import frozen
 
 from tacita.data.confidential import Confidential, engine_of, rows
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.implicates import Implicates, Kind
 from tacita.noise.entropy import Entropy
-from tacita.plan import Forecast, Rehearsable
+from tacita.plan import Forecast, Plan
 from tacita.privacy import Guarantee, Loss, Neighbours
 from tacita.privacy.json_form import neighbours_to_json
 from tacita.release import mechanisms
@@ -96,9 +97,11 @@ class MeanResult:
         return json.dumps(kept, sort_keys=True).encode()
 
 
-@dataclass(frozen=True)
-class MeanSynthesis(Rehearsable):
+@frozen
+class MeanSynthesis(Plan[MeanResult]):
     """As the release layer sees every synthesizer: settings in, a claim, and a result that holds files."""
+
+    proof = "mechanisms/mean.md"
 
     epsilon: str
     neighbours: Neighbours
@@ -106,17 +109,13 @@ class MeanSynthesis(Rehearsable):
     drawn: tuple[str, ...] = ("pay",)
     kind: Kind = "one-measurement"
 
-    def __post_init__(self) -> None:
+    def __attrs_post_init__(self) -> None:
         if self.sets < 1:
             raise UsageError("sets: must be at least 1")
 
     @property
     def guarantee(self) -> Guarantee:
         return Guarantee(self.neighbours, Loss(self.epsilon))
-
-    @property
-    def proof(self) -> str:
-        return "mechanisms/mean.md"
 
     def describe(self) -> dict[str, Any]:
         return {

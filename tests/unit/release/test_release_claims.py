@@ -24,8 +24,8 @@ from tacita.mechanisms import eree
 from tacita.plan.how import How
 from tacita.privacy import UNCHECKED, AddRemoveOne, Guarantee, Loss, ReplaceOne
 from tacita.privacy.json_form import loss_to_json, neighbours_to_json
-from tacita.release.outlook import show_finished, show_ledger, show_plan
 from tacita.release.mechanisms import TABLE_MECHANISMS, synthesizer_names
+from tacita.release.outlook import show_finished, show_ledger, show_plan
 from tacita.release.plans import prepare
 from tacita.release.run import run
 from tacita.release.spec import Spec

@@ -14,13 +14,13 @@ import pytest
 from person_sample import LEVELS, NAMES, ZEROS, persons, schema
 
 import tacita.synthesis.comparison.steps.measuring as measuring
+from tacita.comparison import DirichletSynthesis, HistogramSynthesis, IndependentSynthesis
 from tacita.data.confidential import Confidential
 from tacita.errors import UsageError, VerificationError
 from tacita.implicates import Synthetic
 from tacita.noise.entropy import SeededEntropy, SystemEntropy
 from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, ReplaceOne
-from tacita.comparison import DirichletSynthesis, HistogramSynthesis, IndependentSynthesis
 from tacita.synthesis.comparison.steps import StepsSynthesis
 
 PERSON = AddRemoveOne("person")

@@ -160,7 +160,7 @@ def _table_canary(plan: CountPlan, frame: pd.DataFrame, schema: Schema) -> tuple
 def _count(plan: CountPlan, frame: pd.DataFrame, schema: Schema) -> Workforce:
     data = Confidential.from_frame(frame, schema)
     data.check(plan.reads(schema))
-    where = dict(plan.where) or None
+    where = plan.where or None
     return workforce(
         data, plan.by, worker=plan.worker, where=where, drop_above=plan.drops_above, every_cell=plan.every_cell
     )
@@ -173,7 +173,7 @@ def _declared(frame: pd.DataFrame, schema: Schema) -> list[str]:
 def _counted(plan: CountPlan, frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """The rows that the table counts somewhere."""
     keep = np.ones(len(frame), dtype=bool)
-    only = {name: [schema.levels(name).index(level) for level in levels] for name, levels in plan.where}
+    only = {name: [schema.levels(name).index(level) for level in levels] for name, levels in plan.where.items()}
     for name in (*plan.by, *plan.worker, *only):
         wanted = only.get(name, range(len(schema.levels(name))))
         place, values = pd.factorize(frame[name], use_na_sentinel=False)

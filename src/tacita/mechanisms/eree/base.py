@@ -7,12 +7,13 @@ in parallel. Cells that split one establishment's workers do not, under either d
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
+from attrs import Attribute, field, frozen
 from numpy.typing import NDArray
 
 from tacita.data.confidential import Confidential
@@ -22,9 +23,10 @@ from tacita.errors import SchemaError, UsageError
 from tacita.measured import Measured
 from tacita.noise.entropy import Entropy
 from tacita.noise.error import ErrorLaw
-from tacita.plan import ONE_JOB, Contribution, Forecast, Rehearsable
+from tacita.plan import ONE_JOB, Contribution, Forecast, Plan
+from tacita.plan.fields import Named, as_delta, as_epsilon, as_names, by_name, each_once, one_of
 from tacita.plan.how import How
-from tacita.privacy import Guarantee, Loss, Neighbours, Number, StrongAlpha, WeakAlpha, exact, text
+from tacita.privacy import Guarantee, Loss, Neighbours, Number, StrongAlpha, WeakAlpha, exact
 
 Definition = Literal["strong", "weak"]
 Calibration = Literal["proved", "paper"]
@@ -55,40 +57,34 @@ def check_establishments(schema: Schema) -> None:
             )
 
 
-@dataclass(frozen=True, kw_only=True)
-class CountPlan(Rehearsable):
+def _as_where(given: Where | Sequence[tuple[str, Sequence[str]]]) -> Named[tuple[str, ...]]:
+    return Named((name, as_names(levels)) for name, levels in by_name(given, "where"))
+
+
+@frozen(kw_only=True)
+class CountPlan(Plan[Measured]):
     """The query side of a plan: which marginal, over which workers."""
 
-    by: tuple[str, ...] = ()
-    worker: tuple[str, ...] = ()
-    where: tuple[tuple[str, tuple[str, ...]], ...] = field(default=())
+    by: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once)
+    worker: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once)
+    where: Named[tuple[str, ...]] = field(default=Named(), converter=_as_where)
 
-    def __post_init__(self) -> None:
-        where = self.where.items() if isinstance(self.where, Mapping) else self.where
-        object.__setattr__(self, "by", _names(self.by))
-        object.__setattr__(self, "worker", _names(self.worker))
-        object.__setattr__(self, "where", tuple((name, _names(levels)) for name, levels in where))
-        twice = [name for name in self.worker if name in dict(self.where)]
-        if twice:
-            raise UsageError(f"where: {twice[0]} is already crossed in by worker; name it in one of the two")
+    @where.validator
+    def _not_crossed_as_well(self, setting: Attribute[Any], given: Named[tuple[str, ...]]) -> None:
+        for name, levels in given.items():
+            each_once(self, setting, levels)
+            if name in self.worker:
+                raise UsageError(f"where: {name} is already crossed in by worker; name it in one of the two")
 
     # what a concrete mechanism says of itself
 
-    @property
-    def guarantee(self) -> Guarantee:
-        raise NotImplementedError
-
-    @property
-    def proof(self) -> str:
-        raise NotImplementedError
-
+    @abstractmethod
     def measure(self, exact_counts: Workforce, entropy: Entropy) -> NDArray[np.int64]:
         """Noisy counts, one row per workplace cell and one column per worker cell."""
-        raise NotImplementedError
 
+    @abstractmethod
     def error_law(self, cells: int) -> ErrorLaw:
         """The public law of the error when the workers of a workplace cell are split into `cells` parts."""
-        raise NotImplementedError
 
     def measure_largest(self, exact_counts: Workforce, entropy: Entropy) -> NDArray[np.int64] | None:
         """A paid-for noisy size of the largest establishment per cell; None when margins are free."""
@@ -103,9 +99,9 @@ class CountPlan(Rehearsable):
         """Whether all declared cells are published, whatever establishments the file has."""
         return False
 
+    @abstractmethod
     def accuracy(self, cells: int) -> tuple[tuple[str, ...], dict[str, float]]:
         """Plain sentences and figures about the expected error."""
-        raise NotImplementedError
 
     @property
     def how(self) -> How:
@@ -120,20 +116,6 @@ class CountPlan(Rehearsable):
 
     # what they all do alike
 
-    def describe(self) -> dict[str, Any]:
-        """Every parameter as a plain value: the identity of the plan."""
-        found: dict[str, Any] = {"mechanism": type(self).__name__}
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if isinstance(value, Fraction):
-                value = text(value)
-            elif one.name == "where":
-                value = {name: list(levels) for name, levels in value}
-            elif isinstance(value, tuple):
-                value = list(value)
-            found[one.name] = value
-        return found
-
     def contribution(self, schema: Schema) -> Contribution | None:
         """Jobs of one establishment are counted together; a worker counts through one job."""
         return Contribution("worker", ONE_JOB)
@@ -141,7 +123,7 @@ class CountPlan(Rehearsable):
     def cells(self, schema: Schema) -> int:
         return schema.domain_size(self.worker) if self.worker else 1
 
-    def columns(self, schema: Schema) -> tuple[str, ...]:
+    def reads(self, schema: Schema) -> tuple[str, ...]:
         for name in self.by:
             if schema[name].role != "workplace":
                 raise UsageError(
@@ -149,25 +131,25 @@ class CountPlan(Rehearsable):
                     "Worker attributes go in worker = [...]"
                 )
             schema.categorical(name)
-        for name in (*self.worker, *dict(self.where)):
+        for name in (*self.worker, *self.where):
             if schema[name].role != "worker":
                 raise UsageError(f"worker: {name} has role {schema[name].role} in the schema, not worker")
             schema.categorical(name)
-        for name, levels in self.where:
+        for name, levels in self.where.items():
             unknown = [level for level in levels if level not in schema.levels(name)]
             if unknown or not levels:
                 problem = f"{unknown[0]!r} is not one" if unknown else "the list is empty"
                 raise UsageError(f"where: {name} must list declared levels; {problem}")
         check_establishments(schema)
         ids = [found for entity in ("workplace", "worker") if (found := schema.id_of(entity)) is not None]
-        return tuple(dict.fromkeys((*ids, *schema.by_role("size"), *self.by, *self.worker, *dict(self.where))))
+        return tuple(dict.fromkeys((*ids, *schema.by_role("size"), *self.by, *self.worker, *self.where)))
 
     def forecast(self, schema: Schema) -> Forecast:
-        self.columns(schema)
+        self.reads(schema)
         cells = self.cells(schema)
         sentences, figures = self.accuracy(cells)
         product = " × ".join((*self.by, *self.worker)) or "all jobs"
-        only = "".join(f", only {name} in {', '.join(levels)}" for name, levels in self.where)
+        only = "".join(f", only {name} in {', '.join(levels)}" for name, levels in self.where.items())
         rows = schema.domain_size(self.by) if self.by else 1
         return Forecast(f"Jobs by {product}{only}", rows * cells, sentences, figures)
 
@@ -177,12 +159,12 @@ class CountPlan(Rehearsable):
             require_countable(data.schema, self.by, self.worker)
 
     def run(self, data: Confidential, entropy: Entropy) -> Measured:
-        self.columns(data.schema)
+        self.reads(data.schema)
         counted = workforce(
             data,
             self.by,
             worker=self.worker,
-            where=dict(self.where) or None,
+            where=self.where or None,
             drop_above=self.drops_above,
             every_cell=self.every_cell,
         )
@@ -199,57 +181,47 @@ class CountPlan(Rehearsable):
         )
 
     def restore(self, stored: bytes) -> Measured:
-        draft = Measured.from_bytes(stored, error=None)  # type: ignore[arg-type]
-        return replace(draft, error=self.error_law(draft.values.shape[1]))
+        return Measured.from_bytes(stored, self.error_law)
 
 
-@dataclass(frozen=True)
+def _as_alpha(given: Number) -> Fraction:
+    return StrongAlpha(given).alpha
+
+
+def _as_share(given: Number) -> Fraction:
+    return exact(given, "margin_share")
+
+
+@frozen
 class AlphaPlan(CountPlan):
     """A plan under (α, ε) employer-employee privacy."""
 
-    alpha: Fraction
-    epsilon: Fraction
-    definition: Definition = field(default="strong", kw_only=True)
-    calibration: Calibration = field(default="proved", kw_only=True)
-    margin_share: Fraction = field(default=Fraction(0), kw_only=True)
-    delta: Fraction = field(default=Fraction(0), kw_only=True)
+    alpha: Fraction = field(converter=_as_alpha)
+    epsilon: Fraction = field(converter=as_epsilon)
+    definition: Definition = field(default="strong", validator=one_of(Definition), kw_only=True)
+    calibration: Calibration = field(default="proved", validator=one_of(Calibration), kw_only=True)
+    margin_share: Fraction = field(default=Fraction(0), converter=_as_share, kw_only=True)
+    delta: Fraction = field(default=Fraction(0), converter=as_delta, kw_only=True)
 
-    def __init__(
-        self,
-        alpha: Number,
-        epsilon: Number,
-        *,
-        by: Sequence[str] = (),
-        worker: Sequence[str] = (),
-        where: Where | Sequence[tuple[str, Sequence[str]]] = (),
-        definition: Definition = "strong",
-        calibration: Calibration = "proved",
-        margin_share: Number = 0,
-        delta: Number | None = None,
-    ) -> None:
-        given = {
-            "by": by,
-            "worker": worker,
-            "where": where,
-            "alpha": StrongAlpha(alpha).alpha,
-            "epsilon": positive(epsilon, "epsilon"),
-            "definition": definition,
-            "calibration": calibration,
-            "margin_share": exact(margin_share, "margin_share"),
-            "delta": self._read_delta(delta),
-        }
-        for name, value in given.items():
-            object.__setattr__(self, name, value)
-        self.__post_init__()
-        if definition not in ("strong", "weak"):
-            raise UsageError('definition: must be "strong" or "weak"')
-        if calibration not in ("proved", "paper"):
-            raise UsageError('calibration: must be "proved" or "paper"')
-        if max(self.alpha.numerator, self.alpha.denominator) > _LONGEST_ALPHA:
+    @alpha.validator
+    def _not_too_long(self, setting: Attribute[Any], alpha: Fraction) -> None:
+        if max(alpha.numerator, alpha.denominator) > _LONGEST_ALPHA:
             raise UsageError('alpha: has too many digits for exact noise; six are enough, such as "0.123456"')
-        if not 0 <= self.margin_share < 1:
+
+    @margin_share.validator
+    def _part_of_the_budget(self, setting: Attribute[Any], share: Fraction) -> None:
+        if not 0 <= share < 1:
             raise UsageError('margin_share: must be at least 0 and below 1, such as "1/10"')
+
+    def __attrs_post_init__(self) -> None:
+        self._check_delta()
         self._check_combination()
+
+    def _check_delta(self) -> None:
+        if self.delta:
+            raise UsageError(
+                "delta: this mechanism never fails, so it has no delta; leave it out (SmoothLaplace has one)"
+            )
 
     def _check_combination(self) -> None:
         if self.calibration == "paper" and self.definition == "strong" and (self.worker or self.where):
@@ -262,14 +234,6 @@ class AlphaPlan(CountPlan):
     def neighbours(self) -> Neighbours:
         return StrongAlpha(self.alpha) if self.definition == "strong" else WeakAlpha(self.alpha)
 
-    @staticmethod
-    def _read_delta(delta: Number | None) -> Fraction:
-        if delta is not None and exact(delta, "delta") != 0:
-            raise UsageError(
-                "delta: this mechanism never fails, so it has no delta; leave it out (SmoothLaplace has one)"
-            )
-        return Fraction(0)
-
     @property
     def guarantee(self) -> Guarantee:
         return Guarantee(self.neighbours, Loss(self.epsilon, delta=self.delta), assumes=(PUBLIC_FRAME, ONE_JOB))
@@ -278,7 +242,7 @@ class AlphaPlan(CountPlan):
         """Worker cells share the budget; what pays for margins of error is set aside first."""
         return self.epsilon * (1 - self.margin_share) / cells
 
-    def smallest_hidden(self, counted: Workforce) -> NDArray[np.int64]:
+    def hidden_size(self, counted: Workforce) -> NDArray[np.int64]:
         """The size of the establishment that sets the noise of each value."""
         if self.definition == "weak":
             return counted.largest
@@ -295,19 +259,3 @@ class AlphaPlan(CountPlan):
         except UsageError:
             return False
         return True
-
-
-def positive(value: Number, name: str) -> Fraction:
-    number = exact(value, name)
-    if number <= 0:
-        raise UsageError(f'{name}: must be above 0, such as "1" or "0.5"')
-    return number
-
-
-def _names(given: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(given, str):
-        raise UsageError(f'give a list of names, such as ["{given}"], not a single string')
-    names = tuple(given)
-    if len(set(names)) != len(names):
-        raise UsageError("a name is listed twice; each attribute is crossed in once")
-    return names

@@ -6,10 +6,10 @@ Proof: `log_laplace.md`. The printed algorithm draws twice the noise that theore
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from attrs import frozen
 from numpy.typing import NDArray
 
 from tacita.data.workforce import Workforce
@@ -22,7 +22,7 @@ from tacita.noise.rounding import noisy_log
 from tacita.privacy import Guarantee, text
 
 
-@dataclass(frozen=True, init=False)
+@frozen
 class LogLaplace(AlphaPlan):
     """(n + 1/α)·e^{λη} − 1/α with λ = ln(1+α)/ε, debiased by (1 − λ²) where that mean exists.
 
@@ -33,6 +33,8 @@ class LogLaplace(AlphaPlan):
     ε = 0.5
     """
 
+    proof = "mechanisms/eree/log_laplace.md"
+
     def _check_combination(self) -> None:
         super()._check_combination()
         if self.definition == "strong" and (self.worker or self.where):
@@ -42,10 +44,6 @@ class LogLaplace(AlphaPlan):
             )
         if self.margin_share:
             raise UsageError("margin_share: LogLaplace needs none; its margins of error are known without paying")
-
-    @property
-    def proof(self) -> str:
-        return "mechanisms/eree/log_laplace.md"
 
     @property
     def _noise(self) -> str:

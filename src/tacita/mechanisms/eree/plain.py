@@ -5,35 +5,40 @@ Both add exact discrete Laplace noise of one public scale. Proofs: `truncated_la
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from abc import abstractmethod
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from attrs import Attribute, field, frozen
 from numpy.typing import NDArray
 
 from tacita.data.schema import Schema
 from tacita.data.workforce import Workforce
 from tacita.errors import UsageError
-from tacita.mechanisms.eree.base import PUBLIC_FRAME, CountPlan, Where, positive
+from tacita.mechanisms.eree.base import PUBLIC_FRAME, CountPlan
 from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
 from tacita.noise.entropy import Entropy
 from tacita.noise.error import FixedError
 from tacita.plan import ONE_JOB
+from tacita.plan.fields import as_epsilon
 from tacita.plan.how import How
-from tacita.privacy import AddRemoveOne, Guarantee, Loss, Number, text
+from tacita.privacy import AddRemoveOne, Guarantee, Loss, text
 
 
-@dataclass(frozen=True, init=False)
+def _some_workers(plan: Any, setting: Attribute[Any], theta: Any) -> None:
+    if isinstance(theta, bool) or not isinstance(theta, int) or theta < 1:
+        raise UsageError("theta: must be a whole number of workers of at least 1, such as 100")
+
+
+@frozen
 class _FixedNoise(CountPlan):
-    epsilon: Fraction
-
     @property
     def law(self) -> DiscreteLaplace:
         return DiscreteLaplace(self.scale())
 
-    def scale(self, S: Fraction | int = 1) -> Fraction:
-        raise NotImplementedError
+    @abstractmethod
+    def scale(self, S: Fraction | int = 1) -> Fraction: ...
 
     def expected_error(self, S: float = 1) -> float:
         """Mean absolute noise of a cell; it does not depend on the establishments in it."""
@@ -63,7 +68,7 @@ class _FixedNoise(CountPlan):
         ), {"typical_error": law.mean_abs(), "margin_90": float(law.margin(0.9))}
 
 
-@dataclass(frozen=True, init=False)
+@frozen
 class EdgeLaplace(_FixedNoise):
     """Worker-level privacy: one worker more or less. It does not protect establishments.
 
@@ -71,36 +76,19 @@ class EdgeLaplace(_FixedNoise):
     AddRemoveOne(unit='worker')
     """
 
-    def __init__(
-        self,
-        epsilon: Number,
-        *,
-        by: Sequence[str] = (),
-        worker: Sequence[str] = (),
-        where: Where | Sequence[tuple[str, Sequence[str]]] = (),
-    ) -> None:
-        for name, value in (
-            ("epsilon", positive(epsilon, "epsilon")),
-            ("by", by),
-            ("worker", worker),
-            ("where", where),
-        ):
-            object.__setattr__(self, name, value)
-        self.__post_init__()
+    proof = "mechanisms/eree/edge_laplace.md"
+
+    epsilon: Fraction = field(converter=as_epsilon)
 
     @property
     def guarantee(self) -> Guarantee:
         return Guarantee(AddRemoveOne("worker"), Loss(self.epsilon), assumes=(PUBLIC_FRAME, ONE_JOB))
 
-    @property
-    def proof(self) -> str:
-        return "mechanisms/eree/edge_laplace.md"
-
     def scale(self, S: Fraction | int = 1) -> Fraction:
         return 1 / self.epsilon
 
 
-@dataclass(frozen=True, init=False)
+@frozen
 class TruncatedLaplace(_FixedNoise):
     """Establishment-level privacy by projection: establishments with more than θ workers are left out.
 
@@ -110,29 +98,10 @@ class TruncatedLaplace(_FixedNoise):
     Fraction(100, 1)
     """
 
-    theta: int = field(default=1)
+    proof = "mechanisms/eree/truncated_laplace.md"
 
-    def __init__(
-        self,
-        theta: int,
-        epsilon: Number,
-        *,
-        by: Sequence[str] = (),
-        worker: Sequence[str] = (),
-        where: Where | Sequence[tuple[str, Sequence[str]]] = (),
-    ) -> None:
-        if isinstance(theta, bool) or not isinstance(theta, int) or theta < 1:
-            raise UsageError("theta: must be a whole number of workers of at least 1, such as 100")
-        given = (
-            ("theta", theta),
-            ("epsilon", positive(epsilon, "epsilon")),
-            ("by", by),
-            ("worker", worker),
-            ("where", where),
-        )
-        for name, value in given:
-            object.__setattr__(self, name, value)
-        self.__post_init__()
+    theta: int = field(validator=_some_workers)
+    epsilon: Fraction = field(converter=as_epsilon)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -140,10 +109,6 @@ class TruncatedLaplace(_FixedNoise):
 
     def contribution(self, schema: Schema) -> None:
         """All jobs of an establishment are taken together, by its id, whoever holds them."""
-
-    @property
-    def proof(self) -> str:
-        return "mechanisms/eree/truncated_laplace.md"
 
     @property
     def drops_above(self) -> int | None:

@@ -1,18 +1,20 @@
 """Additive noise scaled to the largest establishment of each cell (smooth sensitivity).
 
-Five laws: ours (`SmoothStaircase`: the least noisy certified law), Student's t with the best number of degrees
-of freedom, the paper's 1/(1+z⁴) ("Smooth Gamma"), and Laplace, which needs δ > 0. All are calibrated exactly,
+Five laws: two of our own (`SmoothStaircase`, the least noisy certified law of one cell, and `SmoothVector` for all
+worker cells together), Student's t with the best number of degrees of freedom, the paper's 1/(1+z⁴) ("Smooth Gamma"),
+and Laplace, which needs δ > 0. All are calibrated exactly,
 with the supremum of the privacy loss certified; see the proof files beside this module.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from abc import abstractmethod
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from attrs import field, frozen
 from numpy.typing import NDArray
 
 from tacita.data.workforce import LARGEST_ESTABLISHMENT, Workforce
@@ -23,16 +25,17 @@ from tacita.noise.entropy import Entropy
 from tacita.noise.error import HiddenScaleError, margin_of
 from tacita.noise.laws import Laplace, Law, QuarticCauchy, Student
 from tacita.noise.rounding import noisy_log, noisy_on_grid
-from tacita.privacy import Guarantee, Loss, Number, exact, text
+from tacita.plan.fields import as_delta
+from tacita.privacy import Guarantee, Loss, text
 
 
-@dataclass(frozen=True, init=False)
+@frozen
 class SmoothPlan(AlphaPlan):
     """Noise k·S·Z with S = max(α·largest establishment, floor)."""
 
+    @abstractmethod
     def unit(self, cells: int) -> tuple[Any, Fraction]:
         """The law of Z and the scale k at the budget each of `cells` worker cells gets."""
-        raise NotImplementedError
 
     @property
     def _noise(self) -> str:
@@ -88,7 +91,7 @@ class SmoothPlan(AlphaPlan):
         return np.maximum(sizes * per_worker, at_least), over * self.alpha.denominator
 
     def _noisy(self, counted: Workforce, entropy: Entropy, law: Any, k: Fraction) -> NDArray[np.int64]:
-        numerator, denominator = self._scales(self.smallest_hidden(counted), k)
+        numerator, denominator = self._scales(self.hidden_size(counted), k)
         return noisy_on_grid(counted.counts, numerator, denominator, law, entropy, self._label())
 
     def _label(self) -> str:
@@ -106,7 +109,7 @@ class SmoothPlan(AlphaPlan):
         return calibration.log_laplace_scale(self.alpha, self.epsilon * self.margin_share / shares)
 
     def measure_largest(self, exact_counts: Workforce, entropy: Entropy) -> NDArray[np.int64] | None:
-        sizes = self.smallest_hidden(exact_counts)
+        sizes = self.hidden_size(exact_counts)
         if self.definition == "strong":
             sizes = sizes[:, :1]  # one establishment sets the scale of the whole row: measured once
         blur = self._blur(sizes.shape[1])
@@ -140,7 +143,7 @@ class SmoothPlan(AlphaPlan):
         )
 
 
-@dataclass(frozen=True, init=False)
+@frozen
 class SmoothStaircase(SmoothPlan):
     """The least noise found for smooth sensitivity: a certified law with plateaus. Pure ε, the default.
 
@@ -152,13 +155,11 @@ class SmoothStaircase(SmoothPlan):
     (True, 'ε = 2 under strong α = 0.1 neighbours')
     """
 
+    proof = "mechanisms/eree/staircase.md"
+
     def _check_combination(self) -> None:
         if self.calibration == "paper":
             raise UsageError('calibration: SmoothStaircase is not in the paper; use calibration = "proved"')
-
-    @property
-    def proof(self) -> str:
-        return "mechanisms/eree/staircase.md"
 
     @property
     def floor(self) -> Fraction:
@@ -168,13 +169,13 @@ class SmoothStaircase(SmoothPlan):
         return staircase_design.least_noise(self.alpha, self.epsilon_per_cell(cells)), Fraction(1)
 
     def _noisy(self, counted: Workforce, entropy: Entropy, law: Any, k: Fraction) -> NDArray[np.int64]:
-        numerator, denominator = self._scales(self.smallest_hidden(counted), k)
+        numerator, denominator = self._scales(self.hidden_size(counted), k)
         flat = law.on_grid(counted.counts.ravel(), numerator.ravel(), denominator, entropy, self._label())
         noisy: NDArray[np.int64] = flat.reshape(counted.counts.shape)
         return noisy
 
 
-@dataclass(frozen=True, init=False)
+@frozen
 class SmoothVector(SmoothPlan):
     """All worker cells of a workplace cell measured as one vector: the strong definition, ε paid once.
 
@@ -182,13 +183,11 @@ class SmoothVector(SmoothPlan):
     Loss(epsilon='4')
     """
 
+    proof = "mechanisms/eree/vector.md"
+
     def _check_combination(self) -> None:
         if self.calibration == "paper" or self.definition != "strong":
             raise UsageError('SmoothVector: only definition = "strong" and calibration = "proved" exist')
-
-    @property
-    def proof(self) -> str:
-        return "mechanisms/eree/vector.md"
 
     @property
     def floor(self) -> Fraction:
@@ -207,7 +206,7 @@ class SmoothVector(SmoothPlan):
         return f"all {cells} worker cells of a workplace cell are protected together, for the price of one"
 
 
-@dataclass(frozen=True, init=False)
+@frozen
 class SmoothStudent(SmoothPlan):
     """Student's t noise, with the degrees of freedom that give the least error.
 
@@ -215,26 +214,22 @@ class SmoothStudent(SmoothPlan):
     0.62
     """
 
+    proof = "mechanisms/eree/student.md"
+
     def _check_combination(self) -> None:
         if self.calibration == "paper":
             raise UsageError('calibration: SmoothStudent is not in the paper; use calibration = "proved"')
-
-    @property
-    def proof(self) -> str:
-        return "mechanisms/eree/student.md"
 
     def unit(self, cells: int) -> tuple[Law, Fraction]:
         nu, k = calibration.best_student(self.alpha, self.epsilon_per_cell(cells))
         return Student(nu), k
 
 
-@dataclass(frozen=True, init=False)
+@frozen
 class SmoothGamma(SmoothPlan):
     """The paper's pure mechanism, density ∝ 1/(1+z⁴), calibrated exactly unless calibration = "paper"."""
 
-    @property
-    def proof(self) -> str:
-        return "mechanisms/eree/quartic.md"
+    proof = "mechanisms/eree/quartic.md"
 
     def unit(self, cells: int) -> tuple[Law, Fraction]:
         budget = self.epsilon_per_cell(cells)
@@ -250,7 +245,7 @@ class SmoothGamma(SmoothPlan):
         return Guarantee(promise.neighbours, Loss(true), promise.holds, promise.assumes)
 
 
-@dataclass(frozen=True, init=False)
+@frozen
 class SmoothLaplace(SmoothPlan):
     """Laplace noise on smooth sensitivity: fails with probability δ.
 
@@ -258,16 +253,13 @@ class SmoothLaplace(SmoothPlan):
     Loss(epsilon='2', delta='0.0005')
     """
 
-    @staticmethod
-    def _read_delta(delta: Number | None) -> Fraction:
-        failure = exact("0.0005" if delta is None else delta, "delta")
-        if not 0 < failure < 1:
-            raise UsageError('delta: must be above 0 and below 1, such as "0.0005"')
-        return failure
+    proof = "mechanisms/eree/laplace.md"
 
-    @property
-    def proof(self) -> str:
-        return "mechanisms/eree/laplace.md"
+    delta: Fraction = field(default=Fraction(5, 10_000), converter=as_delta, kw_only=True)
+
+    def _check_delta(self) -> None:
+        if not 0 < self.delta < 1:
+            raise UsageError('delta: must be above 0 and below 1, such as "0.0005"')
 
     def unit(self, cells: int) -> tuple[Law, Fraction]:
         budget, failure = self.epsilon_per_cell(cells), self.delta / cells
