@@ -49,7 +49,7 @@ class ScaleReadOffTheData(SmoothStudent):
 class LocalSensitivity(SmoothStaircase):
     """Noise scaled to what could change next, one class at a time, under the strong definition."""
 
-    def smallest_hidden(self, counted: Workforce) -> Any:
+    def deciding_size(self, counted: Workforce) -> Any:
         return counted.largest
 
 

@@ -70,7 +70,7 @@ class _NoFloor(SmoothStudent):
 
 @dataclass(frozen=True, init=False)
 class _LocalSensitivity(SmoothStaircase):
-    def smallest_hidden(self, counted: Workforce) -> Any:
+    def deciding_size(self, counted: Workforce) -> Any:
         return counted.largest
 
 
@@ -119,7 +119,7 @@ class _HalfOfTheNoise(EdgeLaplace):
 
 @dataclass(frozen=True, init=False)
 class _SizeClamp(SmoothStaircase):
-    def smallest_hidden(self, counted: Workforce) -> Any:
+    def deciding_size(self, counted: Workforce) -> Any:
         return np.minimum(counted.largest, 20)
 
 

@@ -17,7 +17,7 @@ from tacita.data.confidential import Confidential
 from tacita.errors import RefusedError, UsageError
 from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy
-from tacita.privacy import Guarantee, Loss, NumbersWithin, ReplaceOne, in_parallel
+from tacita.privacy import Guarantee, Loss, NumbersWithin, ReplaceOne
 from tacita.privacy.json_form import guarantee_from_json, guarantee_to_json
 from tacita.release.words import kind_of_privacy, not_protected
 from tacita.synthesis.panel.formal.promise import LIVES
@@ -145,10 +145,8 @@ def test_whole_histories_count_against_numbers_within_a_factor(tmp_path: Path) -
     assert ledger.spent(WITHIN, data) == Loss("3")
 
 
-def test_parts_by_a_confidential_value_count_twice() -> None:
+def test_numbers_and_whole_histories_are_promises_apart() -> None:
     one = Guarantee(WITHIN, Loss("1"))
-    assert in_parallel([one, one], "public").loss == Loss("1")
-    assert in_parallel([one, one], "confidential").loss == Loss("2")
     with pytest.raises(RefusedError, match="says nothing proved"):
         one.under(WHOLE)
     with pytest.raises(RefusedError, match="protect different things"):
