@@ -16,10 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from cli_sample import SCHEMA, SPEC, write_jobs
-
+from support.command_line import SCHEMA, SPEC, write_jobs
 from tacita import cli
 from tacita.ledger import Ledger
 from tacita.ledger.views import Entry

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_sample import SCHEMA, SPEC, write_jobs
 
+from support.command_line import SCHEMA, SPEC, write_jobs
 from tacita.audit import evidence
 from tacita.audit.forced import Outcome
 from tacita.audit.run import PlanReport

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from person_sample import NAMES, ZEROS, emptied, one_more, one_other, persons, schema
-from tape import Tape
 
+from support.people import NAMES, ZEROS, emptied, one_more, one_other, persons, schema
+from support.tape import Tape
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError

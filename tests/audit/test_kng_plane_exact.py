@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from planes_by_hand import Planes, small
 
+from support.planes_by_hand import Planes, small
 from tacita.mechanisms.kng import plane
 from tacita.mechanisms.kng.plane import Axis, draw_plane
 from tacita.noise.entropy import SeededEntropy

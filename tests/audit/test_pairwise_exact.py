@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from pairwise_sample import NAMES, plan, schema, voters
-from tape import Tape
 
+from support.pairwise import NAMES, plan, schema, voters
+from support.tape import Tape
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError

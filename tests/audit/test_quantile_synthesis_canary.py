@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from quantile_sample import SCHEMA, plan
 
+from support.quantile import SCHEMA, plan
 from tacita.evaluation.risk.canary import CanaryBound, canary_bound
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.quantile.measuring import Costs, measure

@@ -14,8 +14,8 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from laws_by_hand import log_density, plateau_masses, plateaus
 
+from support.laws_by_hand import log_density, plateau_masses, plateaus
 from tacita.errors import UsageError
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.mechanisms.eree.staircase_design import certified, least_noise, smallest_epsilon

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from elections_by_hand import chances
-from person_sample import NAMES, ZEROS, emptied, one_more, one_other, persons, schema
 
+from support.elections_by_hand import chances
+from support.people import NAMES, ZEROS, emptied, one_more, one_other, persons, schema
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Categorical
 from tacita.noise.entropy import SeededEntropy

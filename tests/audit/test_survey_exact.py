@@ -18,9 +18,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tape import Tape
-from weighted_people import people, plan, schema
 
+from support.tape import Tape
+from support.weighted_people import people, plan, schema
 from tacita.data.confidential import Confidential
 from tacita.mechanisms.kng.line import bisect, draw_threshold
 from tacita.noise.concentrated import rho_for

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from survey_sample import HOURS, PAYS, PLANS, WEIGHTS, people, plan, schema
 
+from support.survey import HOURS, PAYS, PLANS, WEIGHTS, people, plan, schema
 from tacita.data.confidential import Confidential
 from tacita.mechanisms.survey import SurveyLaplace
 from tacita.mechanisms.survey.laplace import _Grid

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from checks import (
+
+from support.example_files import FILE, Kind, opened, schema, weak_neighbours
+from support.plan_checks import (
     asked_once,  # noqa: F401 -- a fixture that every test here uses
     check_claims,
     check_identity,
@@ -16,9 +18,7 @@ from checks import (
     hostile,
     worst_loss,
 )
-from example_files import FILE, Kind, opened, schema, weak_neighbours
-from test_every_plan import BASE, PLANS, SETTINGS, _given
-
+from support.table_plans import BASE, PLANS, SETTINGS, given_to
 from tacita.data.workforce import Workforce
 from tacita.measured import Measured
 from tacita.mechanisms.eree import (
@@ -177,7 +177,7 @@ BROKEN = [
 
 @pytest.mark.parametrize(("plan", "setting"), BROKEN, ids=lambda x: x if isinstance(x, str) else x.__name__)
 def test_a_broken_plan_fails(plan: Any, setting: str) -> None:
-    given = _given(plan, setting)
+    given = given_to(plan, setting)
     assert given is not None
     # The sound plan it was made from passes the same check.
     check_neighbours(plan.__mro__[1](**given), "flat")
@@ -188,7 +188,7 @@ def test_a_broken_plan_fails(plan: Any, setting: str) -> None:
 def test_cells_of_a_flat_file_taken_from_its_rows_fail() -> None:
     """The mistake that only a flat file can show: a cell appears with its first worker."""
     with pytest.raises(ReplayMismatch):
-        check_neighbours(OccupiedCells(**(_given(OccupiedCells, "workplace") or {})), "flat")
+        check_neighbours(OccupiedCells(**(given_to(OccupiedCells, "workplace") or {})), "flat")
 
 
 def test_a_plan_without_proof_or_with_a_hidden_setting_fails() -> None:
@@ -212,7 +212,7 @@ def test_a_plan_without_proof_or_with_a_hidden_setting_fails() -> None:
 @pytest.mark.parametrize("plan", [one for one in PLANS if one is not SmoothLaplace], ids=lambda one: one.__name__)
 def test_the_neighbours_come_close_to_epsilon(plan: Any) -> None:
     """The suite is not passed by being weak: some neighbour uses most of what the plan promises."""
-    given = {key: value for key, value in BASE.items() if key in _given(plan, "workplace")} | SETTINGS["workplace"]  # type: ignore[operator]
+    given = {key: value for key, value in BASE.items() if key in given_to(plan, "workplace")} | SETTINGS["workplace"]  # type: ignore[operator]
     made = plan(**given)
     recording = Recording(SeededEntropy(5))
     made.run(opened(FILE, "linked"), recording)

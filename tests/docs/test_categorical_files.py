@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from pairwise_sample import voters
 from typer.testing import CliRunner
 
+from support.pairwise import voters
 from tacita.cli import app
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

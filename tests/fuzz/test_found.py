@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mutating import to_toml
-from starting_points import STARTS
 
+from support.fuzzing.mutating import to_toml
+from support.fuzzing.starting_points import STARTS
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError, SpecError, TacitaError
 from tacita.privacy import Guarantee, Loss, ReplaceOne

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from goodness_of_fit import counts_p_value, fits
 
+from support.goodness_of_fit import counts_p_value, fits
 from tacita.noise.entropy import SystemEntropy
 from tacita.privacy import AddRemoveOne, Neighbours, ReplaceOne
 from tacita_studies.kng.layouts import HonestLayout

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from goodness_of_fit import counts_p_value, fits
 from numpy.typing import NDArray
-from planes_by_hand import Planes, small
 
+from support.goodness_of_fit import counts_p_value, fits
+from support.planes_by_hand import Planes, small
 from tacita.mechanisms.kng import plane
 from tacita.mechanisms.kng.plane import draw_plane
 from tacita.noise.entropy import SeededEntropy

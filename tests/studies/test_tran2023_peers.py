@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from goodness_of_fit import counts_p_value, fits, values_p_value
 from scipy import stats
 
+from support.goodness_of_fit import counts_p_value, fits, values_p_value
 from tacita.errors import UsageError
 from tacita_studies.tran2023.peers import QUANTILE_PEERS, QuantilePeer
 from tacita_studies.tran2023.peers.exponential import gap_chances, independent, recursive

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_sample import SCHEMA, SECRET, SPEC, Call, replaced, write_jobs
 
+from support.command_line import SCHEMA, SECRET, SPEC, Call, replaced, write_jobs
 from tacita import cli
 from tacita.release.bundle_files import bundle_files
 

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_sample import SPEC, Call, replaced
+
+from support.command_line import SPEC, Call, replaced
 
 SECRET = 987654321  # an id or a size that must never be printed
 

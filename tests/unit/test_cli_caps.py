@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_sample import SPEC, Call
 
+from support.command_line import SPEC, Call
 from tacita.ledger import Ledger
 from tacita.privacy import AddRemoveOne, Loss, Neighbours, ReplaceOne, StrongAlpha, WeakAlpha
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from cli_sample import SCHEMA, SECRET, SPEC, Call, write_jobs
+
+from support.command_line import SCHEMA, SECRET, SPEC, Call, write_jobs
 
 
 @pytest.fixture

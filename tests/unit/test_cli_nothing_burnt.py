@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_sample import Call, replaced
 
+from support.command_line import Call, replaced
 from tacita.errors import RefusedError
 from tacita.ledger import Ledger
 from tacita.mechanisms.eree import SmoothStaircase

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_fakes import WORKER, FakeData, FakePlan, FakeResult, FakeSchema, release
 
+from support.ledger_fakes import WORKER, FakeData, FakePlan, FakeResult, FakeSchema, release
 from tacita.errors import RefusedError, SchemaError, TacitaError, UsageError
 from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy, SystemEntropy

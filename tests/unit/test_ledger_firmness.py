@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_fakes import WORKER, FakeData, FakePlan, release
 
+from support.ledger_fakes import WORKER, FakeData, FakePlan, release
 from tacita.errors import RefusedError, UsageError, VerificationError
 from tacita.ledger import Ledger, verify_extract
 from tacita.privacy import Guarantee, Loss

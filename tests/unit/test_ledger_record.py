@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from ledger_fakes import WORKER, FakeData, FakePlan, release
 
+from support.ledger_fakes import WORKER, FakeData, FakePlan, release
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import RefusedError, TacitaError, UsageError, VerificationError

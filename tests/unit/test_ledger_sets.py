@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_fakes import WORKER, FakeData, FakePlan, FakeResult, release
 
+from support.ledger_fakes import WORKER, FakeData, FakePlan, FakeResult, release
 from tacita.errors import RefusedError, UsageError, VerificationError, spent
 from tacita.ledger import Ledger
 from tacita.privacy import Loss

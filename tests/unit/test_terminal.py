@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_sample import Call, replaced
 
+from support.command_line import Call, replaced
 from tacita import account, cli
 from tacita.release import charts
 from tacita.terminal import console, styled

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import panel_sample as sample
 import pytest
 
+import support.panels as sample
 from tacita.data.confidential import Confidential
 from tacita.data.draft import draft_schema
 from tacita.data.schema import Schema

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from dossier_sample import SECRET, original, request, schema
 
+from support.dossier import SECRET, original, request, schema
 from tacita.dossier.comparators import coarsened, rounded, suppressed
 from tacita.dossier.findings import Findings
 from tacita.dossier.record import Change, changes, read_earlier

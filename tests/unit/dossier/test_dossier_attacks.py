@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from attacked_plans import Files, Histogram
-from dossier_sample import request
 
+from support.attacked_plans import Files, Histogram
+from support.dossier import request
 from tacita.data.schema import Schema
 from tacita.dossier.run import evaluate
 from tacita.errors import UsageError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from browser_page import look, print_to_pdf
 
+from support.browser_page import look, print_to_pdf
 from tacita.dossier.findings import Findings
 
 

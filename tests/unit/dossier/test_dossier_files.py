@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from dossier_sample import schema
 
+from support.dossier import schema
 from tacita.data.schema import Schema
 from tacita.dossier.files import common_columns, original_file, plain_file, synthetic_paths
 from tacita.errors import UsageError

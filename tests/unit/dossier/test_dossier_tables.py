@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_sample import SCHEMA, SPEC, write_jobs
 
+from support.command_line import SCHEMA, SPEC, write_jobs
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.dossier.request import request_of

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from attacked_plans import SCHEMA, Copier, Files, Histogram, people
 
+from support.attacked_plans import SCHEMA, Copier, Files, Histogram, people
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import UsageError

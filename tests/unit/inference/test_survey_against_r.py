@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from r_reference import Reference, data_folder, from_r, stored
 
+from support.r_reference import Reference, data_folder, from_r, stored
 from tacita.inference import Estimate, survey
 from tacita.inference.survey import Design, ReplicateDesign
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from r_reference import rscript
 
+from support.r_reference import rscript
 from tacita.data.schema import Schema
 from tacita.inference.survey import Count, Design, Mean, Quantile, Ratio, sample_table
 

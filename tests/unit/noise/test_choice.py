@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
-from goodness_of_fit import counts_p_value, fits, share_p_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.goodness_of_fit import counts_p_value, fits, share_p_value
 from tacita.errors import UsageError
 from tacita.noise import choice
 from tacita.noise.choice import accepts, choose, uniform_below, uniform_bits

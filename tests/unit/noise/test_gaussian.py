@@ -8,12 +8,12 @@ from math import exp, log
 import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
-from goodness_of_fit import counts_p_value, fits, values_p_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import norm
 
+from support.goodness_of_fit import counts_p_value, fits, values_p_value
 from tacita.errors import UsageError
 from tacita.noise import gaussian
 from tacita.noise.entropy import SeededEntropy, SystemEntropy

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from release_sample import sealed_extract, small_release
 
+from support.release import sealed_extract, small_release
 from tacita.errors import UsageError, VerificationError
 from tacita.privacy import Loss
 from tacita.release import bundle as bundle_module

@@ -12,10 +12,10 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from browser_page import look
-from release_sample import small_release
 from rich.console import Console
 
+from support.browser_page import look
+from support.release import small_release
 from tacita import mechanisms, synthesis
 from tacita.dossier.findings import Findings
 from tacita.dossier.sections import plain_words

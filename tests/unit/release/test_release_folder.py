@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from release_sample import small_release
 
+from support.release import small_release
 from tacita.errors import UsageError
 from tacita.release import folder as folders
 from tacita.release.folder import check_target, source_files, written_whole

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from pairwise_sample import NAMES, voters
 from typer.testing import CliRunner
 
 import tacita as tc
+from support.pairwise import NAMES, voters
 from tacita.cli import app
 from tacita.errors import TacitaError, VerificationError
 from tacita.release.plans import prepare

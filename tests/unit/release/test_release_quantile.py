@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from cli_sample import Call
-from quantile_sample import firms
 
+from support.command_line import Call
+from support.quantile import firms
 from tacita import cli
 from tacita.data.schema import Schema
 from tacita.implicates import Implicates
@@ -81,7 +81,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tacita(capfd: pytest.CaptureFixture[str]) -> Call:
-    from cli_sample import Said
+    from support.command_line import Said
 
     def call(*arguments: object) -> Said:
         capfd.readouterr()

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from release_sample import small_release
+
+from support.release import small_release
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed; it comes with the dev extra")
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed; it comes with the dev extra")

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from survey_sample import FIELDS, GENDERS
 
+from support.survey import FIELDS, GENDERS
 from tacita.data.schema import Schema
 from tacita.errors import SpecError, VerificationError
 from tacita.implicates import Implicates

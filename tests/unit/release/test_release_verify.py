@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from release_sample import SETTINGS, measured, schema, small_release
 
+from support.release import SETTINGS, measured, schema, small_release
 from tacita.data.schema import Schema
 from tacita.errors import VerificationError
 from tacita.release.alike import same_document, same_values

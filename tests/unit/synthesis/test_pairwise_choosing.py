@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from person_sample import NAMES, ZEROS, persons, schema
 
+from support.people import NAMES, ZEROS, persons, schema
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording

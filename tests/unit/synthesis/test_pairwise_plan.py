@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pairwise_sample import CUTS, NAMES, plan, schema, voters
 
+from support.pairwise import CUTS, NAMES, plan, schema, voters
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError, TacitaError, UsageError, VerificationError

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from quantile_sample import BOUNDS, FIRM, PLANS, SCHEMA, firms, plan
 
+from support.quantile import BOUNDS, FIRM, PLANS, SCHEMA, firms, plan
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError, TacitaError, UsageError

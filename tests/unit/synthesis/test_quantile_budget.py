@@ -7,8 +7,8 @@ from collections import defaultdict
 from fractions import Fraction
 
 import pytest
-from quantile_sample import PLANS, SCHEMA, firms, plan
 
+from support.quantile import PLANS, SCHEMA, firms, plan
 from tacita.data.confidential import Confidential
 from tacita.noise.entropy import Request, SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare

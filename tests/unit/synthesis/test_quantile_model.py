@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quantile_sample import BOUNDS, PLANS, SCHEMA, firms, plan
 
+from support.quantile import BOUNDS, PLANS, SCHEMA, firms, plan
 from tacita.errors import VerificationError
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.quantile.curve import Curve, Tail

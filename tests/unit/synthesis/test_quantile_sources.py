@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 import pyreadstat
 import pytest
-from quantile_sample import SCHEMA, firms, plan
 
+from support.quantile import SCHEMA, firms, plan
 from tacita.data.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare

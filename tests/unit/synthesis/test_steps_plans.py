@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from person_sample import LEVELS, NAMES, ZEROS, persons, schema
 
 import tacita.synthesis.steps.measuring as measuring
+from support.people import LEVELS, NAMES, ZEROS, persons, schema
 from tacita.data.confidential import Confidential
 from tacita.errors import UsageError, VerificationError
 from tacita.implicates import Synthetic

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from weighted_people import people, plan, schema
 
+from support.weighted_people import people, plan, schema
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import TacitaError, UsageError, VerificationError

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulated_cells import cells, dropped_above, measured, schema
 
+from support.simulated_cells import cells, dropped_above, measured, schema
 from tacita.mechanisms import eree
 from tacita.noise.entropy import SeededEntropy
 from tacita.tables import publish

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulated_cells import SEXES, schema
 
+from support.simulated_cells import SEXES, schema
 from tacita.errors import UsageError
 from tacita.measured import Measured
 from tacita.mechanisms.eree import EdgeLaplace, SmoothStaircase, SmoothVector

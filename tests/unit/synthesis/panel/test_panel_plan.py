@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from panel_sample import COUNTIES, YEARS, long_plan, long_schema, plan, to_long, wide, wide_schema
 
+from support.panels import COUNTIES, YEARS, long_plan, long_schema, plan, to_long, wide, wide_schema
 from tacita.data.confidential import Confidential
 from tacita.errors import RefusedError, TacitaError, UsageError
 from tacita.implicates import Synthetic

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from panel_sample import plan, wide, wide_schema
 
+from support.panels import plan, wide, wide_schema
 from tacita.data.confidential import Confidential
 from tacita.errors import RefusedError, UsageError
 from tacita.ledger import Ledger

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from panel_sample import YEARS, plan, wide, wide_schema
 
+from support.panels import YEARS, plan, wide, wide_schema
 from tacita.data.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.panel.formal.lattice import Bins, Steps, coarse_steps

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodness_of_fit import counts_p_value, fits
-from pseudo_sample import SCHEMA, survey
 
+from support.goodness_of_fit import counts_p_value, fits
+from support.pseudo import SCHEMA, survey
 from tacita.data.confidential import Confidential
 from tacita.errors import UsageError
 from tacita.implicates import Synthetic

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pseudo_sample import SCHEMA, survey
 
+from support.pseudo import SCHEMA, survey
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import RefusedError, UsageError

@@ -6,9 +6,9 @@ import importlib.util
 
 import numpy as np
 import pytest
-from pseudo_sample import stretch
 from scipy.stats import invwishart, matrix_normal, norm
 
+from support.pseudo import stretch
 from tacita.errors import RefusedError
 from tacita.synthesis.pseudo import fbp
 from tacita.synthesis.pseudo.fbp import PopulationModel

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pseudo_sample import SCHEMA, survey
 
+from support.pseudo import SCHEMA, survey
 from tacita import Implicates
 from tacita.errors import RefusedError
 from tacita.release.run import run

@@ -17,8 +17,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from example_files import FILE, File, one_worker_more, one_workforce_less, opened, strong_neighbours, weak_neighbours
 
+from support.example_files import (
+    FILE,
+    File,
+    one_worker_more,
+    one_workforce_less,
+    opened,
+    strong_neighbours,
+    weak_neighbours,
+)
 from tacita.audit.laws import Placed, largest_ratio
 from tacita.data.schema import Schema
 from tacita.mechanisms.eree import (
@@ -169,7 +177,7 @@ def _in_cells(plan: Any, one: Difference) -> tuple[Any, ...]:
 
 
 def _cells(plan: Any) -> int:
-    from example_files import schema
+    from support.example_files import schema
 
     return plan.cells(schema("flat"))
 

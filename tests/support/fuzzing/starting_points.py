@@ -10,13 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pairwise_sample
 import pandas as pd
-import panel_sample
-import pseudo_sample
-import quantile_sample
-import survey_sample
 
+from support import pairwise, panels, pseudo, quantile, survey
 from tacita.data.schema import Schema
 
 MARK, MARKED_NUMBER = "ZZSECRETZZ", 417.25
@@ -117,11 +113,11 @@ def _with_id(entity: str, schema: Schema) -> Content:
     return content
 
 
-FIRMS = _with_id("firm", quantile_sample.SCHEMA)
-VOTERS = _with_id("person", pairwise_sample.schema())
-DOCTORS = _with_id("person", survey_sample.schema())
-SURVEY = _with_id("person", pseudo_sample.SCHEMA)
-PANEL = _with_id("firm", panel_sample.wide_schema())
+FIRMS = _with_id("firm", quantile.SCHEMA)
+VOTERS = _with_id("person", pairwise.schema())
+DOCTORS = _with_id("person", survey.schema())
+SURVEY = _with_id("person", pseudo.SCHEMA)
+PANEL = _with_id("firm", panels.wide_schema())
 
 
 def _persons(frame: pd.DataFrame) -> pd.DataFrame:
@@ -129,23 +125,23 @@ def _persons(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def firms() -> pd.DataFrame:
-    return _numbered(quantile_sample.firms(200), "size", "firm")
+    return _numbered(quantile.firms(200), "size", "firm")
 
 
 def voters() -> pd.DataFrame:
-    return _persons(pairwise_sample.voters(200))
+    return _persons(pairwise.voters(200))
 
 
 def doctors() -> pd.DataFrame:
-    return _persons(survey_sample.people(60))
+    return _persons(survey.people(60))
 
 
 def survey() -> pd.DataFrame:
-    return _persons(pseudo_sample.survey(60))
+    return _persons(pseudo.survey(60))
 
 
 def panel() -> pd.DataFrame:
-    return _numbered(panel_sample.wide(200), "pay2003", "firm")
+    return _numbered(panels.wide(200), "pay2003", "firm")
 
 
 def _release(cap: Content, **product: Any) -> Content:

@@ -1,7 +1,7 @@
 """Runs fuzzed cases one after the other and says of each how it ended, in a line of JSON.
 
 A process of its own, so that whoever watches it can notice a hang and end it. One case by itself, to look into it:
-    PYTHONPATH=src:tests/unit python tests/fuzz/fuzz_worker.py specs 1 1234 1235 --show
+    PYTHONPATH=src:tests python -m support.fuzzing.worker specs 1 1234 1235 --show
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from mutating import adjust, mutate, spoil, to_toml
-from odd_files import odd_file
-from starting_points import MARKS, STARTS, Content, Start
-
+from support.fuzzing.mutating import adjust, mutate, spoil, to_toml
+from support.fuzzing.odd_files import odd_file
+from support.fuzzing.starting_points import MARKS, STARTS, Content, Start
 from tacita import cli
 from tacita.errors import TacitaError
 from tacita.ledger import Ledger

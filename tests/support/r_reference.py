@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-STORED = Path(__file__).parents[2] / "data" / "survey_reference.json"
+STORED = Path(__file__).parents[1] / "data" / "survey_reference.json"
 SCRIPT = STORED.with_suffix(".R")
 
 
@@ -27,7 +27,7 @@ class Reference:
 
 
 def data_folder() -> Path:
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[2]
     folder = Path(os.environ.get("TACITA_DATA", root.parent / "shared" / "data"))
     if not (folder / "survey_r_package").is_dir():
         pytest.skip("the public survey files are not at ../shared/data or $TACITA_DATA")

@@ -17,7 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyreadstat
-from starting_points import MARK, MARKED_NUMBER, Start
+
+from support.fuzzing.starting_points import MARK, MARKED_NUMBER, Start
 
 Write = Callable[[Path], Any]
 _NUMBERS: tuple[str, ...] = (

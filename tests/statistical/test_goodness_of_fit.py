@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from math import comb
 
-import goodness_of_fit
 import numpy as np
 import pytest
-from goodness_of_fit import (
+from numpy.typing import NDArray
+from scipy.stats import binom, chi2, laplace
+
+from support import goodness_of_fit
+from support.goodness_of_fit import (
     MOST_CHECKS,
     ONE_CHECK,
     WHOLE_SUITE,
@@ -17,8 +20,6 @@ from goodness_of_fit import (
     share_p_value,
     values_p_value,
 )
-from numpy.typing import NDArray
-from scipy.stats import binom, chi2, laplace
 
 NULLS = 2000
 Floats = NDArray[np.float64]

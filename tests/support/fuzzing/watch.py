@@ -32,7 +32,7 @@ def ended(kind: str, seed: int, count: int) -> list[dict[str, Any]]:
 
 def _worker(kind: str, seed: int, first: int, last: int) -> list[dict[str, Any]]:
     """Everything up to the last case, or up to the first that hangs or kills the process."""
-    script = [sys.executable, str(Path(__file__).with_name("fuzz_worker.py")), kind, str(seed), str(first), str(last)]
+    script = [sys.executable, "-m", "support.fuzzing.worker", kind, str(seed), str(first), str(last)]
     found: list[dict[str, Any]] = []
     with subprocess.Popen(script, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment()) as process:
         lines: queue.Queue[bytes] = queue.Queue()
@@ -77,10 +77,10 @@ def _pass_on(stream: Any, lines: queue.Queue[bytes]) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """The package as this process finds it, and the samples of the unit tests."""
+    """The package as this process finds it, and this one."""
     import tacita
 
-    folders = Path(tacita.__file__).parents[1], Path(__file__).parents[1] / "unit"
+    folders = Path(tacita.__file__).parents[1], Path(__file__).parents[2]
     return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders))}
 
 
