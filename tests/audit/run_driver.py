@@ -5,8 +5,6 @@ run survives; what every kill left behind is looked at, and what the last run le
 JSON object of counts; an assertion that fails ends it with a traceback.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Evidence of an audit travels with a release that the same version made, and with no other."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -6,8 +6,6 @@ attributes were elected, and what the steps lose together must not exceed ε. te
 `PairwiseSynthesis` in this way, test_steps_exact.py how many random words each step takes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path

@@ -5,8 +5,6 @@ probability, so that all runs of a whole bisection are followed: which record li
 how often it is paid for are the code's own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations_with_replacement

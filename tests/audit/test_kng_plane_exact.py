@@ -1,7 +1,5 @@
 """The plane draw against its definition on lattices small enough to be summed up."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 from typing import Any

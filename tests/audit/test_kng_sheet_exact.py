@@ -1,7 +1,5 @@
 """Boxes in sheared coordinates keep the law of the plane draw, and draw where a predictor hardly varies."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

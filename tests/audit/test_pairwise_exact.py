@@ -6,8 +6,6 @@ neighbouring file is given the same numbers. Both must ask the same questions in
 model to the byte, and the Δ²/(2v) of all questions together must not exceed the ρ that the promise allows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction

@@ -4,8 +4,6 @@ As in `test_panel_formal`, but neighbours are files in which one firm's numbers 
 smaller, 1). Any two histories can be compared given what a run on the file has released.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -5,8 +5,6 @@ same. Both must ask the same questions in the same order and release the same mo
 questions must not exceed ε.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

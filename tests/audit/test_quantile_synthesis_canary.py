@@ -1,7 +1,5 @@
 """A planted record in a tiny file: the bound that many runs prove stays below the declared ε, and catches a lie."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -14,11 +12,7 @@ from tacita.synthesis.quantile.measuring import Costs, measure
 
 EPSILON = 2
 # In the middle of the lattice, so that thresholds fall on either side as often; the canary draws them upwards.
-COLUMNS = {
-    "size": np.full(3, 5.5),
-    "pay": np.full(3, -100.0),
-    "sector": np.zeros(3),
-}
+COLUMNS = {"size": np.full(3, 5.5), "pay": np.full(3, -100.0), "sector": np.zeros(3)}
 CANARY = {"size": 1000.0, "pay": 3000.0, "sector": 0.0}
 
 

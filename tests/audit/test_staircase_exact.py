@@ -4,8 +4,6 @@ Nothing here uses the geometry of the design module. A cell is a list of establi
 them grown, and the density of the released value is compared on both sides of every edge of either law.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction

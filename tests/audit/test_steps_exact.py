@@ -1,7 +1,5 @@
 """StepsSynthesis on tiny files: chances of every election outcome, and what a whole run spends, held against ε."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -6,8 +6,6 @@ exceed the promise: |Δ|/scale for Laplace noise, Δ²/(2·variance) for Gaussia
 the two laws over all gaps.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 from math import exp
@@ -38,11 +36,7 @@ PLANS: dict[str, dict[str, Any]] = {
     "shape": {"by": ["field"]},
     "shape, gaussian": {"by": ["field"], "delta": "1e-5"},
     "two outcomes": {"outcomes": ["salary", "hours"], "transforms": {"hours": "identity"}},
-    "two outcomes, gaussian": {
-        "outcomes": ["salary", "hours"],
-        "transforms": {"hours": "identity"},
-        "delta": "1e-5",
-    },
+    "two outcomes, gaussian": {"outcomes": ["salary", "hours"], "transforms": {"hours": "identity"}, "delta": "1e-5"},
 }
 
 

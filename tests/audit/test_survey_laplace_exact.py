@@ -5,8 +5,6 @@ the outputs beyond both values (discrete.md). A run on a neighbouring file is pl
 the same questions, and the losses of all of them together must not exceed ε.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Plans with the mistakes people make. Each must fail the suite: a suite that lets one pass shows nothing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """One suite for every plan of employer-employee tables: a plan is tested by being listed in eree.__all__."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

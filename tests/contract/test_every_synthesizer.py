@@ -1,7 +1,5 @@
 """One suite for synthesizers: claims before data, an identity that comes back, files that come back, neighbours."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import FrozenInstanceError
 from fractions import Fraction

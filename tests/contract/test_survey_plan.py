@@ -1,7 +1,5 @@
 """`SurveyLaplace` against the contract of every plan: claims before data, identity, storage, ledger, answers."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import FrozenInstanceError
 from fractions import Fraction

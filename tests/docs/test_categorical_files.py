@@ -1,7 +1,5 @@
 """The page on categorical files: its schema and specification make a verified bundle, and its example combines it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

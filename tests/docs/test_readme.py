@@ -1,7 +1,5 @@
 """The README and the pages beside it: the example runs, the commands exist, the links lead somewhere."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -1,7 +1,5 @@
 """The page on surveys: its schema and specification make a verified bundle with tables that add up."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

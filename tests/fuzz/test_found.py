@@ -1,7 +1,5 @@
 """What fuzzing found once: each of these raised an unexpected exception, or waited for ever."""
 
-from __future__ import annotations
-
 import copy
 import datetime
 import os

@@ -5,8 +5,6 @@ Of every case is asked: no exception but Tacita's own, with a documented exit co
 that fails today fails tomorrow; `make fuzz SEED=2` tries others, and FUZZ=full the numbers of a release.
 """
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """No module that sees confidential rows computes with them in a way that depends on the other rows."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

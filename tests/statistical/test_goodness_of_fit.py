@@ -1,7 +1,5 @@
 """The goodness-of-fit helper: it raises no more false alarms than it says, and sees noise that is a fifth too small."""
 
-from __future__ import annotations
-
 from math import comb
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Do the chains of planes have the law they claim? Against a density summed over a fine grid of planes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import norm

@@ -1,7 +1,5 @@
 """Do the one-dimensional draws of the layouts have the law of the definition? One declared failure rate."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

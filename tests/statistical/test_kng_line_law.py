@@ -1,7 +1,5 @@
 """Do thresholds and whole bisections have the law that the audit sums up? A rate 20 percent off is rejected."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Do plane draws have the law of the definition? The same test rejects a rate 20 percent off."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

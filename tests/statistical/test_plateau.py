@@ -1,7 +1,5 @@
 """Do draws from plateau laws have the law they claim? Fresh system entropy, one declared failure rate."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Does StepsSynthesis draw what its proof says? Right laws are accepted, laws a fifth off rejected, at one rate."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What `SurveySynthesis` draws given the noise: intervals for the true sums and for population values cover them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The peers draw from the law they claim, and that law is as private as they claim."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter
@@ -151,11 +149,7 @@ def test_the_recursive_draw_is_private_on_an_enumerated_case() -> None:
         low, middle, high = outputs
         below, above = values[values < middle], values[values > middle]
         total = 0.0
-        for part, output, bounds in (
-            (values, middle, UNIT),
-            (below, low, (0.0, middle)),
-            (above, high, (middle, 1.0)),
-        ):
+        for part, output, bounds in ((values, middle, UNIT), (below, low, (0.0, middle)), (above, high, (middle, 1.0))):
             edges = np.concatenate([[bounds[0]], part, [bounds[1]]])
             gap = int(np.searchsorted(part, output))
             chance = gap_chances(part, 0.5, epsilon / 2, bounds)[gap]

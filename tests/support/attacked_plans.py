@@ -1,7 +1,5 @@
 """Small plans to attack: a noisy histogram that keeps its promise, one that does not, and one that copies rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The law of a private bisection, written down from its definition, and every run of `bisect` followed through it."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

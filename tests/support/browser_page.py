@@ -1,7 +1,5 @@
 """Opens a page in headless Chromium and reports what a reader would run into."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -3,8 +3,6 @@
 No package ships the schema itself, so the parts of it that a codebook of tables uses are spelled out here.
 """
 
-from __future__ import annotations
-
 from xml.etree import ElementTree
 
 NAMESPACE = "{ddi:codebook:2_5}"
@@ -22,9 +20,7 @@ SEQUENCES = {
         *("anlyUnit", "universe", "dataKind"),
     ],
     "dataAccs": ["setAvail", "useStmt", "notes"],
-    "useStmt": [
-        *("confDec", "specPerm", "restrctn", "contact", "citReq", "deposReq", "conditions", "disclaimer"),
-    ],
+    "useStmt": [*("confDec", "specPerm", "restrctn", "contact", "citReq", "deposReq", "conditions", "disclaimer")],
     "fileDscr": ["fileTxt", "locMap", "notes"],
     "fileTxt": [
         *("fileName", "fileCitation", "dataFingerprint", "fileCont", "fileStrc", "dimensns", "fileType", "format"),

@@ -1,7 +1,5 @@
 """A tiny job file, its schema and specification, and what a call of the command line says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

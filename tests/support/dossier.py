@@ -1,7 +1,5 @@
 """A small original with synthetic copies of it, and a request to evaluate them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The chance that each candidate wins an election with geometric noise, summed term by term."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

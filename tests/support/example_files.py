@@ -4,8 +4,6 @@ A file is a list of establishments; every one has public attributes and a list o
 code under test: neighbours are made by adding workers, as the definitions do.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from typing import Any

@@ -12,8 +12,6 @@ often as is declared and no more:
 - numbers from a continuous law: Kolmogorov's statistic with its law at this number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any

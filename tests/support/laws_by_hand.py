@@ -1,7 +1,5 @@
 """Densities of the noise laws, written down again from their definitions, for tests that must not trust the code."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """A plan and a data set, small enough to see through, for the ledger's tests."""
 
-from __future__ import annotations
-
 import secrets
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """A small file of voters with every kind of attribute that `PairwiseSynthesis` takes, and a zero."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A small panel of firms, wide and long, with its schemas and plans."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -30,9 +28,7 @@ _PAY = {"role": "confidential", "type": "numeric", "scale": 1, "lower": 0, "uppe
 
 def wide_schema() -> Schema:
     yearly = {f"jobs{year}": _JOBS for year in YEARS} | {f"pay{year}": _PAY for year in YEARS}
-    return Schema.from_dict(
-        {"dataset": {"identity": "firms", "unit": "firm"}, "variables": {**_FIXED, **yearly}},
-    )
+    return Schema.from_dict({"dataset": {"identity": "firms", "unit": "firm"}, "variables": {**_FIXED, **yearly}})
 
 
 def long_schema() -> Schema:

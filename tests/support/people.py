@@ -1,7 +1,5 @@
 """A small person file with a combination that cannot occur, for the tests of categorical synthesizers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

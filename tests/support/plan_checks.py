@@ -5,8 +5,6 @@ was asked for against the sensitivity that the plan's proof uses. `worst_loss` t
 whole output, all cells and requests together, which is where a wrong split of the budget shows.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError

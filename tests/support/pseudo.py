@@ -1,7 +1,5 @@
 """A small survey for tests of the pseudo posterior: outcome and weight depend on region and sex, and on each other."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A file of firms small enough to look through, and plans that use every part of `QuantileSynthesis`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

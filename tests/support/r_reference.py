@@ -1,7 +1,5 @@
 """Values that R computed: from R itself where it is installed, from the stored file everywhere."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

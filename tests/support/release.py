@@ -1,7 +1,5 @@
 """A small release built by hand, so that the bundle can be tested without mechanisms or rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ products, sums of floats, and vectorised transcendental functions. `tacita.data.
 of whole numbers says so by dtype=np.int64, which also makes it one.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

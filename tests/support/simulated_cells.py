@@ -1,7 +1,5 @@
 """Cells of establishments with known truth, as a mechanism would get them, without any file."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A small stratified sample with weights, its schema, and plans of noisy tables: several folders of tests use it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every plan of employer-employee tables and the settings they are tested with."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A small weighted survey of salaries by field and gender, as `SurveySynthesis` takes it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A release counts against every cap that its guarantee implies: what `plan` says, what `run` does, what verifies."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`tacita evaluate` from the command line: forms, refusals and exit codes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What could be known beforehand costs nothing, and what fails afterwards is not measured again."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every kind of table through the whole way: plan, run, verify."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The door to the rows: what it opens, what it refuses, and that it never says what it saw."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The ledger as a person meets it: what it pays for and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import logging
 import threading

@@ -1,7 +1,5 @@
 """How firmly a sum holds, what it assumes, and what a bundle may tell about the way it was made."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Files that hold the same units under another name, and files that change while they are used."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

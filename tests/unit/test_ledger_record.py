@@ -1,7 +1,5 @@
 """What the ledger remembers, what it shows, and what it notices when its file was touched."""
 
-from __future__ import annotations
-
 import json
 import random
 import sqlite3

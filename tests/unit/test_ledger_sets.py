@@ -1,7 +1,5 @@
 """Several releases at once, runs that end badly on the way, and ledgers that are exchanged while a run is under way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

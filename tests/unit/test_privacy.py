@@ -1,7 +1,5 @@
 """The algebra of losses and guarantees: exact, associative, and refusing what no theorem covers."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """What an attacker found who knew the first repairs: names, links and words that slipped past them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

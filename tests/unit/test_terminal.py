@@ -1,7 +1,5 @@
 """Any terminal, any account: letters that it lacks, brackets in titles, no home, a limit on memory."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

@@ -1,7 +1,5 @@
 """Numbers that a promise counts in steps: codes among them, sizes beyond the noise, values between two steps."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Changes that a tired or a hostile person could make to a specification or a schema: seeded, so that each repeats."""
 
-from __future__ import annotations
-
 import copy
 import datetime
 import json

@@ -1,7 +1,5 @@
 """Odd data files: what exports, mail programs and old tools make of a good file. Seeded, so that each repeats."""
 
-from __future__ import annotations
-
 import datetime
 import decimal
 import gzip

@@ -3,8 +3,6 @@
 The files hold marks that must never show up in a message: `MARK` in every id, `MARKED_NUMBER` among the numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from support import pairwise, panels, pseudo, quantile, survey
+from support import pairwise, panels, pseudo, quantile
+from support import survey as surveys
 from tacita.data.schema import Schema
 
 MARK, MARKED_NUMBER = "ZZSECRETZZ", 417.25
@@ -115,7 +114,7 @@ def _with_id(entity: str, schema: Schema) -> Content:
 
 FIRMS = _with_id("firm", quantile.SCHEMA)
 VOTERS = _with_id("person", pairwise.schema())
-DOCTORS = _with_id("person", survey.schema())
+DOCTORS = _with_id("person", surveys.schema())
 SURVEY = _with_id("person", pseudo.SCHEMA)
 PANEL = _with_id("firm", panels.wide_schema())
 
@@ -133,7 +132,7 @@ def voters() -> pd.DataFrame:
 
 
 def doctors() -> pd.DataFrame:
-    return _persons(survey.people(60))
+    return _persons(surveys.people(60))
 
 
 def survey() -> pd.DataFrame:

@@ -1,7 +1,5 @@
 """Watches workers: collects how every case ended, and ends a worker that hangs."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -4,8 +4,6 @@ A process of its own, so that whoever watches it can notice a hang and end it. O
     PYTHONPATH=src:tests python -m support.fuzzing.worker specs 1 1234 1235 --show
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import io

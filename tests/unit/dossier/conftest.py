@@ -1,7 +1,5 @@
 """Files to evaluate, and one dossier that several tests look at."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What a dossier says and never says."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """Attacks in the dossier: off unless asked for, shown beside the promise, and never more than they prove."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The dossier as a reader sees it, on screen and on paper."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Published tables against exact counts that are known by hand."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Attacks that run a plan: promises that hold stand, broken ones are caught, and what cannot be attacked is named."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Survey estimates equal those of R's survey package to eight digits, on R's own example files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Cells, margins and totals of a synthetic file have the estimates and standard errors of R's survey package."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Exact draws from a finite law: the double-precision path, the certain path behind it, and their agreement."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Discrete Gaussian noise: its law, its privacy, the certain path behind the fast one, and its margins."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import exp, log
 

@@ -1,7 +1,5 @@
 """A bundle written once per test."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

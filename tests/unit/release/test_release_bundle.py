@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -276,8 +274,7 @@ def _forge_both_formats(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("forge", "message"),
-    [(_forge_measurement, "not what the ledger stored"), (_forge_both_formats, "does not follow")],
+    ("forge", "message"), [(_forge_measurement, "not what the ledger stored"), (_forge_both_formats, "does not follow")]
 )
 def test_a_consistent_forgery_is_found_by_recomputing(
     bundle: Path, forge: Callable[[Path], None], message: str

@@ -1,7 +1,5 @@
 """Pages and the command line say what a method does, as firmly as it holds, and the doubtful things first."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from html import unescape

@@ -1,7 +1,5 @@
 """The page's code to copy, run as a reader would: totals are not counted twice, weights count, one file is one file."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The DDI codebook against the order and the attributes that DDI-Codebook 2.5 prescribes."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from xml.etree import ElementTree

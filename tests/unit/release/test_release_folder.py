@@ -1,7 +1,5 @@
 """`--force` replaces a former output of the same verb and nothing else; a kill at any moment loses nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -96,10 +94,7 @@ def test_a_file_that_the_work_needs_is_never_covered(tmp_path: Path) -> None:
             },
         ),
         ("dossier", {"dossier.json": '{"tacita_dossier": 1, "scores": []}', "dossier.html": ""}),
-        (
-            "demo",
-            {"release.toml": 'publisher = "Demonstration office"', "jobs.ledger": "", "bundle/tables/a.csv": ""},
-        ),
+        ("demo", {"release.toml": 'publisher = "Demonstration office"', "jobs.ledger": "", "bundle/tables/a.csv": ""}),
     ],
 )
 def test_outputs_from_before_the_record_are_known(tmp_path: Path, kind: Kind, files: dict[str, str]) -> None:

@@ -1,7 +1,5 @@
 """Synthetic files through the whole way: specification, plan, run, bundle, records, page, verification."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

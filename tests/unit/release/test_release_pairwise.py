@@ -1,7 +1,5 @@
 """A bundle of synthetic voters: specification, plan, run, verification, with `PairwiseSynthesis`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Synthetic microdata by quantiles from a specification: plan, run, verify, and the same files ever after."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

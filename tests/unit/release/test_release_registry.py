@@ -1,7 +1,5 @@
 """The registry record: read by a YAML library and held against the groups a registry asks for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +15,7 @@ LIST: dict[str, Any] = {"type": "array", "items": TEXT, "minItems": 1}
 
 
 def _group(**properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": sorted(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": sorted(properties), "additionalProperties": False}
 
 
 RECORD = _group(

@@ -1,7 +1,5 @@
 """The SDMX form: the structure message against SDMX's own schemas, and the data read back by an SDMX library."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

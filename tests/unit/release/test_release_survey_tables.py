@@ -1,7 +1,5 @@
 """Survey tables in a bundle: asked for in a specification, made from its files, shown, described, verified."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`verify` trusts nothing: not the versions that a manifest names, not what kind of file a name stands for."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

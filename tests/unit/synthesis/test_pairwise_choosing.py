@@ -1,7 +1,5 @@
 """Pairs chosen privately: what a choice costs, what one record can change, and that strong pairs are found."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations, pairwise, product
 from typing import Any

@@ -1,7 +1,5 @@
 """Files and settings that are not as they should be: `QuantileSynthesis` gives a defined result or a clear no."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

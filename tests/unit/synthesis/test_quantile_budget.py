@@ -1,7 +1,5 @@
 """What a run of `QuantileSynthesis` spends: read off its requests for noise and added up, it is the declared ε."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What is drawn from the released numbers: curves, tails, conditional quantiles, files, and that they come back."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

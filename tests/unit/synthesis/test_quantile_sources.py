@@ -1,7 +1,5 @@
 """The same release from any file format and engine."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """StepsSynthesis and the baselines as plans: claims before data, files that keep the rules, storage."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError

@@ -1,7 +1,5 @@
 """Do published margins hold what they promise? Measured on cells whose truth is known, for every plan."""
 
-from __future__ import annotations
-
 import inspect
 from math import sqrt
 from typing import Any

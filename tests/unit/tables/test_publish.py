@@ -1,7 +1,5 @@
 """The table a reader sees: everything adds up, nothing is negative, and ranks lie where they say they may."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,20 +1,12 @@
 """Models of categories: shares, priors, collapsing cells, limits and parameter draws."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np
 import pytest
 
 from tacita.errors import UsageError
-from tacita.synthesis.panel import (
-    CategoryTree,
-    CollapsingMultinomial,
-    DirichletMultinomial,
-    LifeTable,
-    LogitRegression,
-)
+from tacita.synthesis.panel import CategoryTree, CollapsingMultinomial, DirichletMultinomial, LifeTable, LogitRegression
 from tacita.synthesis.panel.categories import Limits
 from tacita.synthesis.panel.predictors import Column, Predictors
 

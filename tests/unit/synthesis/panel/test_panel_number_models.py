@@ -1,7 +1,5 @@
 """Models of numbers: laws, tails, relations, the variance of a chain, parameter draws."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import ndtri

@@ -1,7 +1,5 @@
 """The plan: its claims, what it refuses, and the rules that hold in every synthetic record."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import FrozenInstanceError
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Confidential rows as arrays: wide and long files, missing values, edits, groups, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

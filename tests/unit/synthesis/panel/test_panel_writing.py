@@ -1,7 +1,5 @@
 """Out of core: partitions, killed and resumed runs, and the same files from Spark."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """A panel with epsilon and alpha: sensitivities against all pairs of numbers, the promise and the ledger."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Public bins, and what is made of noisy tables."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """A panel with epsilon: what it promises and says beforehand, files without an impossible record, results."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`CensoredPosterior`: the whole law enumerated on small lattices, drawn from exactly, and private at every size."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """`PseudoPosterior` as a plan: the target is met from below, files come back, the population is what FBP says it is."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import FrozenInstanceError
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Draws against an independent long run on densities written out record by record."""
 
-from __future__ import annotations
-
 import importlib.util
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Both posteriors in a release: a bundle that verifies, and a page that says how firmly each guarantee holds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
