@@ -135,10 +135,13 @@ class Confidential:
         inside, and must never be published.
         """
         if self._fingerprint is None:
-            content = {name: self._content(name) for name in sorted(self._tables)}
-            canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-            self._fingerprint = hashlib.sha256(canonical.encode()).hexdigest()
+            self._fingerprint = self._fingerprint_now()
         return self._fingerprint
+
+    def _fingerprint_now(self) -> str:
+        content = {name: self._content(name) for name in sorted(self._tables)}
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
 
     def _content(self, name: str) -> dict[str, Any]:
         """Row count and sums of row hashes: a sum does not know the order of its terms."""
@@ -164,8 +167,9 @@ class Confidential:
 
     def refuse_changed(self) -> None:
         """Refuse files that are no longer those that were opened; asked before they are known, checked and measured,
-        and after."""
-        self._seal.refuse_changed()
+        and after. Files of which only the record changed are read again: they must hold the rows that are known."""
+        known = self._fingerprint
+        self._seal = self._seal.renewed(lambda: known is not None and known == self._fingerprint_now())
 
     def check(self, columns: Iterable[str]) -> None:
         """Refuse a file that breaks a strict rule of its schema; run before a budget is touched.
