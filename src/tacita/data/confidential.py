@@ -18,7 +18,7 @@ import ibis
 from tacita.data.checks import FileChecks, table_of
 from tacita.data.checks import same_key as same_key
 from tacita.data.checks.sketch import shared_units, sketch_of
-from tacita.data.engine import Engine, canonical_number, connect, text_of, to_arrow
+from tacita.data.engine import Engine, canonical_number, connect, number_in, text_of, to_arrow
 from tacita.data.engine.seal import Seal
 from tacita.data.schema import Integer, Numeric, Schema, TableName
 from tacita.errors import RefusedError, SchemaError, UsageError
@@ -338,5 +338,5 @@ def _declared(table: Any, name: str, schema: Schema, linked: bool) -> Any:
     for column in columns:
         stored = table[column]
         numeric = isinstance(schema[column].kind, Integer | Numeric)
-        selected[column] = stored.try_cast("float64") if numeric and stored.type().is_string() else stored
+        selected[column] = number_in(stored) if numeric and stored.type().is_string() else stored
     return table.select(**selected)
