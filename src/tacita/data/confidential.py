@@ -152,8 +152,8 @@ class Confidential:
         number = self._engine.hex_to_integer(digest.digest.substr(0, 15))
         halves = digest.select(high=number >> _HALF, low=number & (2**_HALF - 1))
         sums = halves.aggregate(rows=halves.count(), high=halves.high.sum(), low=halves.low.sum())
-        (found,) = self._engine.collect(sums).to_pylist()
-        return {"columns": columns, **{key: int(value or 0) for key, value in found.items()}}
+        (totals,) = self._engine.collect(sums).to_pylist()
+        return {"columns": columns, **{key: int(value or 0) for key, value in totals.items()}}
 
     def sketch(self, key: str) -> dict[str, list[int]]:
         """Keyed hashes of some ids, for the ledger alone: by them it knows the units again in another file."""
