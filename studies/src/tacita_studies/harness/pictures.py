@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 from markupsafe import Markup
 
-from tacita.pages.charts import SOFT, Colours, Records, colour, inline_svg, side_by_side
+from tacita.pages.charts import RULE, SOFT, Colours, Records, colour, inline_svg, side_by_side
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,15 @@ class Curves:
     columns: int = 5
 
     def svg(self, records: Records) -> Markup:
-        data = alt.Data(values=[dict(record) for record in records])
+        # An error of zero has no place on a logarithmic axis, and would push all others off it.
+        data = alt.Data(values=[dict(record) for record in records if not self.log_y or record[self.y] > 0])
         span = [min(self.x_values) / 1.2, max(self.x_values) * 1.2]
         base = alt.Chart(data).encode(
             x=alt.X(
                 "epsilon:Q",
                 title="ε",
                 scale=alt.Scale(type="log", domain=span, nice=False),
-                axis=alt.Axis(grid=False, values=list(self.x_values)),
+                axis=alt.Axis(grid=False, values=list(self.x_values), labelFontSize=10.5, labelOverlap="greedy"),
             ),
             y=alt.Y(
                 f"{self.y}:Q",
@@ -61,7 +62,8 @@ class Curves:
             line = alt.Chart(data).mark_rule(color=SOFT, strokeWidth=1, strokeDash=[2, 2])
             layers.insert(0, line.encode(y=alt.datum(self.reference)))
         facet = alt.Facet("panel:N", title=None, sort=list(self.panels))
-        chart = alt.layer(*layers).properties(width=self.width, height=self.height)
+        frame = alt.ViewBackground(stroke=RULE)
+        chart = alt.layer(*layers).properties(width=self.width, height=self.height, view=frame)
         return inline_svg(chart.facet(facet=facet, columns=self.columns))
 
 

@@ -49,7 +49,7 @@ def violins(
             title=None,
             labelLimit=200,
             labelOverlap=False,
-            labelAngle=0 if len(labels) <= 4 else -35,
+            labelAngle=0 if sum(map(len, labels)) <= 40 else -35,
         )
         x_scale = alt.Scale(domain=[-0.6, len(labels) - 0.4], nice=False)
         shades = alt.Scale(domain=labels, range=[colours[one] for one in labels])
