@@ -8,6 +8,7 @@ reference has a page for each public module, with the names in its `__all__`.
 from __future__ import annotations
 
 import importlib
+import inspect
 import posixpath
 import re
 import shutil
@@ -64,11 +65,29 @@ def turned(text: str, path: str) -> str:
     return _LINK.sub(link, text)
 
 
+def public(module: str) -> dict[str, str]:
+    """The names that a module offers, each with the address of its docstring.
+
+    >>> public("tacita.tables")
+    {'publish': 'tacita.tables.publish.publish'}
+    """
+    package = importlib.import_module(module)
+    addresses = {}
+    for name in sorted(package.__all__):
+        thing = getattr(package, name)
+        if name.startswith("_") or inspect.ismodule(thing):
+            continue
+        # A function that is called like its module has the module's address in the package.
+        home = getattr(thing, "__module__", module)
+        addresses[name] = f"{home if home.endswith(f'.{name}') else module}.{name}"
+    return addresses
+
+
 def reference(module: str) -> str:
     """The page of one public module: what it is for, then every name that it offers."""
-    names = sorted(name for name in importlib.import_module(module).__all__ if not name.startswith("_"))
     head = f"# `{module}`\n\n::: {module}\n    options: {{members: false, show_root_heading: false}}\n"
-    return head + "".join(f"\n::: {module}.{name}\n    options: {{heading_level: 2}}\n" for name in names)
+    parts = (f"\n::: {address}\n    options: {{heading_level: 2}}\n" for address in public(module).values())
+    return head + "".join(parts)
 
 
 def listed(title: str, folder: str, texts: dict[str, str]) -> str:

@@ -79,9 +79,11 @@ def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
 @pytest.mark.parametrize("module", TOOL.REFERENCE)
 def test_the_reference_has_every_public_name(site: Path, module: str) -> None:
     page = (site / "reference" / f"{module}.html").read_text(encoding="utf-8")
-    names = [name for name in import_module(module).__all__ if not name.startswith("_")]
-    assert names
-    assert [name for name in names if f'id="{module}.{name}"' not in page] == []
+    addresses = TOOL.public(module)
+    assert set(addresses) <= set(import_module(module).__all__)
+    assert addresses
+    assert [address for address in addresses.values() if f'id="{address}"' not in page] == []
+    assert "doc-symbol-module" not in page, "a module stands where a name of it should"
 
 
 def test_examples_are_shown_as_code(site: Path) -> None:
@@ -90,7 +92,7 @@ def test_examples_are_shown_as_code(site: Path) -> None:
     assert "<blockquote>\n<blockquote>" not in page
 
 
-@pytest.mark.parametrize("name", ["site_name", "turned"])
+@pytest.mark.parametrize("name", ["site_name", "turned", "public"])
 def test_the_examples_of_the_tool_hold(name: str) -> None:
     (example,) = doctest.DocTestFinder().find(getattr(TOOL, name), name, module=False, globs=vars(TOOL))
     done = doctest.DocTestRunner().run(example)
