@@ -69,7 +69,7 @@ def test_errors_and_coverage_are_those_of_the_published_values(released: Path) -
 def test_the_dossier_of_a_bundle_shows_ledger_and_comparators(released: Path, tmp_path: Path) -> None:
     asked = request_of(released / "release.toml", bundle=released / "bundle")
     found = evaluate(asked, tmp_path / "out")
-    page = (tmp_path / "out" / "dossier.html").read_text(encoding="utf-8")
+    page = (tmp_path / "out" / "dossier.html").read_text(encoding="utf-8").replace("\u00a0", " ")
     assert "Ours over noise infusion" in page
     assert "paid: ε = 1 under strong α = 0.1 neighbours" in page
     assert "not paid: it must not be released" in page
