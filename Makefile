@@ -6,7 +6,7 @@ OUT ?= build
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow statistical fuzz audit check bench studies clean
+.PHONY: help demo test test-slow statistical fuzz audit check bench studies docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,7 +22,7 @@ help: ## list the targets
 
 .venv/.dev: .venv/.core studies/pyproject.toml
 	@echo "Installing the studies and the tools for tests and checks (once) ..."
-	@$(PIP) -e '.[dev,spark,bayes]' -e ./studies
+	@$(PIP) -e '.[dev,docs,spark,bayes]' -e ./studies
 	@touch $@
 
 demo: .venv/.core ## a complete release of a simulated file: plan, run, verify, and a page to look at
@@ -58,5 +58,10 @@ STUDIES ?= haney2017 tran2023 bowen2018 hu2024 kinney2007
 studies: .venv/.dev ## the papers' experiments beside their printed numbers; STUDIES=tran2023 for one, STUDY="--replicates 3"
 	@for name in $(STUDIES); do $(BIN)/tacita study $$name --out $(OUT)/studies/$$name --force $(STUDY) || exit 1; done
 
+docs: .venv/.dev ## the documentation as a site in build/docs, with the API reference; a link that leads nowhere is an error
+	@$(BIN)/python docs/tools/picture.py
+	@$(BIN)/python docs/tools/site.py
+	@$(BIN)/zensical build --clean --strict
+
 clean: ## remove .venv and everything built
-	@rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@rm -rf .venv build .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -89,7 +89,7 @@ def growth(panels: dict[str, tuple[str, list[tuple[float, float]]]], path: Path)
     """Panels side by side, each a title with the name of its x axis and its points, over a dashed straight line."""
     import altair as alt
 
-    from tacita_studies.harness.pictures import PALETTE, as_svg
+    from tacita.pages.charts import PALETTE, inline_svg
 
     drawn = []
     for title, (x, points) in panels.items():
@@ -102,7 +102,7 @@ def growth(panels: dict[str, tuple[str, list[tuple[float, float]]]], path: Path)
         marks = base.mark_point(size=40, filled=True, opacity=1, color=PALETTE[0])
         drawn.append(alt.layer(straight, marks).properties(title=title, width=320, height=240))
     # As a file of its own it needs the namespace that a picture inside a page does without.
-    svg = as_svg(alt.hconcat(*drawn)).replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+    svg = str(inline_svg(alt.hconcat(*drawn))).replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
     path.write_text(svg, encoding="utf-8")
 
 

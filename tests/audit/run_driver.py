@@ -5,8 +5,6 @@ run survives; what every kill left behind is looked at, and what the last run le
 JSON object of counts; an assertion that fails ends it with a traceback.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -16,10 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from cli_sample import SCHEMA, SPEC, write_jobs
-
+from support.command_line import SCHEMA, SPEC, write_jobs
 from tacita import cli
 from tacita.ledger import Ledger
 from tacita.ledger.views import Entry

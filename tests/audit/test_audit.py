@@ -1,7 +1,5 @@
 """The audit that is part of the package: every plan passes it, every broken twin fails it, and it says what it did."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from dataclasses import replace

@@ -1,13 +1,11 @@
 """Evidence of an audit travels with a release that the same version made, and with no other."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
-from cli_sample import SCHEMA, SPEC, write_jobs
 
+from support.command_line import SCHEMA, SPEC, write_jobs
 from tacita.audit import evidence
 from tacita.audit.forced import Outcome
 from tacita.audit.run import PlanReport

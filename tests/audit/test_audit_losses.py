@@ -1,7 +1,5 @@
 """What the audit says a draw loses, against brute force over outputs."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import inf
 from typing import Any
@@ -75,11 +73,7 @@ def test_the_vector_law_loses_what_no_output_exceeds() -> None:
     law, random = PowerLaw(Fraction(3), Fraction(2)), np.random.default_rng(2)
     one, two = np.array([[4, 9]]), np.array([[6, 8]])
     scales = np.array([3]), np.array([4])
-    lost = _loss(
-        PowerLaw.on_grid,
-        (law, one, scales[0], 1, ..., "x"),
-        (law, two, scales[1], 1, ..., "x"),
-    ).epsilon
+    lost = _loss(PowerLaw.on_grid, (law, one, scales[0], 1, ..., "x"), (law, two, scales[1], 1, ..., "x")).epsilon
     outputs = np.concatenate([one, two, one + random.laplace(0, 30, (20_000, 2)), two + 1e9 * np.eye(2)])
     logs = [
         -5 * np.log(2 + np.abs(outputs - centre).sum(axis=1) / scale[0]) - 2 * np.log(scale[0])

@@ -5,8 +5,6 @@ neighbours are made as haney2017's definitions 7.1 and 7.3 make them; the densit
 written down for both files and compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import combinations_with_replacement

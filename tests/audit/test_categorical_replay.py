@@ -6,8 +6,6 @@ attributes were elected, and what the steps lose together must not exceed ε. te
 `PairwiseSynthesis` in this way, test_steps_exact.py how many random words each step takes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -16,9 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from person_sample import NAMES, ZEROS, emptied, one_more, one_other, persons, schema
-from tape import Tape
 
+from support.people import NAMES, ZEROS, emptied, one_more, one_other, persons, schema
+from support.tape import Tape
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError

@@ -1,7 +1,5 @@
 """The tape: a second run is handed what the first released, and is stopped where it does something else."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

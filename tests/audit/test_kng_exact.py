@@ -4,8 +4,6 @@ The law is the one `HonestLayout` draws from (`threshold_law`, with the rate of 
 and the neighbours are formed here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations_with_replacement

@@ -1,15 +1,13 @@
 """The plane draw against its definition on lattices small enough to be summed up."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from planes_by_hand import Planes, small
 
+from support.planes_by_hand import Planes, small
 from tacita.mechanisms.kng import plane
 from tacita.mechanisms.kng.plane import Axis, draw_plane
 from tacita.noise.entropy import SeededEntropy

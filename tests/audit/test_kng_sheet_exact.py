@@ -1,14 +1,12 @@
 """Boxes in sheared coordinates keep the law of the plane draw, and draw where a predictor hardly varies."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from planes_by_hand import Planes, small
 
+from support.planes_by_hand import Planes, small
 from tacita.mechanisms.kng import plane, sheet
 from tacita.mechanisms.kng.plane import Axis, draw_plane
 from tacita.mechanisms.kng.sheet import File, Sheets

@@ -1,7 +1,5 @@
 """Killed at any moment, the ledger opens, verifies, and has lost and doubled nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

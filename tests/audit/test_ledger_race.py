@@ -1,7 +1,5 @@
 """Many processes, one budget: the last share goes to exactly one of them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

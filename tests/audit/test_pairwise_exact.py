@@ -6,8 +6,6 @@ neighbouring file is given the same numbers. Both must ask the same questions in
 model to the byte, and the Δ²/(2v) of all questions together must not exceed the ρ that the promise allows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -17,9 +15,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from pairwise_sample import NAMES, plan, schema, voters
-from tape import Tape
 
+from support.pairwise import NAMES, plan, schema, voters
+from support.tape import Tape
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError

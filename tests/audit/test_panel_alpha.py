@@ -4,17 +4,15 @@ As in `test_panel_formal`, but neighbours are files in which one firm's numbers 
 smaller, 1). Any two histories can be compared given what a run on the file has released.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from panel_sample import YEARS, plan, wide, wide_schema
-from tape import Tape
 
+from support.panels import YEARS, plan, wide, wide_schema
+from support.tape import Tape
 from tacita.data.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.panel.formal import measuring

@@ -5,17 +5,15 @@ same. Both must ask the same questions in the same order and release the same mo
 questions must not exceed ε.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from panel_sample import YEARS, plan, wide, wide_schema
-from tape import Tape
 
+from support.panels import YEARS, plan, wide, wide_schema
+from support.tape import Tape
 from tacita.data.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.panel.formal import measuring

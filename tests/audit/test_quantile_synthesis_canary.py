@@ -1,24 +1,18 @@
 """A planted record in a tiny file: the bound that many runs prove stays below the declared ε, and catches a lie."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from quantile_sample import SCHEMA, plan
 
+from support.quantile import SCHEMA, plan
 from tacita.evaluation.risk.canary import CanaryBound, canary_bound
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.quantile.measuring import Costs, measure
 
 EPSILON = 2
 # In the middle of the lattice, so that thresholds fall on either side as often; the canary draws them upwards.
-COLUMNS = {
-    "size": np.full(3, 5.5),
-    "pay": np.full(3, -100.0),
-    "sector": np.zeros(3),
-}
+COLUMNS = {"size": np.full(3, 5.5), "pay": np.full(3, -100.0), "sector": np.zeros(3)}
 CANARY = {"size": 1000.0, "pay": 3000.0, "sector": 0.0}
 
 

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from quantile_sample import PLANS, SCHEMA, firms, plan
 from scipy.special import logsumexp
 
+from support.quantile import PLANS, SCHEMA, firms, plan
 from tacita.data.confidential import Confidential
 from tacita.mechanisms.kng import line
 from tacita.noise.entropy import SeededEntropy

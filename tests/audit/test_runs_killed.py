@@ -1,7 +1,5 @@
 """Whole runs killed at any moment: nothing lost, nothing paid twice, no half bundle, nothing left lying about."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,8 +4,6 @@ Nothing here uses the geometry of the design module. A cell is a list of establi
 them grown, and the density of the released value is compared on both sides of every edge of either law.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -14,8 +12,8 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from laws_by_hand import log_density, plateau_masses, plateaus
 
+from support.laws_by_hand import log_density, plateau_masses, plateaus
 from tacita.errors import UsageError
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.mechanisms.eree.staircase_design import certified, least_noise, smallest_epsilon

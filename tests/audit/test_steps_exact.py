@@ -1,7 +1,5 @@
 """StepsSynthesis on tiny files: chances of every election outcome, and what a whole run spends, held against ε."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -11,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from elections_by_hand import chances
-from person_sample import NAMES, ZEROS, emptied, one_more, one_other, persons, schema
 
+from support.elections_by_hand import chances
+from support.people import NAMES, ZEROS, emptied, one_more, one_other, persons, schema
 from tacita.comparison import HistogramSynthesis, IndependentSynthesis
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Categorical

@@ -6,8 +6,6 @@ exceed the promise: |Δ|/scale for Laplace noise, Δ²/(2·variance) for Gaussia
 the two laws over all gaps.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 from math import exp
@@ -18,9 +16,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tape import Tape
-from weighted_people import people, plan, schema
 
+from support.tape import Tape
+from support.weighted_people import people, plan, schema
 from tacita.data.confidential import Confidential
 from tacita.mechanisms.kng.line import bisect, draw_threshold
 from tacita.noise.concentrated import rho_for
@@ -38,11 +36,7 @@ PLANS: dict[str, dict[str, Any]] = {
     "shape": {"by": ["field"]},
     "shape, gaussian": {"by": ["field"], "delta": "1e-5"},
     "two outcomes": {"outcomes": ["salary", "hours"], "transforms": {"hours": "identity"}},
-    "two outcomes, gaussian": {
-        "outcomes": ["salary", "hours"],
-        "transforms": {"hours": "identity"},
-        "delta": "1e-5",
-    },
+    "two outcomes, gaussian": {"outcomes": ["salary", "hours"], "transforms": {"hours": "identity"}, "delta": "1e-5"},
 }
 
 

@@ -5,16 +5,14 @@ the outputs beyond both values (discrete.md). A run on a neighbouring file is pl
 the same questions, and the losses of all of them together must not exceed ε.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from survey_sample import HOURS, PAYS, PLANS, WEIGHTS, people, plan, schema
 
+from support.survey import HOURS, PAYS, PLANS, WEIGHTS, people, plan, schema
 from tacita.data.confidential import Confidential
 from tacita.mechanisms.survey import SurveyLaplace
 from tacita.mechanisms.survey.laplace import _Grid

@@ -1,7 +1,5 @@
 """The vector law against the definition: establishments with d kinds of worker, grown in every direction."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 

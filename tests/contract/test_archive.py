@@ -4,8 +4,6 @@ Each archive is a release as a version wrote it: specification, schema, ledger a
 ever made again: a version that changes a format adds a folder of its own.
 """
 
-from __future__ import annotations
-
 import json
 import tarfile
 from pathlib import Path

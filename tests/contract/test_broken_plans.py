@@ -1,13 +1,16 @@
-"""Plans with the mistakes people make. Each must fail the suite: a suite that lets one pass shows nothing."""
+"""Plans with the mistakes people make. Each must fail the suite: a suite that lets one pass shows nothing.
 
-from __future__ import annotations
+Most are the broken twins of `tacita audit`; two more are written here.
+"""
 
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from checks import (
+
+from support.example_files import FILE, Kind, opened, schema, weak_neighbours
+from support.plan_checks import (
     asked_once,  # noqa: F401 -- a fixture that every test here uses
     check_claims,
     check_identity,
@@ -15,39 +18,26 @@ from checks import (
     hostile,
     worst_loss,
 )
-from example_files import FILE, Kind, opened, schema, weak_neighbours
-from test_every_plan import BASE, PLANS, SETTINGS, _given
-
+from support.table_plans import BASE, PLANS, SETTINGS, given_to
+from tacita.audit.twins_tables import (
+    BudgetNotShared,
+    FailsTooOften,
+    HalfOfTheNoise,
+    LocalSensitivity,
+    LogBudgetNotShared,
+    MarginNotPaid,
+    NoFloor,
+    NothingDropped,
+    SizeOfOneClass,
+    TooLittleNoise,
+)
 from tacita.data.workforce import Workforce
 from tacita.measured import Measured
-from tacita.mechanisms.eree import (
-    EdgeLaplace,
-    LogLaplace,
-    SmoothLaplace,
-    SmoothStaircase,
-    SmoothStudent,
-    SmoothVector,
-    TruncatedLaplace,
-)
+from tacita.mechanisms.eree import EdgeLaplace, SmoothLaplace, SmoothStaircase
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording, Replaying, ReplayMismatch, compare
 
 FAILS = (AssertionError, ReplayMismatch)
-
-
-class ScaleReadOffTheData(SmoothStudent):
-    """S = α·largest, without the floor: an establishment's first worker multiplies the noise."""
-
-    @property
-    def floor(self) -> Fraction:
-        return Fraction(1, 1000)
-
-
-class LocalSensitivity(SmoothStaircase):
-    """Noise scaled to what could change next, one class at a time, under the strong definition."""
-
-    def hidden_size(self, counted: Workforce) -> Any:
-        return counted.largest
 
 
 class OccupiedCells(SmoothStaircase):
@@ -79,65 +69,6 @@ class ZeroStaysZero(EdgeLaplace):
         return values
 
 
-class BudgetNotShared(SmoothStaircase):
-    """Gives every worker cell the whole ε, as if they composed in parallel (theorem 7.5)."""
-
-    def epsilon_per_cell(self, cells: int) -> Fraction:
-        return self.epsilon * (1 - self.margin_share)
-
-
-class LogBudgetNotShared(LogLaplace):
-    """The same under the weak definition."""
-
-    def epsilon_per_cell(self, cells: int) -> Fraction:
-        return self.epsilon
-
-
-class MarginNotPaid(SmoothStudent):
-    """Measures the largest establishment on top of a budget already spent."""
-
-    def epsilon_per_cell(self, cells: int) -> Fraction:
-        return self.epsilon / cells
-
-
-class SizeOfOneClass(SmoothVector):
-    """Scales a vector's noise to a part of the workforce."""
-
-    def _noisy(self, counted: Workforce, entropy: Any, law: Any, k: Fraction) -> Any:
-        part = Workforce(counted.keys, counted.counts, counted.largest, counted.largest[:, 0], counted.establishments)
-        return super()._noisy(part, entropy, law, k)
-
-
-class TooLittleNoise(SmoothStaircase):
-    """The right law at 0.8 of its scale."""
-
-    def _scales(self, largest: Any, k: Fraction) -> Any:
-        numerator, denominator = super()._scales(largest, k)
-        return 4 * numerator, 5 * denominator
-
-
-class FailsTooOften(SmoothLaplace):
-    """Every worker cell may fail with the whole δ."""
-
-    def unit(self, cells: int) -> Any:
-        return super().unit(1)
-
-
-class NothingDropped(TruncatedLaplace):
-    """Scales noise to θ and forgets to leave larger establishments out."""
-
-    @property
-    def drops_above(self) -> None:
-        return None
-
-
-class HalfOfTheNoise(EdgeLaplace):
-    """Worker-level noise of half the scale."""
-
-    def scale(self, S: Any = 1) -> Fraction:
-        return super().scale(S) / 2
-
-
 def base_counts(plan: Any, data: Any) -> Workforce:
     from tacita.data.workforce import workforce
 
@@ -145,7 +76,7 @@ def base_counts(plan: Any, data: Any) -> Workforce:
 
 
 BROKEN = [
-    (ScaleReadOffTheData, "workplace"),
+    (NoFloor, "workplace"),
     (LocalSensitivity, "worker"),
     (LocalSensitivity, "where"),
     (OccupiedCells, "workplace"),
@@ -164,7 +95,7 @@ BROKEN = [
 
 @pytest.mark.parametrize(("plan", "setting"), BROKEN, ids=lambda x: x if isinstance(x, str) else x.__name__)
 def test_a_broken_plan_fails(plan: Any, setting: str) -> None:
-    given = _given(plan, setting)
+    given = given_to(plan, setting)
     assert given is not None
     # The sound plan it was made from passes the same check.
     check_neighbours(plan.__mro__[1](**given), "flat")
@@ -175,7 +106,7 @@ def test_a_broken_plan_fails(plan: Any, setting: str) -> None:
 def test_cells_of_a_flat_file_taken_from_its_rows_fail() -> None:
     """The mistake that only a flat file can show: a cell appears with its first worker."""
     with pytest.raises(ReplayMismatch):
-        check_neighbours(OccupiedCells(**(_given(OccupiedCells, "workplace") or {})), "flat")
+        check_neighbours(OccupiedCells(**(given_to(OccupiedCells, "workplace") or {})), "flat")
 
 
 def test_a_plan_without_proof_or_with_a_hidden_setting_fails() -> None:
@@ -197,7 +128,7 @@ def test_a_plan_without_proof_or_with_a_hidden_setting_fails() -> None:
 @pytest.mark.parametrize("plan", [one for one in PLANS if one is not SmoothLaplace], ids=lambda one: one.__name__)
 def test_the_neighbours_come_close_to_epsilon(plan: Any) -> None:
     """The suite is not passed by being weak: some neighbour uses most of what the plan promises."""
-    given = {key: value for key, value in BASE.items() if key in _given(plan, "workplace")} | SETTINGS["workplace"]  # type: ignore[operator]
+    given = {key: value for key, value in BASE.items() if key in given_to(plan, "workplace")} | SETTINGS["workplace"]  # type: ignore[operator]
     made = plan(**given)
     recording = Recording(SeededEntropy(5))
     made.run(opened(FILE, "linked"), recording)

@@ -1,13 +1,12 @@
 """One suite for every plan of employer-employee tables: a plan is tested by being listed in eree.__all__."""
 
-from __future__ import annotations
-
-import inspect
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from checks import (
+
+from support.example_files import FILE, opened, schema, with_row
+from support.plan_checks import (
     asked_once,  # noqa: F401 -- a fixture that every test here uses
     check_claims,
     check_distance,
@@ -15,28 +14,12 @@ from checks import (
     check_neighbours,
     check_stored,
 )
-from example_files import FILE, opened, schema, with_row
-
-from tacita.audit.examples import TABLE_SETTINGS
+from support.table_plans import PLANS, SETTINGS, given_to
 from tacita.errors import SchemaError, UsageError
-from tacita.mechanisms import eree
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare
 
-PLANS = [
-    thing for name in eree.__all__ if inspect.isclass(thing := getattr(eree, name)) and hasattr(thing, "guarantee")
-]
-FEWEST_PLANS = 8
-
-BASE = {"alpha": "0.1", "epsilon": "6", "theta": 25}
-# Those of `tacita audit`, and some that several plans refuse.
-SETTINGS: dict[str, dict[str, Any]] = TABLE_SETTINGS | {
-    "weak, where": {"by": ["place"], "where": {"sex": ["F", "U"]}, "definition": "weak"},
-    "margin paid, worker": {"by": ["place"], "worker": ["sex"], "margin_share": "1/5"},
-    "paper, worker": {"by": ["place"], "worker": ["age"], "calibration": "paper"},
-    "paper, weak, worker": {"by": ["place"], "worker": ["age"], "calibration": "paper", "definition": "weak"},
-}
 # What a plan says no to, and must say no to.
 _PAPER = {name for name in SETTINGS if name.startswith("paper")}
 _WEAK = {name for name in SETTINGS if "weak" in name}
@@ -54,18 +37,10 @@ REFUSED: dict[str, set[str]] = {
 }
 
 
-def _given(plan: type, name: str) -> dict[str, Any] | None:
-    """Arguments for one setting; None where the plan has no such argument at all."""
-    accepted = inspect.signature(plan).parameters
-    if not set(SETTINGS[name]) <= set(accepted):
-        return None
-    return {key: value for key, value in (BASE | SETTINGS[name]).items() if key in accepted}
-
-
 def _cases(*, refused: bool) -> Iterator[Any]:
     for plan in PLANS:
         for name in SETTINGS:
-            given = _given(plan, name)
+            given = given_to(plan, name)
             if given is not None and (name in REFUSED.get(plan.__name__, ())) is refused:
                 yield pytest.param(plan, given, id=f"{plan.__name__}: {name}")
 
@@ -74,7 +49,7 @@ every_case = pytest.mark.parametrize(("plan", "given"), list(_cases(refused=Fals
 
 
 def test_the_list_is_not_shorter_than_it_was() -> None:
-    assert len(PLANS) >= FEWEST_PLANS
+    assert len(PLANS) >= 8
     assert len(list(_cases(refused=False))) >= 80
 
 

@@ -1,16 +1,14 @@
 """One suite for synthesizers: claims before data, an identity that comes back, files that come back, neighbours."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from importlib.resources import files
 from typing import Any
 
 import pytest
-from checks import HEADINGS
-from quantile_sample import PLANS, SCHEMA, firms, plan
 
+from support.plan_checks import HEADINGS
+from support.quantile import PLANS, SCHEMA, firms, plan
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.implicates import Synthetic

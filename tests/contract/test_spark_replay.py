@@ -1,7 +1,5 @@
 """The same release on Spark: equal exact counts before noise, shown by playing back the recorded noise."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`SurveyLaplace` against the contract of every plan: claims before data, identity, storage, ledger, answers."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from importlib.resources import files
@@ -10,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from checks import HEADINGS
-from survey_sample import FIELDS, GENDERS, PLANS, people, plan, schema
 
+from support.plan_checks import HEADINGS
+from support.survey import FIELDS, GENDERS, PLANS, people, plan, schema
 from tacita import Ledger, Loss
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema

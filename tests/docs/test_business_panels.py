@@ -1,7 +1,5 @@
 """The page on business panels: its plan is one that the simulated panel can carry."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,14 +1,12 @@
 """The page on categorical files: its schema and specification make a verified bundle, and its example combines it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
 import pytest
-from pairwise_sample import voters
 from typer.testing import CliRunner
 
+from support.pairwise import voters
 from tacita.cli import app
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -1,7 +1,5 @@
 """The README and the pages beside it: the example runs, the commands exist, the links lead somewhere."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re
@@ -18,7 +16,7 @@ from tacita.release.spec import Spec
 from tacita.simulated.frame import simulate
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(language: str) -> list[str]:

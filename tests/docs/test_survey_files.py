@@ -1,15 +1,13 @@
 """The page on surveys: its schema and specification make a verified bundle with tables that add up."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
-from weighted_people import people
 
+from support.weighted_people import people
 from tacita.cli import app
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "survey-files.md").read_text(encoding="utf-8")

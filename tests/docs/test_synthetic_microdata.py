@@ -1,7 +1,5 @@
 """The page on synthetic microdata: its example runs as printed, and its specification makes a verified bundle."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -1,7 +1,5 @@
 """What fuzzing found once: each of these raised an unexpected exception, or waited for ever."""
 
-from __future__ import annotations
-
 import copy
 import datetime
 import os
@@ -9,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mutating import to_toml
-from starting_points import STARTS
 
+from support.fuzzing.mutating import to_toml
+from support.fuzzing.starting_points import STARTS
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError, SpecError, TacitaError
 from tacita.privacy import Guarantee, Loss, ReplaceOne

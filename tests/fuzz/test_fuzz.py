@@ -5,12 +5,11 @@ Of every case is asked: no exception but Tacita's own, with a documented exit co
 that fails today fails tomorrow; `make fuzz SEED=2` tries others, and FUZZ=full the numbers of a release.
 """
 
-from __future__ import annotations
-
 import os
 
 import pytest
-from fuzz_watch import ended, summary
+
+from support.fuzzing.watch import ended, summary
 
 SEED = int(os.environ.get("SEED", "1"))
 FULL = os.environ.get("FUZZ") == "full"
@@ -33,7 +32,7 @@ def test_nothing_unexpected(kind: str) -> None:
 
 @pytest.mark.slow
 def test_every_starting_point_is_valid() -> None:
-    from starting_points import STARTS
+    from support.fuzzing.starting_points import STARTS
 
     found = ended("valid", SEED, len(STARTS))
     assert [one["start"] for one in found if one["end"] != "done"] == []

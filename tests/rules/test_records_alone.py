@@ -4,8 +4,6 @@ Matrix products switch their kernel at a million multiplications, which 31,250 r
 directions reach: one more row then rounded all others anew. Every step that codes numbers is tried at that border.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,11 +1,10 @@
 """No module that sees confidential rows computes with them in a way that depends on the other rows."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
-from row_arithmetic import EXEMPT, REVIEWED, SOURCE, breaches, modules
+
+from support.row_arithmetic import EXEMPT, REVIEWED, SOURCE, breaches, modules
 
 
 def test_no_module_that_sees_rows_sums_floats_or_multiplies_matrices() -> None:

@@ -4,8 +4,6 @@ Simulated truths are drawn here and analysed by the code under test. An estimate
 one call combine them all. The standard error of every coverage below is at most 0.0063.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,12 +1,10 @@
 """Do the chains of planes have the law they claim? Against a density summed over a fine grid of planes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from goodness_of_fit import counts_p_value, fits, values_p_value
 from scipy.stats import norm
 
+from support.goodness_of_fit import counts_p_value, fits, values_p_value
 from tacita.mechanisms.kng.convergence import bulk_ess, split_rhat
 from tacita.noise.entropy import SeededEntropy, SystemEntropy
 from tacita_studies.kng import chain

@@ -1,13 +1,11 @@
 """Do the one-dimensional draws of the layouts have the law of the definition? One declared failure rate."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from goodness_of_fit import counts_p_value, fits
 
+from support.goodness_of_fit import counts_p_value, fits
 from tacita.noise.entropy import SystemEntropy
 from tacita.privacy import AddRemoveOne, Neighbours, ReplaceOne
 from tacita_studies.kng.layouts import HonestLayout

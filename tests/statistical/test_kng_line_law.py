@@ -1,15 +1,13 @@
 """Do thresholds and whole bisections have the law that the audit sums up? A rate 20 percent off is rejected."""
 
-from __future__ import annotations
-
 from collections import Counter
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from goodness_of_fit import counts_p_value, fits
-from test_kng_bisection_exact import LATTICE, TARGETS, log_law, whole_law
 
+from support.bisections_by_hand import LATTICE, TARGETS, log_law, whole_law
+from support.goodness_of_fit import counts_p_value, fits
 from tacita.mechanisms.kng.line import bisect, draw_threshold
 from tacita.noise.entropy import SeededEntropy, reserve
 

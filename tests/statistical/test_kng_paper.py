@@ -1,7 +1,5 @@
 """Paper mode scores as printed in tran2023's Table 1, and says that it protects nothing."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

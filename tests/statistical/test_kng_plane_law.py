@@ -1,15 +1,13 @@
 """Do plane draws have the law of the definition? The same test rejects a rate 20 percent off."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from goodness_of_fit import counts_p_value, fits
 from numpy.typing import NDArray
-from planes_by_hand import Planes, small
 
+from support.goodness_of_fit import counts_p_value, fits
+from support.planes_by_hand import Planes, small
 from tacita.mechanisms.kng import plane
 from tacita.mechanisms.kng.plane import draw_plane
 from tacita.noise.entropy import SeededEntropy

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from flint import arb, ctx
-from goodness_of_fit import cells_of, counts_p_value, fits
 from numpy.typing import NDArray
 
+from support.goodness_of_fit import WRONG, cells_p_value, counts_p_value, fits
 from tacita.noise import (
     DiscreteLaplace,
     Laplace,
@@ -26,12 +26,6 @@ from tacita.noise import (
 
 pytestmark = pytest.mark.fresh
 DRAWS = 200_000
-WRONG = [Fraction(4, 5), Fraction(6, 5)]
-
-
-def p_value(draws: NDArray[np.int64], lowest: int, chances: NDArray[np.float64]) -> float:
-    """Against exact chances of everything below `lowest`, of lowest, lowest + 1, … and of everything above."""
-    return counts_p_value(cells_of(draws, lowest, chances.size - 2), chances)
 
 
 def exact_chances(edge_cdf: Any, lowest: int, highest: int) -> NDArray[np.float64]:
@@ -53,7 +47,7 @@ def discrete_p_value(draws: NDArray[np.int64], scale: Fraction) -> float:
         return float(1 - tail if k > 0 else tail)
 
     edges = [0.0, *(below(g * width) for g in range(-60, 62)), 1.0]
-    return p_value(draws // width, -60, np.diff(np.array(edges)))
+    return cells_p_value(draws // width, -60, np.diff(np.array(edges)))
 
 
 DISCRETE = [Fraction(1, 3), Fraction(1), Fraction(2), Fraction(17, 5), Fraction(10), Fraction(333, 2), Fraction(10**7)]
@@ -123,7 +117,7 @@ def rounded_p_value(draws: NDArray[np.int64], law: Any, centre: int, scale: Frac
             return law.cdf_arb(arb(z.numerator) / arb(z.denominator), 100)
 
     middle, reach = int(centre / grid), int(12 * scale / grid)
-    return p_value(draws, middle - reach, exact_chances(edge_cdf, middle - reach, middle + reach))
+    return cells_p_value(draws, middle - reach, exact_chances(edge_cdf, middle - reach, middle + reach))
 
 
 def rounded(law: Any, centre: int, scale: Fraction, grid: Fraction) -> NDArray[np.int64]:
@@ -172,7 +166,7 @@ def log_p_value(draws: NDArray[np.int64], count: int, lam: Fraction) -> float:
             power = (arb(ratio.numerator) / arb(ratio.denominator)) ** (arb(lam.denominator) / arb(lam.numerator))
             return power / 2 if ratio < 1 else 1 - 1 / (2 * power)
 
-    return p_value(draws, -10, exact_chances(edge_cdf, -10, 8 * (count + 10)))
+    return cells_p_value(draws, -10, exact_chances(edge_cdf, -10, 8 * (count + 10)))
 
 
 @pytest.mark.parametrize("count", [0, 40])

@@ -1,7 +1,5 @@
 """Intervals for shares from m files of one measurement hold the population's share about as often as they say."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,17 +1,14 @@
 """Do draws from plateau laws have the law they claim? Fresh system entropy, one declared failure rate."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from goodness_of_fit import counts_p_value, fits
-from laws_by_hand import plateau_masses
 from numpy.typing import NDArray
-from test_noise_laws import WRONG, p_value
 
+from support.goodness_of_fit import WRONG, cells_p_value, counts_p_value, fits
+from support.laws_by_hand import plateau_masses
 from tacita.data.workforce import Workforce
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.mechanisms.eree.staircase_design import least_noise
@@ -46,7 +43,7 @@ def rounded_chances(law: PlateauLaw, scale: Fraction, reach: int) -> NDArray[np.
 
 def rounded_p_value(draws: NDArray[np.int64], law: PlateauLaw, centre: int, scale: Fraction) -> float:
     reach = max(4, int(12 * scale * Fraction(law.mean_abs())))
-    return p_value(draws, centre - reach, rounded_chances(law, scale, reach))
+    return cells_p_value(draws, centre - reach, rounded_chances(law, scale, reach))
 
 
 @every_law

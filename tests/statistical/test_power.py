@@ -1,17 +1,14 @@
 """Do vectors from the power law have the joint law they claim? Fresh system entropy, one declared failure rate."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from goodness_of_fit import counts_p_value, fits, share_p_value, values_p_value
 from numpy.typing import NDArray
 from scipy.stats import beta
-from test_noise_laws import WRONG, p_value
 
+from support.goodness_of_fit import WRONG, cells_p_value, counts_p_value, fits, share_p_value, values_p_value
 from tacita.mechanisms.eree.vector_design import least_noise
 from tacita.noise import SeededEntropy, SystemEntropy, power
 from tacita.noise.power import PowerLaw
@@ -40,7 +37,7 @@ def coordinate_p_value(draws: NDArray[np.int64], law: PowerLaw, scale: Fraction)
     edges = (np.arange(-reach, reach + 2) - 0.5) / s
     tail = 0.5 * (1 + np.abs(edges) / b) ** -a
     below = np.where(edges < 0, tail, 1 - tail)
-    return p_value(draws, -reach, np.diff(np.concatenate([[0.0], below, [1.0]])))
+    return cells_p_value(draws, -reach, np.diff(np.concatenate([[0.0], below, [1.0]])))
 
 
 @every_law

@@ -6,8 +6,6 @@ shares 97 to 98.5, slopes 93 to 96; at ε = 4 95, 97.5 and 93. Where the spread 
 covered in 85 percent only: the spread's own slope is biased towards none at this budget.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

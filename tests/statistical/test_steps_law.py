@@ -1,18 +1,16 @@
 """Does StepsSynthesis draw what its proof says? Right laws are accepted, laws a fifth off rejected, at one rate."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from elections_by_hand import chances
-from goodness_of_fit import cells_of, counts_p_value, fits, share_p_value
 from numpy.typing import NDArray
-from person_sample import NAMES, ZEROS, persons, schema
 from scipy.stats import binom
 
+from support.elections_by_hand import chances
+from support.goodness_of_fit import cells_of, counts_p_value, fits, share_p_value
+from support.people import NAMES, ZEROS, persons, schema
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Categorical
 from tacita.noise.binomial import reaching

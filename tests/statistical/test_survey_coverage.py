@@ -1,15 +1,13 @@
 """What `SurveySynthesis` draws given the noise: intervals for the true sums and for population values cover them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pytest
-from goodness_of_fit import fits, values_p_value
 from scipy.stats import expon, laplace
-from weighted_people import people, plan, schema
 
+from support.goodness_of_fit import fits, values_p_value
+from support.weighted_people import people, plan, schema
 from tacita.data.confidential import Confidential
 from tacita.inference import combine
 from tacita.inference.survey import Design, mean

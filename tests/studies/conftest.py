@@ -1,7 +1,5 @@
 """What a study writes, for the tests of every study: each has a `folder` of its own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The bowen2018 study: the simulated file has the printed facts, the folder the agreed form, and bars are met."""
 
-from __future__ import annotations
-
 import os
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The haney2017 study: scores are right, the folder has the agreed form, and the accuracy bars are met."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path
@@ -17,15 +15,7 @@ from tacita.mechanisms.comparators import NoiseInfusion, SuppressAndRound
 from tacita.noise.entropy import SeededEntropy
 from tacita.simulated.frame import STRATA, WORKER_CELLS, simulate
 from tacita_studies import haney2017
-from tacita_studies.haney2017.arms import (
-    PAPER_ARMS,
-    WORKLOAD_1,
-    WORKLOAD_3,
-    WORKLOAD_3_STRONG,
-    Arm,
-    Grid,
-    tasks,
-)
+from tacita_studies.haney2017.arms import PAPER_ARMS, WORKLOAD_1, WORKLOAD_3, WORKLOAD_3_STRONG, Arm, Grid, tasks
 from tacita_studies.haney2017.findings import Lookup, claims
 from tacita_studies.haney2017.rows import RATIO
 from tacita_studies.haney2017.tables import ALL_PLACES, StudyTables, infuse, one_below, side_by_side, spearman, suppress

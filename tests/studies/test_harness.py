@@ -1,7 +1,5 @@
 """What all studies share: settings are checked before anything is written, pages escape text, names are used once."""
 
-from __future__ import annotations
-
 import ast
 import json
 from collections import Counter

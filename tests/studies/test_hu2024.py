@@ -1,7 +1,5 @@
 """The hu2024 study: population and samples have the printed facts, scores are right, the folder has the agreed form."""
 
-from __future__ import annotations
-
 import os
 from fractions import Fraction
 from pathlib import Path

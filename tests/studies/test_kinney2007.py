@@ -1,7 +1,5 @@
 """The kinney2007 study: its figures are right, disclosure and coverage count what they say, the folder has its form."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The simulated panel against the public facts it follows, and what every record must satisfy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """The non-private baseline of tran2023 scores as printed: that calibrates the metrics."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The pieces of the tran2023 study: data with the facts they are simulated to, scores and rows as defined."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The tran2023 study as a whole: the folder has the agreed form, and the accuracy bars are met."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

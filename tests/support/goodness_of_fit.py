@@ -12,9 +12,8 @@ often as is declared and no more:
 - numbers from a continuous law: Kolmogorov's statistic with its law at this number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,8 @@ from scipy.stats import binom, kstwo
 
 # The chance that one check fails although the law is right, and that any check of the whole suite does.
 ONE_CHECK, WHOLE_SUITE = 1e-7, 1e-4
+# Scales a fifth off, which the same statistic with as many draws must reject.
+WRONG = [Fraction(4, 5), Fraction(6, 5)]
 MOST_CHECKS = round(WHOLE_SUITE / ONE_CHECK)
 _made = 0
 
@@ -98,3 +99,8 @@ def cells_of(values: ArrayLike, lowest: int, cells: int) -> NDArray[np.int64]:
     """Counts of whole numbers: everything below `lowest`, each of the `cells` numbers from it on, everything above."""
     place = np.clip(np.asarray(values) - lowest + 1, 0, cells + 1).astype(np.int64)
     return np.bincount(place.ravel(), minlength=cells + 2)
+
+
+def cells_p_value(draws: NDArray[np.int64], lowest: int, chances: NDArray[np.float64]) -> float:
+    """Against exact chances of everything below `lowest`, of lowest, lowest + 1, … and of everything above."""
+    return counts_p_value(cells_of(draws, lowest, chances.size - 2), chances)

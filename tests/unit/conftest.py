@@ -1,12 +1,10 @@
 """Fixtures of the command-line tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
-from cli_sample import SCHEMA, SPEC, Call, Said, write_jobs
 
+from support.command_line import SCHEMA, SPEC, Call, Said, write_jobs
 from tacita import cli
 
 

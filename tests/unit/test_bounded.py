@@ -1,7 +1,5 @@
 """Several rows of a unit: which are used, what that costs, and that it is what is claimed."""
 
-from __future__ import annotations
-
 import json
 import os
 from fractions import Fraction
@@ -208,10 +206,7 @@ def test_without_a_bound_the_same_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_bound_where_there_can_be_none_is_refused(tmp_path: Path) -> None:
-    for changes, words in (
-        ({"cap": "at_most = 0"}, "at least 1"),
-        ({"product": 'at_most = "5"'}, "at_most"),
-    ):
+    for changes, words in (({"cap": "at_most = 0"}, "at least 1"), ({"product": 'at_most = "5"'}, "at_most")):
         with pytest.raises(TacitaError, match=words):
             Spec.load(specification(tmp_path, **changes))
     raw = 'neighbours = "strong"\nalpha = "0.1"\nepsilon = "1"\nat_most = 3\n'

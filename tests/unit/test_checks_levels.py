@@ -1,7 +1,5 @@
 """A list of levels that no value of its column is in is found before anything is spent."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -8,11 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 import pytest
-from cli_sample import SCHEMA, SECRET, SPEC, Call, replaced, write_jobs
 
+from support.command_line import SCHEMA, SECRET, SPEC, Call, replaced, write_jobs
 from tacita import cli
 from tacita.release.bundle_files import bundle_files
 
@@ -92,23 +88,6 @@ def test_all_public_inputs_are_listed_with_their_source(folder: Path, tacita: Ca
     for part in ("The schema", "Code list places.csv", "list of establishments", "A register"):
         assert part in what
     assert all(one["source"] for one in listed)
-
-
-@pytest.mark.parametrize("source", ["mock", "public"])
-def test_a_rehearsal_spends_nothing_and_does_not_verify(folder: Path, tacita: Call, source: str) -> None:
-    spec, out = folder / "release.toml", folder / "rehearsal"
-    write_jobs(folder / "public.parquet", lambda job: "south" if job % 3 else "north", first_id=1000)
-    rows = ["--mock"] if source == "mock" else ["--public-data", folder / "public.parquet"]
-    done = tacita("rehearse", spec, *rows, "--seed", 7, "--out", out)
-    assert done.code == 0, done.err
-    assert "REHEARSAL" in done.out
-    assert not (folder / "jobs.ledger").exists()
-    refused = tacita("verify", out)
-    assert refused.code == 4
-    assert "rehearsal, not a release" in refused.err
-    tacita("rehearse", spec, *rows, "--seed", 7, "--out", folder / "again")
-    table = "tables/places.csv"
-    assert (out / table).read_bytes() == (folder / "again" / table).read_bytes()
 
 
 # ---------------------------------------------------------------- refusals and mistakes
@@ -367,37 +346,6 @@ def test_verify_says_that_a_bundle_can_be_forged(folder: Path, tacita: Call, mon
     assert "who can write to it can forge one" in said.out
 
 
-def test_confidential_rows_are_not_rehearsed_on(folder: Path, tacita: Call) -> None:
-    """A rehearsal's seed is printed: on the confidential rows its noise could be taken off again."""
-    spec, rows = folder / "release.toml", folder / "jobs.parquet"
-    (folder / "link.parquet").symlink_to(rows)
-    (folder / "hard.parquet").hardlink_to(rows)
-    (folder / "copy.parquet").write_bytes(rows.read_bytes())
-    pa_csv.write_csv(pq.read_table(rows).take(list(range(59, -1, -1))), folder / "same.csv")  # the rows, otherwise
-    asked = ("rehearse", spec, "--seed", 1, "--out", folder / "out", "--public-data")
-    for name in ("jobs.parquet", "link.parquet", "hard.parquet", "copy.parquet", "same.csv"):
-        said = tacita(*asked, folder / name)
-        assert said.code == 3, name
-        assert "confidential file of this specification" in said.err
-    assert tacita("run", spec, "--out", folder / "bundle").code == 0
-    for name in ("jobs.parquet", "link.parquet", "hard.parquet", "copy.parquet"):
-        (folder / name).unlink()
-    said = tacita(*asked, folder / "same.csv")  # the file is gone, and the ledger knows its rows
-    assert said.code == 3
-    assert "paid for in the ledger" in said.err
-    assert not (folder / "out").exists()
-
-
-def test_confidential_values_are_not_drafted_as_public(folder: Path, tacita: Call) -> None:
-    (folder / "copy.parquet").write_bytes((folder / "jobs.parquet").read_bytes())
-    (folder / "link.parquet").symlink_to(folder / "jobs.parquet")
-    for name in ("jobs.parquet", "copy.parquet", "link.parquet"):
-        said = tacita("init", folder / "jobs.parquet", "--public-copy", folder / name, "--out", folder / "draft")
-        assert said.code == 3
-        assert "is the confidential file itself" in said.err
-    assert not (folder / "draft").exists()
-
-
 @pytest.mark.parametrize(
     ("old", "new", "part"),
     [
@@ -416,20 +364,3 @@ def test_names_that_a_bundle_cannot_carry_are_refused(
     assert said.code == 2
     assert part in said.err
     assert listing(folder) == ["jobs.parquet", "jobs.schema.toml", "release.toml"]
-
-
-def test_a_rehearsal_on_the_confidential_file_less_a_row_is_refused(folder: Path, tacita: Call) -> None:
-    rows = pq.read_table(folder / "jobs.parquet")
-    pq.write_table(rows.slice(0, rows.num_rows - 1), folder / "less.parquet")
-    done = tacita(
-        "rehearse",
-        folder / "release.toml",
-        "--public-data",
-        folder / "less.parquet",
-        "--seed",
-        7,
-        "--out",
-        folder / "r",
-    )
-    assert done.code == 3
-    assert "holds ids of the confidential file" in done.err

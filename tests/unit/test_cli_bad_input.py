@@ -1,7 +1,5 @@
 """Bad files through the command line, on a ledger that holds a release: named, refused, nothing changed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_sample import SPEC, Call, replaced
+
+from support.command_line import SPEC, Call, replaced
 
 SECRET = 987654321  # an id or a size that must never be printed
 
@@ -137,11 +136,7 @@ CASES: list[tuple[str, Callable[[], Columns], Callable[[Columns], Columns], list
 
 @pytest.mark.parametrize(("good", "spoil", "named"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_a_bad_file_is_named_and_the_ledger_left_as_it_was(
-    tmp_path: Path,
-    tacita: Call,
-    good: Callable[[], Columns],
-    spoil: Callable[[Columns], Columns],
-    named: list[str],
+    tmp_path: Path, tacita: Call, good: Callable[[], Columns], spoil: Callable[[Columns], Columns], named: list[str]
 ) -> None:
     spec = begin(tmp_path, good(), tacita)
     write(tmp_path, spoil(good()))

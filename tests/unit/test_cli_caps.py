@@ -1,14 +1,12 @@
 """A release counts against every cap that its guarantee implies: what `plan` says, what `run` does, what verifies."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_sample import SPEC, Call
 
+from support.command_line import SPEC, Call
 from tacita.ledger import Ledger
 from tacita.privacy import AddRemoveOne, Loss, Neighbours, ReplaceOne, StrongAlpha, WeakAlpha
 

@@ -1,14 +1,13 @@
 """`tacita evaluate` from the command line: forms, refusals and exit codes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from cli_sample import SCHEMA, SECRET, SPEC, Call, write_jobs
+
+from support.command_line import SCHEMA, SECRET, SPEC, Call, write_jobs
 
 
 @pytest.fixture
@@ -26,7 +25,7 @@ def test_with_a_specification(folder: Path, tacita: Call) -> None:
     assert said.code == 0, said.err
     assert "About" in said.out
     assert "Confidential, not for release" in said.out
-    assert sorted(path.name for path in out.iterdir()) == ["dossier.html", "dossier.json"]
+    assert sorted(path.name for path in out.iterdir()) == [".tacita-output.json", "dossier.html", "dossier.json"]
     names = {one["name"] for one in json.loads((out / "dossier.json").read_text())["variables"]}
     assert names == {"place", "sex"}
 

@@ -1,7 +1,5 @@
 """What could be known beforehand costs nothing, and what fails afterwards is not measured again."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_sample import Call, replaced
 
+from support.command_line import Call, replaced
 from tacita.errors import RefusedError
 from tacita.ledger import Ledger
 from tacita.mechanisms.eree import SmoothStaircase

@@ -1,11 +1,10 @@
 """Every kind of table through the whole way: plan, run, verify."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
-from cli_sample import SPEC, Call, replaced
+
+from support.command_line import SPEC, Call, replaced
 
 ALPHA = 'neighbours = "strong"\nalpha = "0.1"\nepsilon = "9"'
 WEAK = 'neighbours = "weak"\nalpha = "0.1"\nepsilon = "9"'

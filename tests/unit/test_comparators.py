@@ -1,7 +1,5 @@
 """Comparators: they do what the practice does, and claim nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The door to the rows: what it opens, what it refuses, and that it never says what it saw."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Callable
@@ -249,6 +247,15 @@ def test_a_copy_is_recognised_whatever_its_order_name_and_format(tmp_path: Path)
     assert mark(pa.Table.from_pandas(frame, preserve_index=False)) == known
     frame.to_csv(tmp_path / "renamed.csv", index=False)
     assert Confidential.open(tmp_path / "renamed.csv", schema_of()).fingerprint() == known
+
+
+def test_a_decimal_comma_matters_only_to_those_who_read_the_column(tmp_path: Path) -> None:
+    jobs().assign(pay=["10,0", "20,5", "30,0", "0,0"]).to_csv(tmp_path / "jobs.csv", index=False)
+    data = Confidential.open(tmp_path / "jobs.csv", schema_of())
+    data.check(["place", "sex"])
+    assert data.fingerprint()
+    with pytest.raises(SchemaError, match=r"job\.pay: a value is missing, NaN or not a number.*point, not a comma"):
+        data.check(["pay"])
 
 
 def test_the_same_file_under_another_identity_or_other_rules_is_recognised() -> None:

@@ -1,7 +1,5 @@
 """A draft has the columns and none of the values; a person must finish it."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every kind of file gives the same rows; DuckDB and Spark give the same answers."""
 
-from __future__ import annotations
-
 import importlib.util
 import math
 import shutil
@@ -103,16 +101,7 @@ def write_duckdb(folder: Path) -> Any:
     return f"duckdb:{folder / 'a.db'}?table=jobs"
 
 
-FILES = [
-    write_csv,
-    write_csv_gz,
-    write_parquet,
-    write_partitioned,
-    write_stata,
-    write_spss,
-    write_sas,
-    write_duckdb,
-]
+FILES = [write_csv, write_csv_gz, write_parquet, write_partitioned, write_stata, write_spss, write_sas, write_duckdb]
 
 
 @pytest.mark.parametrize("write", FILES)

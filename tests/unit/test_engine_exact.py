@@ -1,7 +1,5 @@
 """Ids, codes and numbers are read digit by digit: no two stored ids become one, whatever type holds them."""
 
-from __future__ import annotations
-
 import datetime
 from decimal import Decimal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The direct scan of a Parquet file finds what the engine finds, or steps aside."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +19,7 @@ SCHEMA = Schema.from_dict(
         "dataset": {"identity": "demo", "unit": "establishment"},
         "variables": {
             "workplace_id": {"role": "id", "entity": "workplace"},
-            "place": {
-                "role": "workplace",
-                "type": "categorical",
-                "levels": PLACES,
-                "outside": "??",
-                "missing": "??",
-            },
+            "place": {"role": "workplace", "type": "categorical", "levels": PLACES, "outside": "??", "missing": "??"},
             "sector": {"role": "workplace", "type": "categorical", "levels": ["A", "B"]},
         },
     }

@@ -1,7 +1,5 @@
 """A data path is a name, not a pattern; a file that no engine could read well is refused before one tries."""
 
-from __future__ import annotations
-
 import gzip
 import importlib.util
 import shutil

@@ -1,7 +1,5 @@
 """Rows that did not fit in memory do not stay on disk."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

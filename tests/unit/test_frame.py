@@ -1,7 +1,5 @@
 """The simulated frame has the printed facts of the paper's file, at every size that is asked for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import duckdb

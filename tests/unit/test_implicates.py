@@ -1,7 +1,5 @@
 """m synthetic files: what they must have in common, and that they come back as they were."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

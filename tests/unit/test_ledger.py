@@ -1,7 +1,5 @@
 """The ledger as a person meets it: what it pays for and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import logging
 import threading
@@ -12,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_fakes import WORKER, FakeData, FakePlan, FakeResult, FakeSchema, release
 
+from support.ledger_fakes import WORKER, FakeData, FakePlan, FakeResult, FakeSchema, release
 from tacita.errors import RefusedError, SchemaError, TacitaError, UsageError
 from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy, SystemEntropy

@@ -1,7 +1,5 @@
 """The arithmetic of the accounts, against a slow and obvious model of it."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from fractions import Fraction
 from typing import Any
@@ -155,11 +153,7 @@ def test_one_family_never_passes_its_cap(wishes: list[Loss]) -> None:
 def test_a_line_the_rules_could_not_have_written_is_refused() -> None:
     key = DataKey("a", "r1")
     strong, weak = StrongAlpha("0.1"), WeakAlpha("0.1")
-    before = [
-        Record(1, "", {"kind": "open"}, {}),
-        cap_line(2, strong, CAP),
-        reserve_line(3, key, strong, Loss("0.6")),
-    ]
+    before = [Record(1, "", {"kind": "open"}, {}), cap_line(2, strong, CAP), reserve_line(3, key, strong, Loss("0.6"))]
     doubly_named = reserve_line(4, key, strong, Loss("0.1"))
     rules: list[tuple[Record, str]] = [
         (reserve_line(4, key, strong, Loss("0.5")), "does not fit under the cap for strong"),

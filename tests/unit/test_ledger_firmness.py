@@ -1,7 +1,5 @@
 """How firmly a sum holds, what it assumes, and what a bundle may tell about the way it was made."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass
@@ -9,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_fakes import WORKER, FakeData, FakePlan, release
 
+from support.ledger_fakes import WORKER, FakeData, FakePlan, release
 from tacita.errors import RefusedError, UsageError, VerificationError
 from tacita.ledger import Ledger, verify_extract
 from tacita.privacy import Guarantee, Loss

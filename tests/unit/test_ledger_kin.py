@@ -1,7 +1,6 @@
 """Files that hold the same units under another name, and files that change while they are used."""
 
-from __future__ import annotations
-
+import os
 from pathlib import Path
 from typing import Any
 
@@ -188,3 +187,28 @@ def test_a_part_added_to_a_folder_is_a_change(tmp_path: Path) -> None:
 
 def test_rows_in_memory_have_nothing_to_seal() -> None:
     opened("jobs").refuse_changed()
+
+
+def test_a_hard_link_to_a_file_in_use_costs_no_result(tmp_path: Path, ledger: Ledger) -> None:
+    """A backup links the file, which changes its record and not its rows."""
+    file = saved(tmp_path / "jobs.parquet", JOBS)
+    data = Confidential.open(file, schema("jobs"))
+    data.fingerprint()
+    (tmp_path / "backup.parquet").hardlink_to(file)
+    file.chmod(0o600)
+    table(ledger, data, "1/4")
+    data.refuse_changed()
+
+
+def test_rows_changed_behind_an_old_date_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.csv"
+    JOBS.to_csv(file, index=False)
+    data = Confidential.open(file, schema("jobs"))
+    data.fingerprint()
+    before, text = file.stat(), file.read_bytes()
+    changed = text[: text.index(b"F")] + b"M" + text[text.index(b"F") + 1 :]
+    with file.open("r+b") as same:
+        same.write(changed)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(RefusedError, match=r"data jobs\.csv: the file was changed"):
+        data.refuse_changed()

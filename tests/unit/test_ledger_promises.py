@@ -1,14 +1,12 @@
 """One release, several promises: it counts against every cap it implies, and leaves none unanswered."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_fakes import WORKER, FakeData, FakePlan, release
 
+from support.ledger_fakes import WORKER, FakeData, FakePlan, release
 from tacita.errors import RefusedError, UsageError, VerificationError
 from tacita.ledger import Ledger, verify_extract
 from tacita.privacy import Guarantee, Loss, Neighbours, ReplaceOne, StrongAlpha, WeakAlpha
@@ -232,10 +230,7 @@ def test_a_waiver_is_shown_wherever_the_account_is(path: Path) -> None:
     kinds = [line["entry"]["kind"] for line in extract["entries"]]
     assert kinds == ["open", "cap", "cap", "waive", "reserve", "commit"]
     assert [one["neighbours"]["kind"] for one in extract["accounts"]] == ["add-remove-one", "strong-alpha"]
-    assert [one["waived"] for one in extract["accounts"]] == [
-        None,
-        {"entry": 4, "reason": "board decision of 3 March"},
-    ]
+    assert [one["waived"] for one in extract["accounts"]] == [None, {"entry": 4, "reason": "board decision of 3 March"}]
     assert [one["silent"] for one in extract["accounts"]] == [[], [5]]
 
 

@@ -1,7 +1,5 @@
 """What the ledger remembers, what it shows, and what it notices when its file was touched."""
 
-from __future__ import annotations
-
 import json
 import random
 import sqlite3
@@ -11,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from ledger_fakes import WORKER, FakeData, FakePlan, release
 
+from support.ledger_fakes import WORKER, FakeData, FakePlan, release
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import RefusedError, TacitaError, UsageError, VerificationError

@@ -1,15 +1,13 @@
 """Several releases at once, runs that end badly on the way, and ledgers that are exchanged while a run is under way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_fakes import WORKER, FakeData, FakePlan, FakeResult, release
 
+from support.ledger_fakes import WORKER, FakeData, FakePlan, FakeResult, release
 from tacita.errors import RefusedError, UsageError, VerificationError, spent
 from tacita.ledger import Ledger
 from tacita.privacy import Loss
@@ -199,3 +197,28 @@ def test_rows_that_change_before_the_run_cost_nothing_and_after_it_give_no_resul
     with pytest.raises(RefusedError, match=r"(?s)was changed.*Spent all the same"):
         release(ledger, FakePlan(), Watched(until=2))
     assert ledger.quote(FakePlan(), DATA).stored is None
+
+
+# ---------------------------------------------------------------- a report that fails
+
+
+def test_a_report_that_raises_loses_no_result_and_burns_nothing(ledger: Ledger) -> None:
+    def broken(label: str) -> None:
+        raise RuntimeError(f"no screen for {label}")
+
+    made = ledger.release_all(together(FakePlan("a"), FakePlan("b")), DATA, starting=broken)
+    assert [one.entry for one in made] == [3, 4]
+    assert kinds(ledger) == ["reserve", "reserve", "commit", "begin", "commit"]
+    assert not ledger.interrupted()
+
+
+def test_a_person_who_interrupts_the_report_gets_the_result_at_no_charge(ledger: Ledger) -> None:
+    def interrupted(label: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ledger.release_all(together(FakePlan("a"), FakePlan("b")), DATA, starting=interrupted)
+    assert kinds(ledger) == ["reserve", "reserve", "commit"]  # the second was not begun: it waits
+    assert not ledger.interrupted()
+    ledger.release_all(together(FakePlan("a"), FakePlan("b")), DATA)
+    assert ledger.spent(WORKER, "jobs-2026") == Loss("0.2")

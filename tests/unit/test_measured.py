@@ -1,7 +1,5 @@
 """What leaves a mechanism: an open format that comes back whole, and never as a release when it was a rehearsal."""
 
-from __future__ import annotations
-
 import io
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """The algebra of losses and guarantees: exact, associative, and refusing what no theorem covers."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any
@@ -19,7 +17,6 @@ from tacita.privacy import (
     StrongAlpha,
     WeakAlpha,
     exact,
-    in_parallel,
     in_sequence,
     text,
 )
@@ -140,34 +137,6 @@ def test_unequal_neighbours_never_add(one: Any, other: Any, loss: Loss) -> None:
         return
     with pytest.raises(RefusedError, match="protect different things"):
         Guarantee(one, loss) + Guarantee(other, loss)
-    with pytest.raises(RefusedError):
-        in_parallel([Guarantee(one, loss), Guarantee(other, loss)], "public")
-
-
-@given(relations, st.lists(pure, min_size=1, max_size=5))
-def test_a_public_split_costs_its_dearest_part(relation: Any, losses: list[Loss]) -> None:
-    parts = [Guarantee(relation, loss) for loss in losses]
-    assert in_parallel(parts, "public").loss.epsilon == max(loss.epsilon for loss in losses)
-
-
-@given(st.lists(pure, min_size=1, max_size=5))
-def test_a_confidential_split_costs_once_twice_or_not_at_all(losses: list[Loss]) -> None:
-    dearest = max(loss.epsilon for loss in losses)
-
-    def split(relation: Any) -> Loss:
-        return in_parallel([Guarantee(relation, loss) for loss in losses], "confidential").loss
-
-    assert split(AddRemoveOne("person")).epsilon == dearest
-    assert split(ReplaceOne("person")).epsilon == 2 * dearest
-    for relation in (StrongAlpha("0.1"), WeakAlpha("0.1")):
-        with pytest.raises(RefusedError, match="parallel"):
-            split(relation)
-
-
-def test_parts_that_cannot_be_compared_are_refused() -> None:
-    one, other = Loss("1", delta="0.1"), Loss("2", delta="0.01")
-    with pytest.raises(RefusedError, match="compared"):
-        in_parallel([Guarantee(AddRemoveOne("x"), one), Guarantee(AddRemoveOne("x"), other)], "public")
 
 
 @pytest.mark.parametrize(
@@ -232,8 +201,6 @@ def test_words_for_a_board() -> None:
 def test_nothing_to_add_is_an_error_that_says_so() -> None:
     with pytest.raises(UsageError):
         in_sequence([])
-    with pytest.raises(UsageError):
-        in_parallel([], "public")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """The schema is a person's words: what is wrong in it is named, with the rule and the fix."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

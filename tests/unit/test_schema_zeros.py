@@ -1,7 +1,5 @@
 """Combinations that cannot occur: declared in the schema, checked in the file before anything is spent."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What an attacker found who knew the first repairs: names, links and words that slipped past them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from tacita.errors import RefusedError, SchemaError, UsageError
 from tacita.ledger import Ledger
 from tacita.ledger.releasing import _append
 from tacita.ledger.turns import turns
+from tacita.plan import claimed
 from tacita.plan.bounded import Bounded
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
 from tacita.synthesis import DirichletSynthesis, HistogramSynthesis
@@ -102,7 +101,7 @@ def test_two_words_for_one_entity_are_one_entity() -> None:
         schema(rowno={"role": "id", "entity": "Person"})
 
 
-@pytest.mark.parametrize("entity", ["Person", " person"])
+@pytest.mark.parametrize("entity", ["Person", " person", "individual", "Respondent", "worker", "natural  person"])
 def test_units_are_known_again_under_another_word_for_them(tmp_path: Path, entity: str) -> None:
     book, plan = ledger(tmp_path), HistogramSynthesis(["sex"], "0.5", neighbours=PERSON)
     book.release(plan, Confidential.from_frame(people(), schema()), label="first")
@@ -131,3 +130,44 @@ def test_ids_of_small_types_do_not_repeat_by_wrapping(kind: Any) -> None:
     ids = np.arange(low, high, dtype=kind)
     assert not _any_number_repeated(ids)
     assert _any_number_repeated(np.append(ids, ids[:1]))
+
+
+@pytest.mark.parametrize(
+    ("ids", "again"),
+    [
+        ([f"{at:04d}" for at in range(10)], list(range(10))),
+        (list(range(10)), [f"{at:04d}" for at in range(10)]),
+        (list(range(10)), [f" {at}.0" for at in range(10)]),
+        ([float(at) for at in range(10)], [f"0{at}" for at in range(10)]),
+        ([f"AB{at}" for at in range(10)], [f"ab {at}\t" for at in range(10)]),
+    ],
+)
+def test_ids_are_known_again_however_they_are_written(tmp_path: Path, ids: list[Any], again: list[Any]) -> None:
+    book, plan = ledger(tmp_path), HistogramSynthesis(["sex"], "0.5", neighbours=PERSON)
+    book.release(plan, Confidential.from_frame(people(10).assign(pid=ids), schema()), label="first")
+    other = Confidential.from_frame(people(10).assign(pid=again)[:-1], schema("others"))
+    with pytest.raises(RefusedError, match="holds units of people"):
+        book.release(plan, other, label="second")
+
+
+def test_ids_that_only_look_alike_are_not_the_same(tmp_path: Path) -> None:
+    book, plan = ledger(tmp_path), HistogramSynthesis(["sex"], "0.1", neighbours=PERSON)
+    book.release(plan, Confidential.from_frame(people(4).assign(pid=["012", "a1", "z", "7"]), schema()), label="first")
+    for number, other in enumerate((["120", "a01", " ", "70"], ["1.2", "1a", "x", "77"])):
+        frame = people(4).assign(pid=other)
+        book.release(plan, Confidential.from_frame(frame, schema(f"others-{number}")), label="second")
+
+
+def test_a_promise_about_persons_is_checked_on_the_ids_of_individuals(tmp_path: Path) -> None:
+    book, plan = ledger(tmp_path), HistogramSynthesis(["sex"], "0.5", neighbours=PERSON)
+    twice = people(10).assign(pid=["a", "a", *"bcdefghi"])
+    with pytest.raises(SchemaError, match=r"job\.pid: one person has more than one row"):
+        book.release(plan, Confidential.from_frame(twice, schema(entity="individual")), label="x")
+    assert claimed(plan, schema(entity="individual")) == claimed(plan, schema())
+
+
+def test_a_file_that_tells_respondents_from_persons_says_whom_it_protects() -> None:
+    both = schema(respondent={"role": "id", "entity": "respondent"})
+    assert (both.id_for("person"), both.id_for("respondent")) == ("pid", "respondent")
+    with pytest.raises(SchemaError, match="individual may mean person or respondent"):
+        both.id_for("individual")

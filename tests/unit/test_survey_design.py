@@ -1,7 +1,5 @@
 """The design of a survey sample: declared in the schema, checked in the file before anything is spent."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,15 +1,13 @@
 """Any terminal, any account: letters that it lacks, brackets in titles, no home, a limit on memory."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys
 from pathlib import Path
 
 import pytest
-from cli_sample import Call, replaced
 
+from support.command_line import Call, replaced
 from tacita import account, cli
 from tacita.release import charts
 from tacita.terminal import console, styled

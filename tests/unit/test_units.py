@@ -1,7 +1,5 @@
 """Who a unit is: looked for among the ids of the file, checked in its rows, and otherwise said to be on trust."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,15 +1,13 @@
 """Numbers that a promise counts in steps: codes among them, sizes beyond the noise, values between two steps."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import panel_sample as sample
 import pytest
 
+import support.panels as sample
 from tacita.data.confidential import Confidential
 from tacita.data.draft import draft_schema
 from tacita.data.schema import Schema

@@ -1,7 +1,5 @@
 """The one query, against a slow and obvious computation in pandas."""
 
-from __future__ import annotations
-
 import importlib.util
 import itertools
 import os

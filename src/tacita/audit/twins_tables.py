@@ -36,16 +36,16 @@ def table_twins() -> tuple[Twin, ...]:
         return Twin(name, of, Example(name, plan, job_files(form, plan.guarantee.neighbours), adaptive=True))
 
     return (
-        twin("noise a fifth too small", "SmoothStaircase", _TooLittleNoise, "workplace"),
-        twin("the scale has no floor", "SmoothStudent", _NoFloor, "workplace"),
-        twin("noise scaled to one class of workers", "SmoothStaircase", _LocalSensitivity, "worker"),
-        twin("every worker cell gets all of ε", "SmoothStaircase", _BudgetNotShared, "two worker attributes"),
-        twin("every worker cell gets all of ε, weakly", "LogLaplace", _LogBudgetNotShared, "weak, worker"),
-        twin("the margin of error is not paid for", "SmoothStudent", _MarginNotPaid, "margin paid"),
-        twin("a vector scaled to a part of the workforce", "SmoothVector", _SizeOfOneClass, "worker"),
-        twin("every worker cell may fail with all of δ", "SmoothLaplace", _FailsTooOften, "two worker attributes"),
-        twin("large establishments are not left out", "TruncatedLaplace", _NothingDropped, "workplace"),
-        twin("half of the noise", "EdgeLaplace", _HalfOfTheNoise, "workplace"),
+        twin("noise a fifth too small", "SmoothStaircase", TooLittleNoise, "workplace"),
+        twin("the scale has no floor", "SmoothStudent", NoFloor, "workplace"),
+        twin("noise scaled to one class of workers", "SmoothStaircase", LocalSensitivity, "worker"),
+        twin("every worker cell gets all of ε", "SmoothStaircase", BudgetNotShared, "two worker attributes"),
+        twin("every worker cell gets all of ε, weakly", "LogLaplace", LogBudgetNotShared, "weak, worker"),
+        twin("the margin of error is not paid for", "SmoothStudent", MarginNotPaid, "margin paid"),
+        twin("a vector scaled to a part of the workforce", "SmoothVector", SizeOfOneClass, "worker"),
+        twin("every worker cell may fail with all of δ", "SmoothLaplace", FailsTooOften, "two worker attributes"),
+        twin("large establishments are not left out", "TruncatedLaplace", NothingDropped, "workplace"),
+        twin("half of the noise", "EdgeLaplace", HalfOfTheNoise, "workplace"),
         twin("sizes are clamped for the scale only", "SmoothStaircase", _SizeClamp, "workplace", "size"),
         twin("a size that is also a code for missing", "SmoothStudent", _CodeInside, "workplace", "size"),
         twin("cells in which nobody works are left out", "TruncatedLaplace", _OccupiedCells, "workplace"),
@@ -54,61 +54,81 @@ def table_twins() -> tuple[Twin, ...]:
     )
 
 
-class _TooLittleNoise(SmoothStaircase):
+class TooLittleNoise(SmoothStaircase):
+    """The right law at 0.8 of its scale."""
+
     def _scales(self, largest: Any, k: Fraction) -> Any:
         numerator, denominator = super()._scales(largest, k)
         return 4 * numerator, 5 * denominator
 
 
-class _NoFloor(SmoothStudent):
+class NoFloor(SmoothStudent):
+    """S = α·largest, without the floor: an establishment's first worker multiplies the noise."""
+
     @property
     def floor(self) -> Fraction:
         return Fraction(1, 1000)
 
 
-class _LocalSensitivity(SmoothStaircase):
-    def hidden_size(self, counted: Workforce) -> Any:
+class LocalSensitivity(SmoothStaircase):
+    """Noise scaled to what could change next, one class at a time, under the strong definition."""
+
+    def deciding_size(self, counted: Workforce) -> Any:
         return counted.largest
 
 
-class _BudgetNotShared(SmoothStaircase):
+class BudgetNotShared(SmoothStaircase):
+    """Gives every worker cell the whole ε, as if they composed in parallel (theorem 7.5)."""
+
     def epsilon_per_cell(self, cells: int) -> Fraction:
         return self.epsilon * (1 - self.margin_share)
 
 
-class _LogBudgetNotShared(LogLaplace):
+class LogBudgetNotShared(LogLaplace):
+    """The same under the weak definition."""
+
     def epsilon_per_cell(self, cells: int) -> Fraction:
         return self.epsilon
 
 
-class _MarginNotPaid(SmoothStudent):
+class MarginNotPaid(SmoothStudent):
+    """Measures the largest establishment on top of a budget already spent."""
+
     def epsilon_per_cell(self, cells: int) -> Fraction:
         return self.epsilon / cells
 
 
-class _SizeOfOneClass(SmoothVector):
+class SizeOfOneClass(SmoothVector):
+    """Scales a vector's noise to a part of the workforce."""
+
     def _noisy(self, counted: Workforce, entropy: Entropy, law: Any, k: Fraction) -> Any:
         return super()._noisy(replace(counted, largest_total=counted.largest[:, 0]), entropy, law, k)
 
 
-class _FailsTooOften(SmoothLaplace):
+class FailsTooOften(SmoothLaplace):
+    """Every worker cell may fail with the whole δ."""
+
     def unit(self, cells: int) -> Any:
         return super().unit(1)
 
 
-class _NothingDropped(TruncatedLaplace):
+class NothingDropped(TruncatedLaplace):
+    """Scales noise to θ and forgets to leave larger establishments out."""
+
     @property
     def drops_above(self) -> None:
         return None
 
 
-class _HalfOfTheNoise(EdgeLaplace):
+class HalfOfTheNoise(EdgeLaplace):
+    """Worker-level noise of half the scale."""
+
     def scale(self, S: Fraction | int = 1) -> Fraction:
         return super().scale(S) / 2
 
 
 class _SizeClamp(SmoothStaircase):
-    def hidden_size(self, counted: Workforce) -> Any:
+    def deciding_size(self, counted: Workforce) -> Any:
         return np.minimum(counted.largest, 20)
 
 

@@ -18,7 +18,7 @@ import ibis
 from tacita.data.checks import FileChecks, table_of
 from tacita.data.checks import same_key as same_key
 from tacita.data.checks.sketch import shared_units, sketch_of
-from tacita.data.engine import Engine, canonical_number, connect, text_of, to_arrow
+from tacita.data.engine import Engine, canonical_number, connect, number_in, text_of, to_arrow
 from tacita.data.engine.seal import Seal
 from tacita.data.schema import Integer, Numeric, Schema, TableName
 from tacita.errors import RefusedError, SchemaError, UsageError
@@ -135,10 +135,13 @@ class Confidential:
         inside, and must never be published.
         """
         if self._fingerprint is None:
-            content = {name: self._content(name) for name in sorted(self._tables)}
-            canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-            self._fingerprint = hashlib.sha256(canonical.encode()).hexdigest()
+            self._fingerprint = self._fingerprint_now()
         return self._fingerprint
+
+    def _fingerprint_now(self) -> str:
+        content = {name: self._content(name) for name in sorted(self._tables)}
+        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
 
     def _content(self, name: str) -> dict[str, Any]:
         """Row count and sums of row hashes: a sum does not know the order of its terms."""
@@ -149,8 +152,8 @@ class Confidential:
         number = self._engine.hex_to_integer(digest.digest.substr(0, 15))
         halves = digest.select(high=number >> _HALF, low=number & (2**_HALF - 1))
         sums = halves.aggregate(rows=halves.count(), high=halves.high.sum(), low=halves.low.sum())
-        (found,) = self._engine.collect(sums).to_pylist()
-        return {"columns": columns, **{key: int(value or 0) for key, value in found.items()}}
+        (totals,) = self._engine.collect(sums).to_pylist()
+        return {"columns": columns, **{key: int(value or 0) for key, value in totals.items()}}
 
     def sketch(self, key: str) -> dict[str, list[int]]:
         """Keyed hashes of some ids, for the ledger alone: by them it knows the units again in another file."""
@@ -164,8 +167,9 @@ class Confidential:
 
     def refuse_changed(self) -> None:
         """Refuse files that are no longer those that were opened; asked before they are known, checked and measured,
-        and after."""
-        self._seal.refuse_changed()
+        and after. Files of which only the record changed are read again: they must hold the rows that are known."""
+        known = self._fingerprint
+        self._seal = self._seal.renewed(lambda: known is not None and known == self._fingerprint_now())
 
     def check(self, columns: Iterable[str]) -> None:
         """Refuse a file that breaks a strict rule of its schema; run before a budget is touched.
@@ -334,5 +338,5 @@ def _declared(table: Any, name: str, schema: Schema, linked: bool) -> Any:
     for column in columns:
         stored = table[column]
         numeric = isinstance(schema[column].kind, Integer | Numeric)
-        selected[column] = stored.try_cast("float64") if numeric and stored.type().is_string() else stored
+        selected[column] = number_in(stored) if numeric and stored.type().is_string() else stored
     return table.select(**selected)

@@ -153,11 +153,11 @@ def _statistical_types(path: Path) -> dict[str, Storage]:
 def _public_values(path: Path, columns: Mapping[str, Storage]) -> dict[str, pa.Array]:
     engine = connect("duckdb")
     table = engine.read(path, tuple(columns))
-    found = {}
+    values = {}
     for name in columns:
         if name in table.columns:
-            found[name] = engine.collect(table.select(value=table[name]).distinct())["value"].combine_chunks()
-    return found
+            values[name] = engine.collect(table.select(value=table[name]).distinct())["value"].combine_chunks()
+    return values
 
 
 def _variable(storage: Storage, public: pa.Array | None) -> list[str]:

@@ -30,8 +30,8 @@ def read(data: Confidential, names: Iterable[str]) -> dict[str, Floats]:
     """One pass over the file for all columns; codes come as whole floats."""
     table = rows(data)
     wanted = {name: _ruled(table[name], data.schema[name].kind, name).cast("float64") for name in names}
-    found = engine_of(data).collect(table.select(**wanted))
-    arrays = {name: np.asarray(found[name].to_numpy(zero_copy_only=False), dtype=np.float64) for name in wanted}
+    collected = engine_of(data).collect(table.select(**wanted))
+    arrays = {name: np.asarray(collected[name].to_numpy(zero_copy_only=False), dtype=np.float64) for name in wanted}
     for name, values in arrays.items():
         bad = np.isnan(values)
         if isinstance(data.schema[name].kind, Categorical):

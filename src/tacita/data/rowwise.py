@@ -24,11 +24,11 @@ def product(rows: Floats, matrix: Floats) -> Floats:
     >>> product(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]])).tolist()
     [[11.0]]
     """
-    found = np.zeros((len(rows), matrix.shape[1]))
+    result = np.zeros((len(rows), matrix.shape[1]))
     for j in range(matrix.shape[1]):
         for k in range(matrix.shape[0]):
-            found[:, j] += rows[:, k] * matrix[k, j]
-    return found
+            result[:, j] += rows[:, k] * matrix[k, j]
+    return result
 
 
 def sums(cell: Integers, values: Integers, cells: int) -> Integers:
@@ -38,9 +38,9 @@ def sums(cell: Integers, values: Integers, cells: int) -> Integers:
     >>> sums(np.array([0, 2, 0]), np.array([5, 6, 7]), 3).tolist()
     [12, 0, 6]
     """
-    found = np.zeros(cells, dtype=np.int64)
-    np.add.at(found, cell, values)
-    return found
+    totals = np.zeros(cells, dtype=np.int64)
+    np.add.at(totals, cell, values)
+    return totals
 
 
 def log(values: ArrayLike) -> Floats:

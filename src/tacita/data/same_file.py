@@ -14,11 +14,11 @@ def same_files(ones: Sequence[Path], others: Sequence[Path]) -> bool:
     """
     known = [path for other in others for path in _files(other)]
     places, sizes = {_place(path) for path in known}, {path.stat().st_size for path in known} - {0}
-    found = [path for one in ones for path in _files(one)]
-    if any(_place(path) in places for path in found):
+    asked = [path for one in ones for path in _files(one)]
+    if any(_place(path) in places for path in asked):
         return True
     digests: set[str] = set()
-    for path in (path for path in found if path.stat().st_size in sizes):
+    for path in (path for path in asked if path.stat().st_size in sizes):
         digests = digests or {_digest(other) for other in known}
         if _digest(path) in digests:
             return True

@@ -82,8 +82,8 @@ def workforce(
     ...     },
     ... })
     >>> jobs = pd.DataFrame({"workplace_id": [1, 1, 1, 2], "place": ["B", "B", "B", "B"], "sex": ["F", "M", "M", "F"]})
-    >>> found = workforce(Confidential.from_frame(jobs, schema), ["place"], worker=["sex"])
-    >>> found.counts.tolist(), found.largest.tolist(), found.largest_total.tolist()
+    >>> counted = workforce(Confidential.from_frame(jobs, schema), ["place"], worker=["sex"])
+    >>> counted.counts.tolist(), counted.largest.tolist(), counted.largest_total.tolist()
     ([[0, 0], [2, 2]], [[0, 0], [1, 2]], [0, 3])
     """
     schema = data.schema
@@ -98,8 +98,8 @@ def workforce(
         if worker or wanted:
             raise UsageError(f"{[*worker, *wanted][0]}: a file of establishment sizes holds no worker attributes")
         return _assemble(schema, by, columns, [_from_sizes(data, by, drop_above)], whole=whole, listed=True)
-    if data.form == "flat" and not worker and not wanted and (found := _from_parquet(data, by, drop_above)):
-        return found
+    if data.form == "flat" and not worker and not wanted and (counted := _from_parquet(data, by, drop_above)):
+        return counted
     query = _from_flat if data.form == "flat" else _from_linked
     parts = []
     for start in range(0, columns, _AT_ONCE):
@@ -174,10 +174,10 @@ def _from_parquet(data: Confidential, by: Sequence[str], drop_above: int | None)
         return None
     kinds = {name: schema.categorical(name) for name in by}
     shape = tuple(len(kind.levels) for kind in kinds.values())
-    found = scan_jobs(path, _workplace_key(data), by, shape, lambda name, raw: kinds[name].code_of(raw), drop_above)
-    if found is None:
+    scanned = scan_jobs(path, _workplace_key(data), by, shape, lambda name, raw: kinds[name].code_of(raw), drop_above)
+    if scanned is None:
         return None
-    counts, largest = found
+    counts, largest = scanned
     cells = len(counts)
     codes = np.unravel_index(np.arange(cells), shape) if by else ()
     keys = {name: code.astype(np.int32) for name, code in zip(by, codes, strict=True)}
@@ -313,8 +313,8 @@ def _assemble(
 
 def _integers(part: pa.Table, name: str) -> NDArray[np.int64]:
     column = part[name].combine_chunks().fill_null(0)
-    found: NDArray[np.int64] = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return found
+    whole: NDArray[np.int64] = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return whole
 
 
 def _cell_of(part: pa.Table, schema: Schema, by: Sequence[str], shape: tuple[int, ...]) -> NDArray[np.int64]:

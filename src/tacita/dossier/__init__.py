@@ -10,5 +10,5 @@ Where to look:
 * `comparators` asks what rounding, coarsening and suppression would have cost; `tables` does so for tables.
 * `touches` lists what read confidential rows, and whether it was paid for.
 * `record` is the dossier as JSON, and the difference from an earlier one.
-* `page`, `sections`, `evidence` and `pictures` make it readable.
+* `page` and `pictures` gather what its page shows; the words are in `pages/templates/dossier`.
 """

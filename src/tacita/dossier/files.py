@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from tacita.data.confidential import Confidential, engine_of, rows
-from tacita.data.engine import Engine, connect
+from tacita.data.engine import Engine, connect, number_in
 from tacita.data.schema import Identifier, Integer, Numeric, Schema
 from tacita.errors import SchemaError, UsageError
 from tacita.implicates import Kind, kind_of
@@ -64,7 +64,7 @@ def plain_file(path: Path, role: str, schema: Schema | None, most: int = MOST_RO
     for name in names:
         numeric = isinstance(schema[name].kind, Integer | Numeric)
         stored = found[name]
-        columns[name] = stored.try_cast("float64") if numeric and stored.type().is_string() else stored
+        columns[name] = number_in(stored) if numeric and stored.type().is_string() else stored
     return _kept(*_bounded(engine, found.select(**columns), most), str(path), role, most)
 
 

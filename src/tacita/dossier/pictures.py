@@ -10,20 +10,20 @@ from typing import Any
 import altair as alt
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 from numpy.typing import NDArray
 
 from tacita.evaluation import Comparison, Encoded
-from tacita.release.charts import ACCENT, INK, PALE, inline_svg
+from tacita.pages.charts import ACCENT, INK, PALE, WARM, colour, inline_svg
 
 Floats = NDArray[np.float64]
 
-WARM = "#b5542a"
 _BINS = 24
 _MOST_LEVELS = 12
-_MOST_COLUMNS = 45  # of a heat map; more would be grey dust
+MOST_COLUMNS = 45  # of a heat map; more would be grey dust
 
 
-def distribution(comparison: Comparison, name: str) -> str:
+def distribution(comparison: Comparison, name: str) -> Markup:
     """One variable: shares of its levels or bins in the original (bars) and in the synthetic files (line of dots)."""
     column = comparison.original.column(name)
     files = [comparison.original, *comparison.synthetic]
@@ -111,7 +111,7 @@ def _cut(label: str) -> str:
     return label if len(label) <= 14 else label[:13] + "…"
 
 
-def variation_bars(variations: Sequence[tuple[str, float]], most: int = 20) -> str:
+def variation_bars(variations: Sequence[tuple[str, float]], most: int = 20) -> Markup:
     """Total variation of each variable, the worst first."""
     rows = pd.DataFrame(variations[:most], columns=["variable", "variation"])
     axis = alt.Axis(title=None, labelLimit=220, ticks=False, domain=False, labelPadding=8)
@@ -127,9 +127,9 @@ def variation_bars(variations: Sequence[tuple[str, float]], most: int = 20) -> s
     return inline_svg(chart)
 
 
-def heat_map(pairs: Mapping[tuple[str, str], float], names: Sequence[str]) -> str:
+def heat_map(pairs: Mapping[tuple[str, str], float], names: Sequence[str]) -> Markup:
     """Total variation of every two-way marginal; columns in the order given, worst first."""
-    shown = list(names)[:_MOST_COLUMNS]
+    shown = list(names)[:MOST_COLUMNS]
     place = {name: at for at, name in enumerate(shown)}
     rows = [
         {"a": first, "b": second, "variation": value}
@@ -156,7 +156,7 @@ def heat_map(pairs: Mapping[tuple[str, str], float], names: Sequence[str]) -> st
     return inline_svg(chart)
 
 
-def trend(details: Mapping[str, Any], title: str, *, percent: bool) -> str:
+def trend(details: Mapping[str, Any], title: str, *, percent: bool) -> Markup:
     """One trend: the original as a line, the synthetic files as their mean with a band of two standard deviations."""
     periods = [str(one) for one in details["periods"]]
     mean, spread = np.asarray(details["mean"]), np.asarray(details["sd"])
@@ -180,16 +180,10 @@ def trend(details: Mapping[str, Any], title: str, *, percent: bool) -> str:
     )
     lines = base.mark_line(color=WARM, strokeDash=[4, 3]).encode(y=alt.Y("synthetic:Q", scale=scale))
     truth = base.mark_line(color=ACCENT, strokeWidth=2.2).encode(y=alt.Y("original:Q", scale=scale))
-    return inline_svg(
-        (band + lines + truth).properties(
-            width=300,
-            height=130,
-            title=alt.TitleParams(title, anchor="start", fontSize=13, fontWeight="normal", color=INK),
-        )
-    )
+    return inline_svg((band + lines + truth).properties(width=300, height=130, title=title))
 
 
-def error_by_size(bands: Sequence[Mapping[str, Any]]) -> str:
+def error_by_size(bands: Sequence[Mapping[str, Any]]) -> Markup:
     """Error of what was published beside noise infusion and rounding, by size of cell."""
     names = {"published": "Published", "infused": "Noise infusion", "rounded": "Rounded to 5"}
     rows = pd.DataFrame(
@@ -207,12 +201,7 @@ def error_by_size(bands: Sequence[Mapping[str, Any]]) -> str:
                 scale=alt.Scale(type="symlog"),
                 axis=alt.Axis(values=[0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 100_000]),
             ),
-            color=alt.Color(
-                "method:N",
-                sort=list(names.values()),
-                scale=alt.Scale(domain=list(names.values()), range=[ACCENT, WARM, PALE]),
-                legend=alt.Legend(title=None, orient="top"),
-            ),
+            color=colour(dict(zip(names.values(), (ACCENT, WARM, PALE), strict=True)), orient="top"),
         )
         .properties(width=430, height=alt.Step(24))
     )

@@ -69,20 +69,20 @@ def chi_square_agreement(level: float = 0.05, rule: Rule | None = None) -> Metri
     def score(comparison: Comparison) -> Outcome:
         tested = comparison.pairs[0].once(("chi-square", rule), lambda: _all_tests(comparison, rule))
         confusion = dict.fromkeys(("+ +", "+ -", "- +", "- -"), 0)
-        for found in tested.values():
-            confusion[f"{'+' if found.together < level else '-'} {'+' if found.original < level else '-'}"] += 1
+        for tests in tested.values():
+            confusion[f"{'+' if tests.together < level else '-'} {'+' if tests.original < level else '-'}"] += 1
         agree = confusion["+ +"] + confusion["- -"]
-        alone = [(one < level) == (found.original < level) for found in tested.values() for one in found.alone]
+        alone = [(one < level) == (tests.original < level) for tests in tested.values() for one in tests.alone]
         details: dict[str, Any] = {
             "confusion": confusion,
             "pairs": {
-                f"{a} × {b}": {"original": found.original, "synthetic": found.together}
-                for (a, b), found in tested.items()
+                f"{a} × {b}": {"original": tests.original, "synthetic": tests.together}
+                for (a, b), tests in tested.items()
             },
             "level": level,
             "one by one": sum(alone) / len(alone),
         }
-        lost = sum(found.lost(level) for found in tested.values())
+        lost = sum(tests.lost(level) for tests in tested.values())
         note = _note(lost, len(tested) - agree, len(comparison.synthetic), details["one by one"])
         return Outcome(agree / len(tested), details, note=note)
 
@@ -120,8 +120,8 @@ def _note(lost: int, disagree: int, files: int, one_by_one: float) -> str:
 def independence(first: NDArray[np.int32], second: NDArray[np.int32], sizes: tuple[int, int]) -> IndependenceTest:
     """Pearson's chi-square of two coded columns.
 
-    >>> found = independence(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]), (2, 3))
-    >>> found.statistic, found.df
+    >>> test = independence(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]), (2, 3))
+    >>> test.statistic, test.df
     (4.0, 1)
     """
     key = first.astype(np.int64) * sizes[1] + second
@@ -150,7 +150,7 @@ def _all_tests(comparison: Comparison, rule: Rule | None) -> dict[tuple[str, str
         raise UsageError("chi-square agreement: needs at least two columns to form a pair")
     files = [comparison.original, *comparison.synthetic]
     coded = [_coded(file, comparison.original) for file in files]
-    found: dict[tuple[str, str], _PairTests] = {}
+    tests: dict[tuple[str, str], _PairTests] = {}
     for a, b in combinations(range(len(names)), 2):
         sizes = (coded[0][a][1], coded[0][b][1])
         if sizes[0] * sizes[1] > _MOST_CELLS:
@@ -159,10 +159,10 @@ def _all_tests(comparison: Comparison, rule: Rule | None) -> dict[tuple[str, str
                 "leave one out with compare(…, columns=[…])"
             )
         original, *synthetic = (independence(one[a][0], one[b][0], sizes) for one in coded)
-        found[names[a], names[b]] = _PairTests(
+        tests[names[a], names[b]] = _PairTests(
             _p_value(original), _combined_p_value(synthetic, rule), tuple(_p_value(one) for one in synthetic)
         )
-    return found
+    return tests
 
 
 def _coded(file: Encoded, original: Encoded) -> list[tuple[NDArray[np.int32], int]]:

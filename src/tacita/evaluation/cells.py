@@ -76,7 +76,7 @@ class Cells:
 
     def total_variation(self, marginals: NDArray[np.int64]) -> Numbers:
         """Half the summed difference of shares in each marginal; a marginal is a row of column positions."""
-        found = np.zeros(len(marginals))
+        variation = np.zeros(len(marginals))
         size = np.array([np.prod([float(self.sizes[column]) for column in one]) for one in marginals])
         small = np.flatnonzero(size <= min(_DENSE, 4 * self.rows + 1024))
         sizes = np.array(self.sizes, dtype=np.int64)
@@ -84,13 +84,13 @@ class Cells:
         def count(part: NDArray[np.int64]) -> None:
             if len(part):
                 table = np.zeros(int(size[part].max()), dtype=np.int64)
-                found[part] = _many(self.codes, sizes, marginals[part], self.first, table)
+                variation[part] = _many(self.codes, sizes, marginals[part], self.first, table)
 
         with ThreadPoolExecutor(WORKERS) as pool:
             list(pool.map(count, [small[worker :: 4 * WORKERS] for worker in range(4 * WORKERS)]))
         for place in np.setdiff1d(np.arange(len(marginals)), small):
-            found[place] = self.distance(marginals[place]) / 2
-        return found
+            variation[place] = self.distance(marginals[place]) / 2
+        return variation
 
     def distance(self, columns: Sequence[int] | NDArray[np.int64] | None = None) -> float:
         """L1 distance between the two cross-tabulations of shares, over the cells that occur in either."""

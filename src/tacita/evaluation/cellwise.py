@@ -85,18 +85,18 @@ class Tabulation:
         if self.statistic == "mean":
             known = size > 0
             # Centred first: the variance of incomes is not a difference of two huge sums.
-            found = np.where(known, added(weight * number) / np.where(known, size, 1.0), 0.0)
-            pull = weight * (number - found[cell])
+            estimate = np.where(known, added(weight * number) / np.where(known, size, 1.0), 0.0)
+            pull = weight * (number - estimate[cell])
             variance = n / (n - 1) * added(pull**2) / np.where(known, size, 1.0) ** 2
-            return found, variance, known
+            return estimate, variance, known
         amount = weight * number
-        found, squares = added(amount), added(amount**2)
+        estimate, squares = added(amount), added(amount**2)
         if self.statistic == "share":
             total = float(weight.sum())
-            found = found / total
-            squares = (squares * (1 - 2 * found) + found**2 * float((weight**2).sum())) / total**2
-            return found, n / (n - 1) * np.maximum(squares, 0.0), known
-        return found, n / (n - 1) * np.maximum(squares - found**2 / n, 0.0), known
+            estimate = estimate / total
+            squares = (squares * (1 - 2 * estimate) + estimate**2 * float((weight**2).sum())) / total**2
+            return estimate, n / (n - 1) * np.maximum(squares, 0.0), known
+        return estimate, n / (n - 1) * np.maximum(squares - estimate**2 / n, 0.0), known
 
 
 def cell_rmse_ratio(table: Tabulation, rule: Rule | None = None) -> Metric:
@@ -163,8 +163,8 @@ def rmse(estimate: ArrayLike, variance: ArrayLike, truth: ArrayLike) -> Floats:
     [5.0, 2.0]
     """
     gap = np.asarray(estimate, dtype=np.float64) - np.asarray(truth, dtype=np.float64)
-    found: Floats = np.sqrt(gap**2 + np.asarray(variance, dtype=np.float64))
-    return found
+    error: Floats = np.sqrt(gap**2 + np.asarray(variance, dtype=np.float64))
+    return error
 
 
 def rmse_over_draws(draws: ArrayLike, truth: ArrayLike) -> Floats:
@@ -176,8 +176,8 @@ def rmse_over_draws(draws: ArrayLike, truth: ArrayLike) -> Floats:
     table = np.atleast_2d(np.asarray(draws, dtype=np.float64))
     if not table.size:
         raise UsageError("cell error: there are no draws; give at least one table")
-    found: Floats = np.sqrt(np.mean((table - np.asarray(truth, dtype=np.float64)) ** 2, axis=0))
-    return found
+    error: Floats = np.sqrt(np.mean((table - np.asarray(truth, dtype=np.float64)) ** 2, axis=0))
+    return error
 
 
 def rmse_ratios(ours: ArrayLike, comparator: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:

@@ -167,10 +167,10 @@ def build(pair: Pair, *, interactions: bool, limit: int) -> Design:
 def _rows(pair: Pair) -> tuple[list[str], Codes, Numbers, Numbers]:
     """Codes (categorical columns, then flags of missing numbers) and how many original and total rows each has."""
     if pair.all_categorical:
-        found = pair.cells.patterns()
-        codes = pair.cells.codes[:, found.representative]
-        original = found.original.astype(np.float64)
-        return list(pair.original.names), codes, original, original + found.synthetic.astype(np.float64)
+        patterns = pair.cells.patterns()
+        codes = pair.cells.codes[:, patterns.representative]
+        original = patterns.original.astype(np.float64)
+        return list(pair.original.names), codes, original, original + patterns.synthetic.astype(np.float64)
     names = list(pair.original.categorical)
     stacked = [pair.codes(name) for name in names]
     for name in pair.original.numeric:
@@ -215,7 +215,7 @@ def _crosses(
     codes: Codes, total: Numbers, sizes: list[int], reference: list[int], varied: list[int], names: list[str]
 ) -> tuple[list[tuple[int, int, NDArray[np.int64]]], list[str]]:
     """For every two columns of codes, the observed cells away from both reference levels."""
-    found, too_large = [], []
+    crosses, too_large = [], []
     for a, b in combinations(varied, 2):
         if sizes[a] * sizes[b] > _LARGEST_CROSS:
             too_large.append(f"{names[a]}×{names[b]}")
@@ -224,8 +224,8 @@ def _crosses(
         seen = np.bincount(cell, weights=total, minlength=sizes[a] * sizes[b]).reshape(sizes[a], sizes[b])
         seen[reference[a], :] = 0
         seen[:, reference[b]] = 0
-        found.append((a, b, np.flatnonzero(seen)))
-    return found, too_large
+        crosses.append((a, b, np.flatnonzero(seen)))
+    return crosses, too_large
 
 
 def _numbered(used: NDArray[np.int64], size: int, first: int) -> NDArray[np.int32]:

@@ -106,8 +106,8 @@ class Pair:
         """The result of `compute`, worked out the first time a metric asks and kept for the others."""
         if key not in self._memo:
             self._memo[key] = compute()
-        found: _T = self._memo[key]
-        return found
+        kept: _T = self._memo[key]
+        return kept
 
     @property
     def rows(self) -> int:

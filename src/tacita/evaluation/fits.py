@@ -146,9 +146,9 @@ class _Newton:
         return _solver(weighted[np.ix_(self.kept, self.kept)] + np.diag(pull))
 
     def _all(self, step: Numbers) -> Numbers:
-        found = np.zeros(self.design.parameters)
-        found[self.kept] = step
-        return found
+        whole = np.zeros(self.design.parameters)
+        whole[self.kept] = step
+        return whole
 
     def propensity(self) -> Propensity:
         design = self.design

@@ -67,8 +67,8 @@ def k_marginal(k: int = 3, *, most: int = 5000, seed: int = 2018) -> Metric:
 
 
 def _k_marginal(pair: Pair, k: int, most: int, seed: int) -> Outcome:
-    chosen, found = _variations(pair, k, most, seed)
-    return Outcome(1000 * (1 - float(found.mean())), {"marginals": len(chosen), "k": chosen.shape[1]})
+    chosen, variations = _variations(pair, k, most, seed)
+    return Outcome(1000 * (1 - float(variations.mean())), {"marginals": len(chosen), "k": chosen.shape[1]})
 
 
 def total_variation(k: int, *, most: int = 5000, seed: int = 2018) -> Metric:
@@ -96,13 +96,13 @@ def worst_total_variation(k: int, *, most: int = 5000, seed: int = 2018) -> Metr
 
 
 def _variation(pair: Pair, k: int, most: int, seed: int, worst: bool) -> Outcome:
-    chosen, found = _variations(pair, k, most, seed)
+    chosen, variations = _variations(pair, k, most, seed)
     k = chosen.shape[1]
     names = pair.original.names
-    order = np.argsort(-found, kind="stable")
+    order = np.argsort(-variations, kind="stable")
 
     def named(place: int) -> tuple[tuple[str, ...], float]:
-        return tuple(names[column] for column in chosen[place]), float(found[place])
+        return tuple(names[column] for column in chosen[place]), float(variations[place])
 
     details = {
         "k": k,
@@ -111,7 +111,7 @@ def _variation(pair: Pair, k: int, most: int, seed: int, worst: bool) -> Outcome
         # Everything for one and two columns: the bars and the heat map of a report.
         "all": tuple(named(place) for place in range(len(chosen))) if k <= 2 else (),
     }
-    return Outcome(float(found.max() if worst else found.mean()), details)
+    return Outcome(float(variations.max() if worst else variations.mean()), details)
 
 
 def _variations(pair: Pair, k: int, most: int, seed: int) -> tuple[NDArray[np.int64], Numbers]:
@@ -148,7 +148,7 @@ def _choose(columns: int, k: int, most: int, seed: int) -> NDArray[np.int64]:
     if math.comb(columns, k) <= most:
         return np.array(list(combinations(range(columns), k)), dtype=np.int64)
     random = np.random.default_rng(seed)
-    found: set[tuple[int, ...]] = set()
-    while len(found) < most:
-        found.add(tuple(sorted(random.choice(columns, size=k, replace=False).tolist())))
-    return np.array(sorted(found), dtype=np.int64)
+    subsets: set[tuple[int, ...]] = set()
+    while len(subsets) < most:
+        subsets.add(tuple(sorted(random.choice(columns, size=k, replace=False).tolist())))
+    return np.array(sorted(subsets), dtype=np.int64)

@@ -73,8 +73,8 @@ class Metric:
         return self._scored(comparison.against_holdout, "holdout")
 
     def _scored(self, comparison: Comparison, against: Literal["original", "holdout"]) -> Score:
-        found = self.score(comparison)
-        return Score(self, float(found.value), found.details, found.by_implicate, against, found.note)
+        outcome = self.score(comparison)
+        return Score(self, float(outcome.value), outcome.details, outcome.by_implicate, against, outcome.note)
 
 
 @dataclass(frozen=True)
@@ -133,16 +133,16 @@ def mean_of(files: Sequence[Outcome]) -> Outcome:
     )
 
 
-def _first_nan(found: object, path: str) -> str | None:
+def _first_nan(thing: object, path: str) -> str | None:
     """Where the first NaN is, however deep; infinities may stand (an unbounded range, a missing bound)."""
-    if isinstance(found, float):
-        return path if math.isnan(found) else None
-    if isinstance(found, np.ndarray):
-        return path if found.dtype.kind == "f" and bool(np.isnan(found).any()) else None
-    if isinstance(found, Mapping):
-        inside = ((f"{path}.{key}", value) for key, value in found.items())
-    elif isinstance(found, Sequence) and not isinstance(found, str):
-        inside = ((f"{path}[{place}]", value) for place, value in enumerate(found))
+    if isinstance(thing, float):
+        return path if math.isnan(thing) else None
+    if isinstance(thing, np.ndarray):
+        return path if thing.dtype.kind == "f" and bool(np.isnan(thing).any()) else None
+    if isinstance(thing, Mapping):
+        inside = ((f"{path}.{key}", value) for key, value in thing.items())
+    elif isinstance(thing, Sequence) and not isinstance(thing, str):
+        inside = ((f"{path}[{place}]", value) for place, value in enumerate(thing))
     else:
         return None
     for place, value in inside:

@@ -56,13 +56,13 @@ class Passes:
         """Xᵀr; with the entries of X squared if asked."""
 
         def part(worker: int) -> list[NDArray[np.float64]]:
-            found = np.zeros(self.design.parameters)
+            slope = np.zeros(self.design.parameters)
             for block in self.design.blocks(worker):
                 block = _squared(block) if squared else block
                 here = residual[block.rows]
-                _dot_dense(block.dense, here, found[self.design.intercept :])
-                _add_dummies(block.index, self.value_of, block.numbers, here, found, True)
-            return [found]
+                _dot_dense(block.dense, here, slope[self.design.intercept :])
+                _add_dummies(block.index, self.value_of, block.numbers, here, slope, True)
+            return [slope]
 
         return self._sum(part)[0]
 

@@ -122,35 +122,35 @@ def _lasso(pair: Pair, interactions: bool, limit: int) -> Propensity:
 
 
 def _pmse(pair: Pair, fit: Callable[[Pair], Propensity]) -> Outcome:
-    found = fit(pair)
-    return Outcome(found.pmse(), _details(found))
+    fitted = fit(pair)
+    return Outcome(fitted.pmse(), _details(fitted))
 
 
-def _details(found: Propensity) -> dict[str, Any]:
+def _details(fitted: Propensity) -> dict[str, Any]:
     return {
-        "parameters": found.parameters,
-        "converged": found.converged,
-        "ridge": found.ridge,
-        "left_out": found.left_out,
+        "parameters": fitted.parameters,
+        "converged": fitted.converged,
+        "ridge": fitted.ridge,
+        "left_out": fitted.left_out,
     }
 
 
 def _ratio(pair: Pair, fit: Callable[[Pair], Propensity], null: Callable[[Pair, Propensity], float]) -> Outcome:
-    found = fit(pair)
-    expected = null(pair, found)
+    fitted = fit(pair)
+    expected = null(pair, fitted)
     # Nothing varies: no model can tell the files apart, and neither could it under the null.
-    value = found.pmse() / expected if expected > 0 else 1.0
-    return Outcome(value, {**_details(found), "pmse": found.pmse(), "expected": expected})
+    value = fitted.pmse() / expected if expected > 0 else 1.0
+    return Outcome(value, {**_details(fitted), "pmse": fitted.pmse(), "expected": expected})
 
 
-def _expected(pair: Pair, found: Propensity) -> float:
+def _expected(pair: Pair, fitted: Propensity) -> float:
     synthetic = pair.synthetic.rows / pair.rows
-    return (found.parameters - 1) * (1 - synthetic) ** 2 * synthetic / pair.rows
+    return (fitted.parameters - 1) * (1 - synthetic) ** 2 * synthetic / pair.rows
 
 
 def _specks(pair: Pair) -> Outcome:
-    found = _logistic(pair, False, 0)
-    return Outcome(found.ks_distance(), _details(found))
+    fitted = _logistic(pair, False, 0)
+    return Outcome(fitted.ks_distance(), _details(fitted))
 
 
 def _tree_data(pair: Pair) -> Binned:
@@ -170,11 +170,11 @@ def _cart(pair: Pair) -> Propensity:
     return pair.once("cart", grown)
 
 
-def _permuted(pair: Pair, found: Propensity, permutations: int, seed: int) -> float:
+def _permuted(pair: Pair, fitted: Propensity, permutations: int, seed: int) -> float:
     def one(random: np.random.Generator) -> float:
         labels = random.permutation(pair.is_original)
         score = grow(_tree_data(pair), labels, depth=8, leaf=_leaf(pair))
-        return float(np.mean((score - found.share) ** 2))
+        return float(np.mean((score - fitted.share) ** 2))
 
     with ThreadPoolExecutor(WORKERS) as pool:
-        return found.share * float(np.mean(list(pool.map(one, np.random.default_rng(seed).spawn(permutations)))))
+        return fitted.share * float(np.mean(list(pool.map(one, np.random.default_rng(seed).spawn(permutations)))))

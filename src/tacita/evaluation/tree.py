@@ -60,18 +60,18 @@ def grow(data: Binned, original: NDArray[np.bool_], *, depth: int, leaf: int) ->
     share = np.array([original.mean()])
     for _ in range(depth):
         nodes = len(share)
-        found = [
+        splits = [
             _best_split(_histogram(bins, size, node, original, nodes), ordered, leaf)
             for bins, size, ordered in zip(data.bins, data.sizes, data.ordered, strict=True)
         ]
-        gains = np.stack([gain for gain, _ in found])
+        gains = np.stack([gain for gain, _ in splits])
         chosen = gains.argmax(axis=0)
         split = gains.max(axis=0) > 0
         if not split.any():
             break
         left = np.zeros((nodes, int(data.sizes.max())), dtype=np.bool_)
         for place in np.flatnonzero(split):
-            sides = found[chosen[place]][1][place]
+            sides = splits[chosen[place]][1][place]
             left[place, : len(sides)] = sides
         # Children are numbered 2i and 2i + 1; a node that does not split keeps its rows in 2i.
         node = _descend(data.bins, chosen, split, left, node)

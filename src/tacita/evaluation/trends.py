@@ -110,27 +110,27 @@ class WidePanel:
 
     def trends(self, file: Encoded, periods: NDArray[Any]) -> Trends:
         jobs = (_employment(file, column) for _, column in self.columns)
-        found = np.zeros((6, len(self.columns)))
+        sums = np.zeros((6, len(self.columns)))
         before: Floats | None = None
         for t, now in enumerate(jobs):
-            found[:2, t] = now.sum(), np.count_nonzero(now)
+            sums[:2, t] = now.sum(), np.count_nonzero(now)
             if before is not None:
                 change = now - before
-                found[2:, t] = (
+                sums[2:, t] = (
                     change[change > 0].sum(),
                     -change[change < 0].sum(),
                     np.count_nonzero((now > 0) & (before == 0)),
                     np.count_nonzero((now == 0) & (before > 0)),
                 )
             before = now
-        return Trends(*found)
+        return Trends(*sums)
 
 
 def long_trends(unit: NDArray[np.intp], when: NDArray[np.intp], jobs: Floats, periods: int) -> Trends:
     """Trends of rows of active establishments: unit numbers, period positions and employment above zero.
 
-    >>> found = long_trends(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([10.0, 6.0, 4.0]), 2)
-    >>> found.creation.tolist(), found.destruction.tolist(), found.entries.tolist()
+    >>> trends = long_trends(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([10.0, 6.0, 4.0]), 2)
+    >>> trends.creation.tolist(), trends.destruction.tolist(), trends.entries.tolist()
     ([0.0, 4.0], [0.0, 4.0], [0.0, 1.0])
     """
     order = np.lexsort((when, unit))
@@ -188,22 +188,22 @@ def _score(panel: Panel | WidePanel, name: str) -> Callable[[Comparison], Outcom
     def score(comparison: Comparison) -> Outcome:
         labels, original, files = comparison.pairs[0].once(("trends", panel), lambda: _all_trends(panel, comparison))
         if name == "employment":
-            truth, found = original.employment, np.stack([one.employment for one in files])
+            truth, drawn = original.employment, np.stack([one.employment for one in files])
             if truth.sum() <= 0:
                 raise UsageError("panel: the original has no employment in any period; check the employment column")
-            values = np.abs(found - truth).sum(axis=1) / truth.sum()
+            values = np.abs(drawn - truth).sum(axis=1) / truth.sum()
         else:
             if len(labels) < 2:
                 raise UsageError("panel: rates need at least two periods; the original has fewer")
             labels = labels[1:]
-            truth, found = original.rate(name), np.stack([one.rate(name) for one in files])
-            values = np.abs(found - truth).mean(axis=1)
+            truth, drawn = original.rate(name), np.stack([one.rate(name) for one in files])
+            values = np.abs(drawn - truth).mean(axis=1)
         details = {
             "periods": labels,
             "original": truth,
-            "files": found,
-            "mean": found.mean(axis=0),
-            "sd": found.std(axis=0, ddof=1) if len(found) > 1 else np.zeros(len(truth)),
+            "files": drawn,
+            "mean": drawn.mean(axis=0),
+            "sd": drawn.std(axis=0, ddof=1) if len(drawn) > 1 else np.zeros(len(truth)),
         }
         return Outcome(float(values.mean()), details, tuple(values.tolist()))
 

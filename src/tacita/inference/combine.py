@@ -48,8 +48,8 @@ def combine_estimates(estimates: Sequence[Estimate], rule: Rule) -> Estimate:
     """Combine answers that are already there, one per file.
 
     >>> from tacita.inference.rules import OneMeasurement
-    >>> found = combine_estimates([Estimate(1.0, 0.5), Estimate(3.0, 0.5)], OneMeasurement())
-    >>> found.value, found.variance
+    >>> combined = combine_estimates([Estimate(1.0, 0.5), Estimate(3.0, 0.5)], OneMeasurement())
+    >>> combined.value, combined.variance
     (2.0, 3.5)
     """
     m = len(estimates)

@@ -84,8 +84,8 @@ class Estimate:
     def _quantile(self, confidence: float) -> Any:
         if not 0 < confidence < 1:
             raise UsageError("confidence: must lie strictly between 0 and 1, such as 0.95")
-        found = stats.t.ppf((1 + confidence) / 2, self.df)
-        return found if np.ndim(self.value) else float(found)
+        quantile = stats.t.ppf((1 + confidence) / 2, self.df)
+        return quantile if np.ndim(self.value) else float(quantile)
 
     def p_value(self, null: Any = 0.0) -> Any:
         """The two-sided p-value of each number against `null`; 1 where estimate and null agree without error."""
@@ -93,8 +93,8 @@ class Estimate:
         error = np.asarray(self.standard_error, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(distance == 0, 0.0, distance / error)
-        found = 2 * stats.t.sf(ratio, self.df)
-        return found if np.ndim(self.value) else float(found)
+        p = 2 * stats.t.sf(ratio, self.df)
+        return p if np.ndim(self.value) else float(p)
 
     def table(self, confidence: float = 0.95) -> pd.DataFrame:
         """One row per number: estimate, standard error, interval, degrees of freedom."""

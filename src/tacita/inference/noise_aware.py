@@ -163,9 +163,9 @@ class NoisyCells:
         above, below = self._indicator(part), self._indicator(whole)
         if (above > below).any():
             raise UsageError("part: has cells that are not in whole; use ratio for two separate sums")
-        found = self._ratio(above, below, confidence)
+        ratio = self._ratio(above, below, confidence)
         return NoisyInterval(
-            min(max(found.value, 0.0), 1.0), min(found.lower, 1.0), min(max(found.upper, 0.0), 1.0), confidence
+            min(max(ratio.value, 0.0), 1.0), min(ratio.lower, 1.0), min(max(ratio.upper, 0.0), 1.0), confidence
         )
 
     def ratio(self, numerator: Mask, denominator: Mask, confidence: float = 0.95) -> NoisyInterval:
@@ -242,10 +242,10 @@ def _allowance(confidence: float) -> float:
 
 def _labels(measured: Measured, schema: Schema) -> dict[str, NDArray[Any]]:
     rows, width = measured.values.shape
-    found = {name: np.repeat(np.array(schema.levels(name))[code], width) for name, code in measured.keys.items()}
+    labels = {name: np.repeat(np.array(schema.levels(name))[code], width) for name, code in measured.keys.items()}
     sizes = [len(schema.levels(name)) for name in measured.worker]
     if sizes:
         crossed = np.unravel_index(np.arange(width), sizes)
         for name, code in zip(measured.worker, crossed, strict=True):
-            found[name] = np.tile(np.array(schema.levels(name))[code], rows)
-    return found
+            labels[name] = np.tile(np.array(schema.levels(name))[code], rows)
+    return labels

@@ -113,7 +113,7 @@ def _continuous(scale: float, grouped: Weights, distance: float) -> float:
 
 
 def _log_transform(scale: float, grouped: Weights, u: Floats) -> Floats:
-    found = np.zeros(u.size)
+    logs = np.zeros(u.size)
     for value, count in grouped:
-        found -= count * np.log1p((scale * value * u) ** 2)
-    return found
+        logs -= count * np.log1p((scale * value * u) ** 2)
+    return logs

@@ -60,8 +60,8 @@ def wald_test_of(estimates: Sequence[Estimate], rule: Rule, null: Any = 0.0) -> 
 
     >>> from tacita.inference.rules import PartialSynthesis
     >>> answers = [Estimate([1.0, 0.0], np.eye(2)), Estimate([3.0, 2.0], np.eye(2))]
-    >>> found = wald_test_of(answers, PartialSynthesis())
-    >>> found.statistic, found.df_numerator, found.df_denominator, round(found.p_value, 4)
+    >>> test = wald_test_of(answers, PartialSynthesis())
+    >>> test.statistic, test.df_numerator, test.df_denominator, round(test.p_value, 4)
     (1.25, 2, 6.0, 0.3517)
     """
     check_number(len(estimates), rule)
@@ -150,8 +150,8 @@ def combine_chi_square(statistics: Sequence[float], df: float, rule: Rule | None
     files it has little power: of associations in a 3 × 3 table (df = 4) that one file shows 99 times in 100 it finds,
     at 5 percent, 29, 29, 37 and 61 percent with 2, 3, 5 and 10 files (with `PartialSynthesis` 46, 62, 90 and 100).
 
-    >>> found = combine_chi_square([24.957, 18.051, 18.812, 17.362, 21.234, 18.615, 19.84], df=4)
-    >>> print(f"F(4, {found.df_denominator:.2f}) = {found.statistic:.3f}, p = {found.p_value:.5f}")
+    >>> test = combine_chi_square([24.957, 18.051, 18.812, 17.362, 21.234, 18.615, 19.84], df=4)
+    >>> print(f"F(4, {test.df_denominator:.2f}) = {test.statistic:.3f}, p = {test.p_value:.5f}")
     F(4, 482.06) = 4.438, p = 0.00157
     """
     rule = rule or OneMeasurement()
@@ -159,14 +159,14 @@ def combine_chi_square(statistics: Sequence[float], df: float, rule: Rule | None
         raise UsageError(
             "rule: chi-square statistics combine by OneMeasurement or PartialSynthesis; else use wald_test"
         )
-    found = np.asarray(statistics, dtype=np.float64)
-    m = found.size
+    values = np.asarray(statistics, dtype=np.float64)
+    m = values.size
     check_number(m, rule)
-    if df <= 0 or not np.isfinite(found).all() or (found < 0).any():
+    if df <= 0 or not np.isfinite(values).all() or (values < 0).any():
         raise UsageError("statistics: chi-square statistics must be finite and not negative, on df above 0")
-    spread = float(np.sqrt(found).var(ddof=1))
+    spread = float(np.sqrt(values).var(ddof=1))
     ratio = rule.share(m) * spread
-    statistic = (float(found.mean()) / df - (m + 1) ** 2 / (m * (m - 1)) * spread) / (1 + ratio)
+    statistic = (float(values.mean()) / df - (m + 1) ** 2 / (m * (m - 1)) * spread) / (1 + ratio)
     denominator = np.inf if ratio == 0 else df ** (-3 / m) * (m - 1) * (1 + 1 / ratio) ** 2
     return Test(statistic, df, denominator)
 
@@ -177,7 +177,7 @@ def combine_p_values(p_values: Sequence[float], df: float, rule: Rule | None = N
     >>> round(combine_p_values([0.04, 0.01, 0.03], df=3).p_value, 3)
     0.046
     """
-    found = np.asarray(p_values, dtype=np.float64)
-    if not ((found > 0) & (found <= 1)).all():
+    values = np.asarray(p_values, dtype=np.float64)
+    if not ((values > 0) & (values <= 1)).all():
         raise UsageError("p_values: must lie above 0 and not above 1; give the chi-square statistics where p is 0")
-    return combine_chi_square(stats.chi2.isf(found, df).tolist(), df, rule)
+    return combine_chi_square(stats.chi2.isf(values, df).tolist(), df, rule)

@@ -195,7 +195,7 @@ class Ledger:
 
         As `release` otherwise. Where a run fails the others are still made, since they are paid for, and the first
         error is raised at the end. Asking again returns what is stored and takes up what was not begun, at no charge.
-        `starting` is told each label before its run.
+        `starting` is told each label before its run; what it raises is logged, since the run is paid for by then.
         """
         _refuse_other_entropy(entropy)
         for _, label in wanted:

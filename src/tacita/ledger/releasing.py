@@ -136,14 +136,24 @@ def _run_all(
         request = one.asked.request
         if request not in places or request in results:
             continue
-        starting(one.label)
         try:
-            results[request] = Released(_run(store, data, one, places[request]), places[request].number)
-        except Exception as error:
-            problem = problem or error
+            _tell(starting, one.label)
+        finally:  # also where a person interrupts it: what is paid for is made and stored first
+            try:
+                results[request] = Released(_run(store, data, one, places[request]), places[request].number)
+            except Exception as error:
+                problem = problem or error
     if problem is not None:
         raise problem
     return results
+
+
+def _tell(starting: Callable[[str], None], label: str) -> None:
+    """Report a run that begins. It is paid for by now, so a report that fails must not take it along."""
+    try:
+        starting(label)
+    except Exception as error:
+        _log.warning('"%s": its beginning could not be reported (%s); the run goes on', label, type(error).__name__)
 
 
 def _run(store: Store, data: Confidential, one: Wanted, reserved: Record) -> Any:

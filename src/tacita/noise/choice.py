@@ -125,6 +125,6 @@ def uniform_below(end: int, spare: Spare) -> int:
         raise UsageError("end: must lie between 1 and 2^64")
     bits = (end - 1).bit_length()
     while True:
-        found = uniform_bits(bits, spare)
-        if found < end:
-            return found
+        number = uniform_bits(bits, spare)
+        if number < end:
+            return number

@@ -36,8 +36,8 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     order = 2.0
     for _ in range(200):
         middle = (low + high) / 2
-        found, at = _best(middle, target)
-        if found <= goal:
+        log_delta, at = _best(middle, target)
+        if log_delta <= goal:
             low, order = middle, at
         else:
             high = middle
@@ -72,5 +72,5 @@ def _proves(rho: Fraction, alpha: Fraction, epsilon: Fraction, delta: Fraction) 
     with ctx.workprec(256):
         ball = [arb(fmpq(one.numerator, one.denominator)) for one in (rho, alpha, epsilon, delta)]
         r, a, e, d = ball
-        found = ((a - 1) * (a * r - e)).exp() * (1 - 1 / a) ** a / (a - 1)
-        return bool(found <= d)
+        least_delta = ((a - 1) * (a * r - e)).exp() * (1 - 1 / a) ** a / (a - 1)
+        return bool(least_delta <= d)

@@ -90,8 +90,8 @@ def settles(*confidential: str, like: str | None = None) -> Callable[[Callable[P
                 return sampler(**{**named, **hidden, **changed, **fresh})  # type: ignore[call-arg]
 
             draw = Draw(like or sampler.__qualname__, named, hidden, make=again)
-            found: T = source.settle(draw, lambda: sampler(*args, **kwargs))
-            return found
+            result: T = source.settle(draw, lambda: sampler(*args, **kwargs))
+            return result
 
         return settled
 
@@ -102,8 +102,8 @@ def _listener(arguments: tuple[Any, ...]) -> Settling | None:
     for one in arguments:
         source: Any = one.source if isinstance(one, Spare) else one
         if callable(getattr(source, "settle", None)):
-            found: Settling = source
-            return found
+            listener: Settling = source
+            return listener
     return None
 
 

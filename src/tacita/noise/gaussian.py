@@ -42,9 +42,9 @@ def discrete_gaussian(count: int, variance: Fraction, entropy: Entropy) -> Integ
     _checked(variance)
     scale = Fraction(isqrt(variance.numerator // variance.denominator) + 1)
     centre = variance / scale
-    found = np.empty(0, dtype=np.int64)
-    while found.size < count:
-        wanted = int((count - found.size) * 1.7) + 16
+    accepted = np.empty(0, dtype=np.int64)
+    while accepted.size < count:
+        wanted = int((count - accepted.size) * 1.7) + 16
         proposed = discrete_laplace(wanted, scale, entropy)
         words, spare = drawn(wanted, entropy)
         chance = _chance(proposed, centre, variance)
@@ -54,8 +54,8 @@ def discrete_gaussian(count: int, variance: Fraction, entropy: Entropy) -> Integ
             exponent = (abs(int(proposed[i])) - centre) ** 2 / (2 * variance)
             uniform = Uniform(int(words[i]), spare)
             keep[i] = not uniform.at_least(lambda precision, x=exponent: exp_ball(-x, precision))  # type: ignore[misc]
-        found = np.concatenate([found, proposed[keep]])
-    return found[:count]
+        accepted = np.concatenate([accepted, proposed[keep]])
+    return accepted[:count]
 
 
 def _chance(proposed: Integers, centre: Fraction, variance: Fraction) -> NDArray[np.float64]:

@@ -124,31 +124,3 @@ def in_sequence(guarantees: Iterable[Guarantee]) -> Guarantee:
     for one in parts[1:]:
         total = total + one
     return total
-
-
-def in_parallel(guarantees: Iterable[Guarantee], split_by: Literal["public", "confidential"]) -> Guarantee:
-    """Releases from disjoint parts of one file, one part each.
-
-    Split by a public attribute, a unit stays in its part: the largest loss is the loss of all. Split by a
-    confidential value, a replaced record may leave one part and join another, so replace-one pays twice.
-    Under α-neighbours only a split of *establishments* by public attributes is disjoint; a split of one
-    establishment's workers is not (haney2017, theorem 7.5, does not hold).
-    """
-    parts = list(guarantees)
-    total = in_sequence(parts)
-    losses = [part.loss for part in parts]
-    largest = losses[0]
-    for loss in losses[1:]:
-        if largest <= loss:
-            largest = loss
-        elif not loss <= largest:
-            raise RefusedError("parts of one split have losses that cannot be compared; give each the same kind")
-    if split_by == "confidential":
-        if isinstance(total.neighbours, StrongAlpha | WeakAlpha):
-            raise RefusedError(
-                "a split by worker attributes does not compose in parallel under α-neighbours: one establishment's "
-                "new workers may fall in every part. Add the losses, or measure the parts as one vector"
-            )
-        if isinstance(total.neighbours, ReplaceOne | NumbersWithin):
-            largest = largest * 2
-    return Guarantee(total.neighbours, largest, total.holds, total.assumes)

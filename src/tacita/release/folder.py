@@ -3,6 +3,9 @@
 Everything is written aside, in a hidden folder beside the target, and renamed at the end. A run that fails half-way
 leaves nothing behind; one that is killed leaves a hidden folder that the next run into the same place clears away,
 after putting back what the killed one had moved. `force` replaces a former output of the same verb and nothing else.
+
+Where two folders cannot be swapped in one step, the former one is moved into the hidden folder before the new one
+leaves it. So a hidden folder that holds both has the only copy of the former one, and no code removes it.
 """
 
 from __future__ import annotations
@@ -196,8 +199,15 @@ def _aside(parent: Path, target: Path) -> Iterator[Path]:
 
 
 def _remove(aside: Path) -> None:
+    if _has_only_copy(aside):
+        return
     for part in (aside / _NEW, aside / _OLD, aside):  # what says whose it is goes last
         shutil.rmtree(part, ignore_errors=True)
+
+
+def _has_only_copy(aside: Path) -> bool:
+    """Whether the former folder was moved in here and the new one did not take its place."""
+    return (aside / _OLD).exists() and (aside / _NEW).exists()
 
 
 @contextmanager
@@ -233,7 +243,7 @@ def _recover(target: Path) -> None:
     with _alone(target.parent):
         for aside in target.parent.glob(f"{_PREFIX}*{_SUFFIX}"):
             with suppress(OSError):
-                if (aside / _OWNER).exists() and not (aside / _OWNER).stat().st_size:
+                if [one.name for one in aside.iterdir()] == [_OWNER] and not (aside / _OWNER).stat().st_size:
                     (aside / _OWNER).unlink()
                 aside.rmdir()  # fails where there is anything inside
     for aside in target.parent.glob(f"{_PREFIX}*{_SUFFIX}"):
@@ -242,9 +252,21 @@ def _recover(target: Path) -> None:
             is_ours = {one.name for one in aside.iterdir()} <= {_OWNER, _NEW, _OLD}
             if not (is_for_target and is_ours and _lock(note)):
                 continue
-            if (aside / _OLD).is_dir() and not target.exists():
-                (aside / _OLD).rename(target)
-            shutil.rmtree(aside)
+            if _has_only_copy(aside):
+                _put_back(aside, target)
+            _remove(aside)
+
+
+def _put_back(aside: Path, target: Path) -> None:
+    """The former folder to where it was; where something else stands there by now, a person has to choose."""
+    try:
+        (aside / _OLD).rename(target)  # also over an empty folder, never over a full one
+    except OSError:
+        raise UsageError(
+            f"--out {target.name}: a run was killed while it replaced this folder, and something else was put in its "
+            f"place since. The former content is in {aside.name}/{_OLD}, beside it: move that to where you want it, "
+            f"and remove {aside.name}"
+        ) from None
 
 
 def _set_times(folder: Path, moment: float) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,6 @@ from tacita.release.facts import Column, TableFacts, kind_of, spoken
 By = tuple[str, ...]
 
 CONFIDENCE = 0.95
-_SHOWN = 120  # rows of a table on the page; a longer one is a file to open, not to read
 _LABELS = {
     "statistic": "What is estimated",
     "value": "Estimate for the population, combined over the synthetic files",
@@ -159,61 +157,3 @@ def check_survey_tables_made(files: Implicates, name: str, tables: Sequence[By],
             or not any(same_values(found.drop_columns(["guarantee"]), one) for one in (wanted, harmless(wanted)))
         ):
             raise VerificationError(f"{file_of(name, by)} does not follow from the synthetic files")
-
-
-# ---------------------------------------------------------------- on the page
-
-
-def survey_tables_section(folder: Path, record: dict[str, Any], schema: Schema) -> str:
-    """The tables of a release as its page shows them, read from the published files."""
-    parts = []
-    for by in (tuple(one) for one in record.get("tables", ())):
-        path = file_of(record["name"], by)
-        types = {name: pa.string() for name in (*by, "statistic")}
-        table = pa_csv.read_csv(folder / path, convert_options=pa_csv.ConvertOptions(column_types=types))
-        parts.append(_shown(table, by, path, schema))
-    if not parts:
-        return ""
-    return (
-        "<h3>Survey tables</h3><p>Weighted estimates for the population, made from the synthetic files and combined "
-        "over them: they cost no further privacy. The margin of error holds sampling and synthesis together, at 95% "
-        f"confidence. Counts add up.</p>{''.join(parts)}"
-    )
-
-
-def _shown(table: pa.Table, by: By, path: str, schema: Schema) -> str:
-    caption = f"By {', '.join(schema[name].label or spoken(name).lower() for name in by)}" if by else "Total"
-    statistics = list(dict.fromkeys(table["statistic"].to_pylist()))
-    rows = table.to_pylist()
-    cells: dict[By, list[str]] = {}
-    for row in rows:
-        cells.setdefault(tuple(row[name] for name in by), []).append(_figure(row["value"], row["margin_of_error"]))
-    heads = "".join(f"<th>{escape(schema[name].label or spoken(name))}</th>" for name in by)
-    heads += "".join(f"<th class='number'>{escape(spoken(one))}</th>" for one in statistics)
-    body = ""
-    for key, figures in list(cells.items())[:_SHOWN]:
-        named = (f"<td>{escape(_level(schema, name, one))}</td>" for name, one in zip(by, key, strict=True))
-        numbers = (f"<td class='number'>{one}</td>" for one in figures)
-        body += f"<tr>{''.join((*named, *numbers))}</tr>"
-    more = f"; the first {_SHOWN} of {len(cells)} rows" if len(cells) > _SHOWN else ""
-    return (
-        f"<table><caption>{escape(caption)} (<code>{escape(path)}</code>){more}</caption>"
-        f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-    )
-
-
-def _level(schema: Schema, name: str, level: str) -> str:
-    if level == ALL:
-        return "All"
-    kind = schema.categorical(name)
-    # In a CSV file a code may stand with an apostrophe in front.
-    return kind.label_of(level if level in kind.code else level.removeprefix("'"))
-
-
-def _figure(value: float | None, margin: float | None) -> str:
-    if value is None:
-        return "–"
-    digits = ",.0f" if abs(value) >= 1000 else ",.4g"
-    if margin is None:
-        return f"{value:{digits}}"
-    return f"{value:{digits}} ± {margin:{',.0f' if margin >= 1000 else ',.3g'}}"

@@ -102,11 +102,11 @@ class LinkedFrame:
     def cells(self) -> tuple[dict[str, NDArray[np.int32]], NDArray[np.int64]]:
         """The place × sector × ownership cells that hold an establishment, and each establishment's cell."""
         code = (self.place.astype(np.int64) * len(SECTORS) + self.sector) * len(OWNERSHIP) + self.ownership
-        found, cell = np.unique(code, return_inverse=True)
+        codes, cell = np.unique(code, return_inverse=True)
         keys = {
-            "place": (found // (len(SECTORS) * len(OWNERSHIP))).astype(np.int32),
-            "sector": (found // len(OWNERSHIP) % len(SECTORS)).astype(np.int32),
-            "ownership": (found % len(OWNERSHIP)).astype(np.int32),
+            "place": (codes // (len(SECTORS) * len(OWNERSHIP))).astype(np.int32),
+            "sector": (codes // len(OWNERSHIP) % len(SECTORS)).astype(np.int32),
+            "ownership": (codes % len(OWNERSHIP)).astype(np.int32),
         }
         return keys, cell.astype(np.int64)
 

@@ -1,12 +1,10 @@
 """Files to evaluate, and one dossier that several tests look at."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
-from dossier_sample import request, write
 
+from support.dossier import request, write
 from tacita.dossier.findings import Findings
 from tacita.dossier.run import evaluate
 

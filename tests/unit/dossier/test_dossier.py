@@ -1,7 +1,5 @@
 """What a dossier says and never says."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser
@@ -10,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from dossier_sample import SECRET, original, request, schema
 
+from support.dossier import SECRET, original, request, schema
 from tacita.dossier.comparators import coarsened, rounded, suppressed
 from tacita.dossier.findings import Findings
 from tacita.dossier.record import Change, changes, read_earlier
 from tacita.dossier.request import Request
 from tacita.dossier.run import estimate, evaluate
-from tacita.dossier.sections import number
 from tacita.errors import RefusedError, UsageError
 from tacita.evaluation import compare
 from tacita.implicates import Implicates
+from tacita.pages.figures import number
 from tacita.release.bundle_files import write_json
 from tacita.release.spec import EvaluationSpec
 
@@ -67,7 +65,7 @@ def test_the_page_is_well_formed_and_stands_alone(made: Made) -> None:
 
 def test_it_says_that_it_is_confidential_on_screen_and_on_every_sheet(made: Made) -> None:
     page, parser = _read(made[1])
-    assert page.index("class='banner'") < page.index("<h1>")
+    assert page.index('class="banner"') < page.index("<h1>")
     assert " ".join(parser.words).count("onfidential, not for release") >= 3
     assert re.search(r"@page \{[^}]*@top-center \{ content: \"Confidential, not for release\"", page)
     assert json.loads((made[1] / "dossier.json").read_text())["notice"] == "Confidential, not for release"
@@ -272,4 +270,4 @@ def test_files_that_say_how_they_were_made_are_combined_by_their_rule(tmp_path: 
         (agreement,) = [one for one in made.answers if one.name.startswith("chi-square")]
         assert "2 files is weak" in agreement.score.note
     page = (tmp_path / "dossier-partial" / "dossier.html").read_text()
-    assert "<span class='caution'>The combined test of 2 files is weak" in page
+    assert '<span class="caution">The combined test of 2 files is weak' in page

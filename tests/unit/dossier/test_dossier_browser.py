@@ -1,12 +1,10 @@
 """The dossier as a reader sees it, on screen and on paper."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
-from browser_page import look, print_to_pdf
 
+from support.browser_page import look, print_to_pdf
 from tacita.dossier.findings import Findings
 
 

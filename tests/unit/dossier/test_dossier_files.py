@@ -1,14 +1,12 @@
 """Reading: bounded, repeatable, and with codes kept as they are written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from dossier_sample import schema
 
+from support.dossier import schema
 from tacita.data.schema import Schema
 from tacita.dossier.files import common_columns, original_file, plain_file, synthetic_paths
 from tacita.errors import UsageError

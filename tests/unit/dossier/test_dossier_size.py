@@ -1,7 +1,5 @@
 """The dossier of a real file, within the time and memory that an office has."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

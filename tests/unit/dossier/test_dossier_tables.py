@@ -1,7 +1,5 @@
 """Published tables against exact counts that are known by hand."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -10,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_sample import SCHEMA, SPEC, write_jobs
 
+from support.command_line import SCHEMA, SPEC, write_jobs
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.dossier.request import request_of
@@ -71,7 +69,7 @@ def test_errors_and_coverage_are_those_of_the_published_values(released: Path) -
 def test_the_dossier_of_a_bundle_shows_ledger_and_comparators(released: Path, tmp_path: Path) -> None:
     asked = request_of(released / "release.toml", bundle=released / "bundle")
     found = evaluate(asked, tmp_path / "out")
-    page = (tmp_path / "out" / "dossier.html").read_text(encoding="utf-8")
+    page = (tmp_path / "out" / "dossier.html").read_text(encoding="utf-8").replace("\u00a0", " ")
     assert "Ours over noise infusion" in page
     assert "paid: ε = 1 under strong α = 0.1 neighbours" in page
     assert "not paid: it must not be released" in page

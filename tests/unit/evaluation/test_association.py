@@ -1,7 +1,5 @@
 """All two-way chi-square tests against SciPy, and their combination over files."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

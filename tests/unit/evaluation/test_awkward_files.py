@@ -1,7 +1,5 @@
 """Every specific measure on files that nobody planned for: a defined value or a sentence, never a NaN or a crash."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

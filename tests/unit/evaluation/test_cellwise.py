@@ -1,7 +1,5 @@
 """Cell errors and coverage against estimates worked out cell by cell."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """One encoding for all metrics: levels, missing cells, kinds, and errors that name the column and no value."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa

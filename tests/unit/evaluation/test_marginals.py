@@ -1,7 +1,5 @@
 """Marginal scores against values worked out by hand and against plain cross-tabulations."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

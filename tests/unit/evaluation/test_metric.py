@@ -1,7 +1,5 @@
 """A score is a finite number in its range, whatever the files; a metric says what it is."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Propensity scores against independent implementations: statsmodels, scikit-learn and SciPy."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Regression metrics against statsmodels, against formulas worked by hand, and on awkward files."""
 
-from __future__ import annotations
-
 import math
 import os
 from pathlib import Path

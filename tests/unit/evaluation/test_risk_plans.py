@@ -1,15 +1,13 @@
 """Attacks that run a plan: promises that hold stand, broken ones are caught, and what cannot be attacked is named."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from attacked_plans import SCHEMA, Copier, Files, Histogram, people
 
+from support.attacked_plans import SCHEMA, Copier, Files, Histogram, people
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import UsageError

@@ -1,7 +1,5 @@
 """Uniques, attribute disclosure, linkage and membership: brute force, and attacks that must and must not work."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Contributor rules against a loop over cells, and the canary bound against mechanisms whose ε is known."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -11,14 +9,7 @@ from scipy import stats
 
 from tacita.errors import UsageError
 from tacita.evaluation.encoding import compare
-from tacita.evaluation.risk import (
-    Dominance,
-    PPercent,
-    canary_bound,
-    detection_power,
-    given_away_cells,
-    sensitive_cells,
-)
+from tacita.evaluation.risk import Dominance, PPercent, canary_bound, detection_power, given_away_cells, sensitive_cells
 from tacita.evaluation.risk.canary import Draw
 from tacita.evaluation.risk.contributors import Cells
 

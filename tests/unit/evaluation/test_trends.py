@@ -1,7 +1,5 @@
 """Panel trends: a panel worked by hand, a slow loop, both layouts, and awkward files."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

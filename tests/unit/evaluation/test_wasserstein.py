@@ -1,7 +1,5 @@
 """The Wasserstein distance against SciPy, and the ratio at its two fixed points."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

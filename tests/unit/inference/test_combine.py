@@ -1,7 +1,5 @@
 """Combining rules against numbers worked out by hand, other implementations, and what must be refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Intervals for what is made of noisy cells: exact where the noise is known, honest where it is not."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """What readers copy: it runs, it gives the numbers of the package, and the page prints it as it is."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import shutil

@@ -1,7 +1,5 @@
 """Survey estimators without R: identities they must satisfy, and designs they must refuse."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Survey estimates equal those of R's survey package to eight digits, on R's own example files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -10,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from r_reference import Reference, data_folder, from_r, stored
 
+from support.r_reference import Reference, data_folder, from_r, stored
 from tacita.inference import Estimate, survey
 from tacita.inference.survey import Design, ReplicateDesign
 

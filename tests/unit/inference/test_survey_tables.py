@@ -1,7 +1,5 @@
 """Survey tables from synthetic samples: they add up, combine by the right rule, and say what they cannot answer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

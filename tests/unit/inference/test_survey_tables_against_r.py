@@ -1,7 +1,5 @@
 """Cells, margins and totals of a synthetic file have the estimates and standard errors of R's survey package."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path
@@ -10,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from r_reference import rscript
 
+from support.r_reference import rscript
 from tacita.data.schema import Schema
 from tacita.inference.survey import Count, Design, Mean, Quantile, Ratio, sample_table
 

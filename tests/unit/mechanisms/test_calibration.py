@@ -1,7 +1,5 @@
 """The scales keep what they promise, and not much more: checked against sums and grids written from scratch."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from decimal import Decimal, localcontext
@@ -270,11 +268,7 @@ def test_a_wrong_argument_is_named(call: Callable[[], object], key: str) -> None
 
 def test_each_calibration_is_quick() -> None:
     a, e = F("0.1037"), F("1.91")  # not used elsewhere, so not remembered
-    for calibrate in (
-        lambda: best_student(a, e),
-        lambda: quartic_scale(a, e),
-        lambda: laplace_scale(a, e, F("0.001")),
-    ):
+    for calibrate in (lambda: best_student(a, e), lambda: quartic_scale(a, e), lambda: laplace_scale(a, e, F("0.001"))):
         start = time.process_time()
         calibrate()
         assert time.process_time() - start < 0.5

@@ -1,7 +1,5 @@
 """The plans themselves: how accurate they are, what they refuse, and that they say beforehand what happens."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Layouts: who gets which share, planes that do not cross, and files that are hard to draw from."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Lattices and bisection at their edges."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

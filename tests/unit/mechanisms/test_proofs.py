@@ -1,7 +1,5 @@
 """Every mechanism and every sampler has its proof beside it, in the same form, and the links hold."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from importlib.resources import files

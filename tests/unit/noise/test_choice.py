@@ -1,17 +1,15 @@
 """Exact draws from a finite law: the double-precision path, the certain path behind it, and their agreement."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
-from goodness_of_fit import counts_p_value, fits, share_p_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.goodness_of_fit import counts_p_value, fits, share_p_value
 from tacita.errors import UsageError
 from tacita.noise import choice
 from tacita.noise.choice import accepts, choose, uniform_below, uniform_bits

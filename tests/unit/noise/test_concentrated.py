@@ -1,7 +1,5 @@
 """From (ε, δ) to ρ: never too much, nearly as much as possible, and against other people's arithmetic."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 from math import exp, log, sqrt

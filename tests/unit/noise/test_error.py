@@ -1,7 +1,5 @@
 """Intervals a reader may trust: checked against brute force over what the true count could have been."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -38,12 +36,7 @@ def test_a_blurred_size_widens_the_margin_as_far_as_needed(law: Laplace, blur: F
     assert covered == pytest.approx(0.9, abs=0.002)
 
 
-@given(
-    st.integers(-400, 400),
-    st.floats(0.01, 0.95),
-    st.floats(0.1, 60),
-    st.sampled_from([0.5, 1.5, 4.0]),
-)
+@given(st.integers(-400, 400), st.floats(0.01, 0.95), st.floats(0.1, 60), st.sampled_from([0.5, 1.5, 4.0]))
 def test_the_inverted_interval_holds_every_count_that_could_be_true(
     value: int, share: float, least: float, rounding: float
 ) -> None:

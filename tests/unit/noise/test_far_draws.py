@@ -1,7 +1,5 @@
 """Draws far out: what is clipped is the sum, roundings far out are right, and scores that would wrap are refused."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,19 +1,17 @@
 """Discrete Gaussian noise: its law, its privacy, the certain path behind the fast one, and its margins."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import exp, log
 
 import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
-from goodness_of_fit import counts_p_value, fits, values_p_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import norm
 
+from support.goodness_of_fit import counts_p_value, fits, values_p_value
 from tacita.errors import UsageError
 from tacita.noise import gaussian
 from tacita.noise.entropy import SeededEntropy, SystemEntropy

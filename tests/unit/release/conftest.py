@@ -1,11 +1,10 @@
 """A bundle written once per test."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
-from release_sample import small_release
+
+from support.release import small_release
 
 
 @pytest.fixture

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -13,8 +11,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from release_sample import sealed_extract, small_release
 
+from support.release import sealed_extract, small_release
 from tacita.errors import UsageError, VerificationError
 from tacita.privacy import Loss
 from tacita.release import bundle as bundle_module
@@ -276,8 +274,7 @@ def _forge_both_formats(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("forge", "message"),
-    [(_forge_measurement, "not what the ledger stored"), (_forge_both_formats, "does not follow")],
+    ("forge", "message"), [(_forge_measurement, "not what the ledger stored"), (_forge_both_formats, "does not follow")]
 )
 def test_a_consistent_forgery_is_found_by_recomputing(
     bundle: Path, forge: Callable[[Path], None], message: str

@@ -1,7 +1,5 @@
 """Pages and the command line say what a method does, as firmly as it holds, and the doubtful things first."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from html import unescape
@@ -12,13 +10,13 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from browser_page import look
-from release_sample import small_release
 from rich.console import Console
 
+from support.browser_page import look
+from support.release import small_release
 from tacita import mechanisms, synthesis
 from tacita.dossier.findings import Findings
-from tacita.dossier.sections import plain_words
+from tacita.dossier.page import render_dossier
 from tacita.ledger import Ledger
 from tacita.mechanisms import eree
 from tacita.plan.how import How
@@ -132,7 +130,7 @@ def test_a_sum_with_an_earlier_bound_in_the_limit_is_not_printed_as_proved(tmp_p
     page = page_of(tmp_path, guarantee=Guarantee(PERSON, Loss("1")), ledger_extract=extract)
     assert "An earlier release from this file holds asymptotically only" in page
     assert re.search(
-        r"All other charges to this file</td><td class='number'>ε = [\d.]+ \(asymptotic, not proved\)", page
+        r"All other charges to this file</td><td class=\"number\">ε = [\d.]+ \(asymptotic, not proved\)", page
     )
     assert "The number of records is large." in page
 
@@ -181,7 +179,9 @@ def test_hostile_names_neither_run_nor_stretch_the_page(tmp_path: Path, width: i
 
 def test_the_dossier_opens_with_the_same_doubts() -> None:
     promise = Guarantee(PERSON, Loss("18"), "asymptotically", (UNCHECKED + TRUSTED,))
-    page = plain_words(Findings("t", "2026-11-15", "0", 0.0, (), (), None, None, (), (), (), (), (), promise=promise))
+    page = render_dossier(
+        Findings("t", "2026-11-15", "0", 0.0, (), (), None, None, (), (), (), (), (), promise=promise)
+    )
     assert page.index(TRUSTED) < page.index("Not proved for this file") < page.index("This dossier measures")
     assert "holds for every possible file" not in page
 

@@ -1,7 +1,5 @@
 """The page's code to copy, run as a reader would: totals are not counted twice, weights count, one file is one file."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -20,8 +18,8 @@ import pytest
 
 from tacita.data.schema import Schema
 from tacita.implicates import Implicates, Kind
-from tacita.release.page_analysis import microdata_code
-from tacita.release.page_usage import table_code
+from tacita.pages import render
+from tacita.release.page_usage import code_for_cells, files_code
 
 
 def code(page: str, language: str) -> str:
@@ -61,14 +59,14 @@ def test_totals_are_not_added_to_their_own_parts(tmp_path: Path, language: str, 
     table = pa.table(columns)
     (tmp_path / "tables").mkdir()
     pa_csv.write_csv(table, tmp_path / "tables" / "jobs.csv")
-    page = table_code("jobs", table, ["place name"])
+    page = render.part("code_to_copy", code_for_cells("jobs", table, ["place name"]))
     assert numbers(page, language, tmp_path)[:2] == pytest.approx([27, 7], abs=0.5)
     assert 'drop if sex == "Total"' in code(page, "Stata")
 
 
 def test_a_level_called_total_is_kept_where_nothing_was_summed() -> None:
     table = pa.table({"kind": ["Total", "Part"], "value": [3, 1], "margin_of_error": [1, 1]})
-    assert '"Total"' in code(table_code("t", table, ()), "Python")
+    assert '"Total"' in dict(code_for_cells("t", table, ()))["Python"]
 
 
 # ---------------------------------------------------------------- synthetic files
@@ -100,7 +98,7 @@ def bundle(folder: Path, files: int, *, weight: bool, columns: tuple[str, ...], 
     mechanism = {"mechanism": "SurveySynthesis", "weight": "w"} if weight else {"mechanism": "QuantileSynthesis"}
     plan = {"rehearsal": False, "schema": schema.to_dict(), "microdata": [{"mechanism": mechanism}]}
     (folder / "plan.json").write_text(json.dumps(plan))
-    return microdata_code(made, plan)
+    return render.page("report/files_code.html.j2", files_code=files_code(made, plan))
 
 
 def weighted_means(folder: Path) -> list[float]:

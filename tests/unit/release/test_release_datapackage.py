@@ -1,7 +1,5 @@
 """The data package, checked by the Frictionless library itself."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

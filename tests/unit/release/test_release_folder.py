@@ -1,17 +1,17 @@
 """`--force` replaces a former output of the same verb and nothing else; a kill at any moment loses nothing."""
 
-from __future__ import annotations
-
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from release_sample import small_release
 
+from support.release import small_release
 from tacita.errors import UsageError
 from tacita.release import folder as folders
 from tacita.release.folder import check_target, source_files, written_whole
@@ -29,7 +29,7 @@ def fill(out: Path, kind: Kind, text: str = "one", *, force: bool = False) -> No
         (folder / "part" / "a.txt").write_text(text)
 
 
-@pytest.mark.parametrize("kind", ["study", "demo"])
+@pytest.mark.parametrize("kind", ["study", "dossier", "demo"])
 def test_a_former_output_of_the_same_verb_is_replaced(tmp_path: Path, kind: Kind) -> None:
     fill(tmp_path / "out", kind)
     fill(tmp_path / "out", kind, "two", force=True)
@@ -84,35 +84,45 @@ def test_a_file_that_the_work_needs_is_never_covered(tmp_path: Path) -> None:
     assert content(bundle) == before
 
 
-@pytest.mark.parametrize(
-    ("kind", "files"),
-    [
-        (
-            "study",
-            {
-                "results.json": '{"study": "tran2023", "rows": []}',
-                "report.html": "",
-                "panel/replicate-000/a.parquet": "",
-            },
-        ),
-        ("dossier", {"dossier.json": '{"tacita_dossier": 1, "scores": []}', "dossier.html": ""}),
-        (
-            "demo",
-            {"release.toml": 'publisher = "Demonstration office"', "jobs.ledger": "", "bundle/tables/a.csv": ""},
-        ),
-    ],
-)
-def test_outputs_from_before_the_record_are_known(tmp_path: Path, kind: Kind, files: dict[str, str]) -> None:
+@pytest.mark.parametrize("kind", ["study", "dossier", "demo"])
+@pytest.mark.parametrize("text", ["edited by hand", "ONE"])  # another size, and the same
+def test_an_output_in_which_a_person_edited_a_file_is_kept(tmp_path: Path, kind: Kind, text: str) -> None:
+    fill(tmp_path / "out", kind)
+    (tmp_path / "out" / "part" / "a.txt").write_text(text)
+    with pytest.raises(UsageError, match=r"part/a\.txt in it is not as Tacita recorded it.*remove this one yourself"):
+        fill(tmp_path / "out", kind, force=True)
+    assert (tmp_path / "out" / "part" / "a.txt").read_text() == text
+
+
+def test_a_bundle_in_which_a_person_edited_or_put_a_file_is_kept(tmp_path: Path) -> None:
+    bundle = small_release().write(tmp_path / "bundle")
+    page = bundle / "report.html"
+    page.write_text("my own words")
+    with pytest.raises(UsageError, match=r"report\.html in it is not as Tacita recorded it"):
+        small_release().write(bundle, force=True)
+    page.unlink()
+    page.symlink_to(tmp_path)
+    with pytest.raises(UsageError, match=r"report\.html in it is not as Tacita recorded it"):
+        small_release().write(bundle, force=True)
+    page.unlink()
+    (bundle / "manifest.json").write_text((bundle / "manifest.json").read_text().replace("report.html", "thesis.html"))
+    (bundle / "thesis.html").write_text("mine")
+    with pytest.raises(UsageError, match="it is not a release that Tacita wrote"):
+        small_release().write(bundle, force=True)
+    assert (bundle / "thesis.html").read_text() == "mine"
+
+
+@pytest.mark.parametrize("record", [None, {"tacita_output": "study", "files": ["results.json"]}])
+def test_outputs_of_which_no_hashes_are_recorded_are_kept(tmp_path: Path, record: object) -> None:
+    """They were known by the names of their files, under which a person may have put something else."""
     out = tmp_path / "out"
-    for name, text in files.items():
-        (out / name).parent.mkdir(parents=True, exist_ok=True)
-        (out / name).write_text(text)
-    (out / "thesis.docx").write_text("mine")
-    with pytest.raises(UsageError, match="thesis"):
-        fill(out, kind, force=True)
-    (out / "thesis.docx").unlink()
-    fill(out, kind, force=True)
-    assert set(content(out)) - {MARKER} == {"part/a.txt"}
+    out.mkdir()
+    (out / "results.json").write_text('{"study": "tran2023"}')
+    if record is not None:
+        (out / MARKER).write_text(json.dumps(record))
+    with pytest.raises(UsageError, match="remove this one yourself"):
+        fill(out, "study", force=True)
+    assert (out / "results.json").exists()
 
 
 KILLED = """
@@ -147,6 +157,108 @@ def test_a_kill_leaves_the_old_or_the_new_and_the_next_run_clears_up(tmp_path: P
     expected = {"new.txt"} if where == "after" else {"part/a.txt"}
     assert set(content(out)) == {*expected, MARKER}
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+KILLED_AT = """
+import itertools, os, shutil, signal, sys
+from pathlib import Path
+from tacita.release import folder
+
+folder._ROOM = 1  # the probe for room need not be felt here
+
+def replace_until(at, way, out):
+    steps = itertools.count()
+    def counted(real):
+        def step(*args, **more):
+            if next(steps) == at: os.kill(os.getpid(), signal.SIGKILL)
+            return real(*args, **more)
+        return step
+    if way == "renames": folder._exchanged = lambda one, other: False
+    folder._exchanged = counted(folder._exchanged)
+    Path.rename, Path.mkdir, Path.unlink, Path.rmdir = map(counted, (Path.rename, Path.mkdir, Path.unlink, Path.rmdir))
+    shutil.rmtree = counted(shutil.rmtree)
+    with folder.written_whole(Path(out), force=True, kind="study") as place:
+        (place / "b.txt").write_text("new")
+
+for line in sys.stdin:
+    at, way, out = line.rstrip().split(" ", 2)
+    child = os.fork()
+    if not child:
+        replace_until(int(at), way, out)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+Killed = Callable[[int, str, Path], bool]
+
+
+@pytest.fixture(scope="module")
+def killed() -> Iterator[Killed]:
+    """Whether a run that replaces a folder was killed at a step; it has an end, after which it is not."""
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED_AT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as forks:
+        asked, answered = forks.stdin, forks.stdout
+        assert asked is not None
+        assert answered is not None
+
+        def run(at: int, way: str, out: Path) -> bool:
+            asked.write(f"{at} {way} {out}\n")
+            code = int(answered.readline())
+            assert code in (0, -signal.SIGKILL)
+            return code != 0
+
+        yield run
+
+
+@pytest.mark.parametrize("way", ["exchange", "renames"])
+def test_a_kill_between_any_two_steps_loses_neither_the_old_nor_the_new(
+    tmp_path: Path, killed: Killed, way: str
+) -> None:
+    """Every step of a run is killed, and then every step of the run that finds what the first one left."""
+    for first in itertools.count():
+        for second in itertools.count():
+            place = tmp_path / f"{first}-{second}"
+            out = place / "out"
+            fill(out, "study", "old")
+            ended = not killed(first, way, out)
+            if ended or not killed(second, way, out):
+                assert set(content(out)) == {"b.txt", MARKER}
+                break
+            # An empty folder in its place, as a scheduler makes one, must not cost the only copy.
+            out.mkdir(exist_ok=True)
+            with pytest.raises(UsageError, match="not empty"):
+                check_target(out, force=False, kind="study")
+            assert set(content(out)) - {MARKER} in ({"part/a.txt"}, {"b.txt"})
+            assert [path.name for path in place.iterdir()] == ["out"]
+        if ended:
+            break
+    assert first > 8
+
+
+def test_the_only_copy_is_never_removed_for_a_stranger_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The former folder is moved aside, a person puts another in its place, and the new one cannot go there."""
+    out = tmp_path / "out"
+    fill(out, "study", "old")
+    real = Path.rename
+
+    def rename(self: Path, target: Path) -> Path:
+        if self.name == "new":
+            out.mkdir()
+            (out / "mine.txt").write_text("mine")
+        return real(self, target)
+
+    monkeypatch.setattr(folders, "_exchanged", lambda one, other: False)
+    monkeypatch.setattr(Path, "rename", rename)
+    with pytest.raises(OSError, match="not empty"):
+        fill(out, "study", "new", force=True)
+    (aside,) = tmp_path.glob(".tacita-*.partial")
+    for _ in range(2):
+        with pytest.raises(UsageError, match=rf"The former content is in {aside.name}/old, beside it"):
+            check_target(out, force=True, kind="study")
+    assert (aside / "old" / "part" / "a.txt").read_text() == "old"
+    assert content(out) == {"mine.txt": b"mine"}
 
 
 def test_the_folder_of_a_living_run_and_strangers_stay(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Synthetic files through the whole way: specification, plan, run, bundle, records, page, verification."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -18,12 +16,12 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from browser_page import look
 from rich.console import Console
-from synthetic_sample import MeanSynthesis, install, write_people
-from test_release_codebook import NAMESPACE, check_structure
 
 import tacita as tc
+from support.browser_page import look
+from support.codebook import NAMESPACE, check_structure
+from support.synthetic import MeanSynthesis, install, write_people
 from tacita.errors import SpecError, TacitaError, UsageError, VerificationError
 from tacita.privacy import AddRemoveOne
 from tacita.release.bundle_files import bundle_files, write_manifest

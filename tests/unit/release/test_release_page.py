@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -14,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from browser_page import look, print_to_pdf
-from release_sample import schema, small_release
 
+from support.browser_page import look, print_to_pdf
+from support.release import schema, small_release
 from tacita.implicates import Implicates, Kind
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, WeakAlpha
 from tacita.release.page import render_page

@@ -1,16 +1,14 @@
 """A bundle of synthetic voters: specification, plan, run, verification, with `PairwiseSynthesis`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from pairwise_sample import NAMES, voters
 from typer.testing import CliRunner
 
 import tacita as tc
+from support.pairwise import NAMES, voters
 from tacita.cli import app
 from tacita.errors import TacitaError, VerificationError
 from tacita.release.plans import prepare

@@ -1,15 +1,13 @@
 """Synthetic microdata by quantiles from a specification: plan, run, verify, and the same files ever after."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from cli_sample import Call
-from quantile_sample import firms
 
+from support.command_line import Call
+from support.quantile import firms
 from tacita import cli
 from tacita.data.schema import Schema
 from tacita.implicates import Implicates
@@ -81,7 +79,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tacita(capfd: pytest.CaptureFixture[str]) -> Call:
-    from cli_sample import Said
+    from support.command_line import Said
 
     def call(*arguments: object) -> Said:
         capfd.readouterr()

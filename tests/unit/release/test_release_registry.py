@@ -1,12 +1,11 @@
 """The registry record: read by a YAML library and held against the groups a registry asks for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import pytest
-from release_sample import small_release
+
+from support.release import small_release
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed; it comes with the dev extra")
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed; it comes with the dev extra")
@@ -16,12 +15,7 @@ LIST: dict[str, Any] = {"type": "array", "items": TEXT, "minItems": 1}
 
 
 def _group(**properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": sorted(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": sorted(properties), "additionalProperties": False}
 
 
 RECORD = _group(

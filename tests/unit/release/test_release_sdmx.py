@@ -1,15 +1,13 @@
 """The SDMX form: the structure message against SDMX's own schemas, and the data read back by an SDMX library."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from release_sample import small_release
 
+from support.release import small_release
 from tacita.release.facts import ALL_LEVELS, Column, table_facts
 from tacita.release.sdmx import code_identifiers, sdmx_csv, sdmx_structure
 

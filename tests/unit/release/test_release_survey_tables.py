@@ -1,7 +1,5 @@
 """Survey tables in a bundle: asked for in a specification, made from its files, shown, described, verified."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -9,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from survey_sample import FIELDS, GENDERS
 
+from support.survey import FIELDS, GENDERS
 from tacita.data.schema import Schema
 from tacita.errors import SpecError, VerificationError
 from tacita.implicates import Implicates

@@ -1,7 +1,5 @@
 """`verify` trusts nothing: not the versions that a manifest names, not what kind of file a name stands for."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable
@@ -12,8 +10,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from release_sample import SETTINGS, measured, schema, small_release
 
+from support.release import SETTINGS, measured, schema, small_release
 from tacita.data.schema import Schema
 from tacita.errors import VerificationError
 from tacita.release.alike import same_document, same_values

@@ -1,7 +1,5 @@
 """Pairs chosen privately: what a choice costs, what one record can change, and that strong pairs are found."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations, pairwise, product
 from typing import Any
@@ -10,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from person_sample import NAMES, ZEROS, persons, schema
 
+from support.people import NAMES, ZEROS, persons, schema
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording

@@ -1,7 +1,5 @@
 """PairwiseSynthesis as a plan: claims before data, clear errors that cost nothing, storage, and files to use."""
 
-from __future__ import annotations
-
 import json
 from importlib.resources import files
 from pathlib import Path
@@ -12,8 +10,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pairwise_sample import CUTS, NAMES, plan, schema, voters
 
+from support.pairwise import CUTS, NAMES, plan, schema, voters
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError, TacitaError, UsageError, VerificationError
@@ -34,12 +32,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "sets": {"sets": 3},
     "rows": {"rows": 50},
     "added": {"neighbours": AddRemoveOne("person")},
-    "added, private, sets, rows": {
-        "neighbours": AddRemoveOne("person"),
-        "select": "private",
-        "sets": 2,
-        "rows": 77,
-    },
+    "added, private, sets, rows": {"neighbours": AddRemoveOne("person"), "select": "private", "sets": 2, "rows": 77},
     "one attribute": {"attributes": ["region"], "cuts": {}},
     "one attribute, private": {"attributes": ["sex"], "cuts": {}, "select": "private"},
     "tiny budget": {"epsilon": "0.01"},

@@ -1,7 +1,5 @@
 """What is measured, how much one record can change it, and that the costs add up to what is declared."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, product
 from typing import Any

@@ -1,7 +1,5 @@
 """From measured tables to records: they come nearer, keep off what is impossible, and are never nonsense."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

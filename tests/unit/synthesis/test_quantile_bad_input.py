@@ -1,7 +1,5 @@
 """Files and settings that are not as they should be: `QuantileSynthesis` gives a defined result or a clear no."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from quantile_sample import BOUNDS, FIRM, PLANS, SCHEMA, firms, plan
 
+from support.quantile import BOUNDS, FIRM, PLANS, SCHEMA, firms, plan
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError, TacitaError, UsageError

@@ -1,14 +1,12 @@
 """What a run of `QuantileSynthesis` spends: read off its requests for noise and added up, it is the declared ε."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from fractions import Fraction
 
 import pytest
-from quantile_sample import PLANS, SCHEMA, firms, plan
 
+from support.quantile import PLANS, SCHEMA, firms, plan
 from tacita.data.confidential import Confidential
 from tacita.noise.entropy import Request, SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare

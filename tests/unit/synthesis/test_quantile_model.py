@@ -1,7 +1,5 @@
 """What is drawn from the released numbers: curves, tails, conditional quantiles, files, and that they come back."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 
@@ -10,8 +8,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quantile_sample import BOUNDS, PLANS, SCHEMA, firms, plan
 
+from support.quantile import BOUNDS, PLANS, SCHEMA, firms, plan
 from tacita.errors import VerificationError
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.quantile.curve import Curve, Tail

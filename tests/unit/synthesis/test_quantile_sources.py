@@ -1,7 +1,5 @@
 """The same release from any file format and engine."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 from pathlib import Path
@@ -10,8 +8,8 @@ from typing import Any
 import pandas as pd
 import pyreadstat
 import pytest
-from quantile_sample import SCHEMA, firms, plan
 
+from support.quantile import SCHEMA, firms, plan
 from tacita.data.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare

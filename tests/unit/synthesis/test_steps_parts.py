@@ -1,7 +1,5 @@
 """The public arithmetic of StepsSynthesis: cells that can occur, whole-number scores, the division of a budget."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

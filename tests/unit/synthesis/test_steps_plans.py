@@ -1,7 +1,5 @@
 """StepsSynthesis and the baselines as plans: claims before data, files that keep the rules, storage."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from fractions import Fraction
@@ -11,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from person_sample import LEVELS, NAMES, ZEROS, persons, schema
 
 import tacita.synthesis.comparison.steps.measuring as measuring
+from support.people import LEVELS, NAMES, ZEROS, persons, schema
 from tacita.comparison import DirichletSynthesis, HistogramSynthesis, IndependentSynthesis
 from tacita.data.confidential import Confidential
 from tacita.errors import UsageError, VerificationError

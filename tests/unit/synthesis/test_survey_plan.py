@@ -1,7 +1,5 @@
 """SurveySynthesis as a plan: claims before data, clear errors that cost nothing, storage, and files to use."""
 
-from __future__ import annotations
-
 import json
 from importlib.resources import files
 from pathlib import Path
@@ -10,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from weighted_people import people, plan, schema
 
+from support.weighted_people import people, plan, schema
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import TacitaError, UsageError, VerificationError
@@ -198,10 +196,7 @@ def test_it_is_exported() -> None:
     ("design", "words"),
     [
         ({"weight": "hours", "public": ["field", "gender"]}, r"weight: the schema's \[design\] says hours"),
-        (
-            {"weight": "w", "strata": ["district"], "public": ["field", "gender", "district"]},
-            "keep: district is",
-        ),
+        ({"weight": "w", "strata": ["district"], "public": ["field", "gender", "district"]}, "keep: district is"),
         ({"weight": "w", "public": ["field"]}, r"gender: goes into the synthetic files.*\[design\] does not list"),
     ],
 )

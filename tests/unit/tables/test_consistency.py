@@ -1,7 +1,5 @@
 """Projection onto counts that add up: the least-squares one, by its optimality conditions and by another solver."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,15 +1,13 @@
 """Do published margins hold what they promise? Measured on cells whose truth is known, for every plan."""
 
-from __future__ import annotations
-
 import inspect
 from math import sqrt
 from typing import Any
 
 import numpy as np
 import pytest
-from simulated_cells import cells, dropped_above, measured, schema
 
+from support.simulated_cells import cells, dropped_above, measured, schema
 from tacita.mechanisms import eree
 from tacita.noise.entropy import SeededEntropy
 from tacita.tables import publish

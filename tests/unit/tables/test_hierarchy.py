@@ -1,7 +1,5 @@
 """The tree's estimate and variances against the dense solution; sums that match exactly after projection."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

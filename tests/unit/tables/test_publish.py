@@ -1,7 +1,5 @@
 """The table a reader sees: everything adds up, nothing is negative, and ranks lie where they say they may."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 
@@ -10,8 +8,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulated_cells import SEXES, schema
 
+from support.simulated_cells import SEXES, schema
 from tacita.errors import UsageError
 from tacita.measured import Measured
 from tacita.mechanisms.eree import EdgeLaplace, SmoothStaircase, SmoothVector

@@ -70,16 +70,16 @@ def _strata(table: Any, schema: Schema, design: SurveyDesign, engine: Engine) ->
     if size is not None:
         sums |= {"least": size.min(), "most": size.max()}
     grouped = table.group_by(**keys).aggregate(**sums) if keys else table.aggregate(**sums)
-    found = engine.collect(grouped).to_pandas()
+    strata = engine.collect(grouped).to_pandas()
     if size is None:
-        found = found.assign(least=np.inf, most=np.inf)
+        strata = strata.assign(least=np.inf, most=np.inf)
     for at, name in enumerate((*design.strata, *first)):
         kind = schema[name].kind
         if isinstance(kind, Categorical):
             # Stored values that the schema maps to one level are one stratum.
-            found[f"k{at}"] = [kind.code_of(None if pd.isna(one) else str(one)) for one in found[f"k{at}"]]
+            strata[f"k{at}"] = [kind.code_of(None if pd.isna(one) else str(one)) for one in strata[f"k{at}"]]
     if first:
-        found = found.groupby(list(keys), as_index=False).agg(units=("units", "sum"), least=_LEAST, most=_MOST)
-        found["units"] = 1
-    stratum: list[Any] = [f"k{at}" for at in range(len(design.strata))] or [np.zeros(len(found))]
-    return pd.DataFrame(found.groupby(stratum).agg(units=("units", "sum"), least=_LEAST, most=_MOST))
+        strata = strata.groupby(list(keys), as_index=False).agg(units=("units", "sum"), least=_LEAST, most=_MOST)
+        strata["units"] = 1
+    stratum: list[Any] = [f"k{at}" for at in range(len(design.strata))] or [np.zeros(len(strata))]
+    return pd.DataFrame(strata.groupby(stratum).agg(units=("units", "sum"), least=_LEAST, most=_MOST))

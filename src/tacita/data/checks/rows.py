@@ -230,7 +230,7 @@ def _number_rules(where: str, stored: Any, kind: Integer | Numeric) -> dict[str,
         rules[f"{where} missing"] = (
             missing,
             f"{where}: a value is missing, NaN or not a number, and the schema has no rule for it; "
-            f"declare variables.{key}.missing = <number>, or repair the file",
+            f"declare variables.{key}.missing = <number>, or repair the file (decimals have a point, not a comma)",
         )
     if kind.outside == "error":
         outside = (number < kind.lower) | (number > kind.upper)

@@ -2,6 +2,11 @@
 
 Of every kind of unit a sample of ids is hashed with a key that never leaves the ledger. Another file is asked whether
 any of them is among all of its own ids: one hash in common means, beyond all chance, one unit in common.
+
+Files write the same id differently. Ids are compared without spaces, in small letters, and those of digits alone
+without zeros in front or behind a decimal point: "0012", " 12", 12 and 12.0 are one id, "AB7" and "ab 7" another. The
+same holds for the words of their entities (`entity_word`). Different ids that become one here can only make a file
+look like another one's kin; a person then lets it pass on record.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from typing import Any
 
 import ibis
 
-from tacita.data.engine import Engine, is_missing, text_of
+from tacita.data.engine import Engine, text_of
 from tacita.data.schema import Identifier, Schema, entity_word
 
 SIZE = 512  # ids kept: a file that holds one in a hundred of the units is missed once in 170 times
@@ -32,7 +37,8 @@ def sketch_of(tables: Mapping[str, Any], schema: Schema, engine: Engine, key: st
         hashes = engine.collect(chosen)["hash"].to_pylist()
         if len(hashes) < SIZE and share < _PARTS:  # few units with many rows: take the first that come
             hashes = engine.collect(_hashes(table, column, engine, key).distinct().limit(SIZE))["hash"].to_pylist()
-        found[entity] = sorted(int(one) for one in hashes)
+        word = entity_word(entity)
+        found[word] = sorted({*found.get(word, ()), *map(int, hashes)})
     return found
 
 
@@ -40,30 +46,38 @@ def shared_units(
     tables: Mapping[str, Any], schema: Schema, engine: Engine, key: str, wanted: Mapping[str, Collection[int]]
 ) -> list[str]:
     """The kinds of units of which a wanted one is in the file; all of its ids are looked at."""
-    found = []
+    shared = []
     for entity, table, column in _ids(tables, schema):
-        if sought := sorted(set(wanted.get(entity, ()))):
+        alike = [hashes for word, hashes in wanted.items() if entity_word(word) == entity_word(entity)]
+        if sought := sorted({one for hashes in alike for one in hashes}):
             hashes = _hashes(table, column, engine, key)
             if engine.collect(hashes.filter(hashes.hash.isin(sought)).limit(1)).num_rows:
-                found.append(entity)
-    return found
+                shared.append(entity)
+    return shared
 
 
 def _ids(tables: Mapping[str, Any], schema: Schema) -> Iterator[tuple[str, Any, str]]:
     for variable in schema:
         if isinstance(variable.kind, Identifier):
-            for name in (
-                variable.kind.entity,
-                *tables,
-            ):  # where an entity has a table of its own, each id is there once
+            entity = variable.kind.entity
+            for name in (entity, *tables):  # where an entity has a table of its own, each id is there once
                 if name in tables and variable.name in tables[name].columns:
-                    yield entity_word(variable.kind.entity), tables[name], variable.name
+                    yield entity, tables[name], variable.name
                     break
 
 
 def _hashes(table: Any, column: str, engine: Engine, key: str) -> Any:
-    """The id as text, so that it is the same whatever file it is in; the key is secret, so nobody can choose ids that
-    collide."""
-    ids = table.filter(~is_missing(table[column]))
-    digest = (ibis.literal(key) + text_of(ids[column])).hexdigest("md5")
-    return ids.select(hash=engine.hex_to_integer(digest.substr(0, _BITS // 4)))
+    """The id in its one spelling; the key is secret, so nobody can choose ids that collide."""
+    spelled = table.select(id=_one_spelling(table[column]))
+    digest = (ibis.literal(key) + spelled.id).hexdigest("md5")
+    return spelled.filter(spelled.id.notnull()).select(hash=engine.hex_to_integer(digest.substr(0, _BITS // 4)))
+
+
+def _one_spelling(column: Any) -> Any:
+    """An id as text, the same whatever file it is in; numbers have one spelling already."""
+    text = text_of(column)
+    if not column.type().is_string():
+        return text
+    text = text.replace(" ", "").strip().lower().nullif("")
+    digits = text.re_replace(r"^0+|\.0*$", "").nullif("")
+    return ibis.ifelse(text.re_search(r"^[0-9]+(\.0*)?$"), ibis.coalesce(digits, "0"), text)

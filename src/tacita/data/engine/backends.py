@@ -161,13 +161,13 @@ class DuckEngine(Engine):
         floats = [name for name in table.columns if name in columns and table[name].type().is_floating()]
         if not floats:
             return
-        found = self.backend.con.execute(
+        too_wide = self.backend.con.execute(
             "SELECT DISTINCT name FROM parquet_schema(?) WHERE precision > 38 AND list_contains(?, name)",
             [_parquet_files(path), floats],
         ).fetchall()
-        if found:
+        if too_wide:
             raise SchemaError(
-                f"data {path.name}: the column {found[0][0]} holds decimals of more than 38 digits, which cannot be "
+                f"data {path.name}: the column {too_wide[0][0]} holds decimals of more than 38 digits, which cannot be "
                 "read exactly; store it as text"
             )
 

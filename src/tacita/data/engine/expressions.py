@@ -63,11 +63,19 @@ def is_missing(column: Any) -> Any:
     return column.isnull()
 
 
+def number_in(text: Any) -> Any:
+    """Text as a number, missing where it is none.
+
+    DuckDB hands a cast of a bare column to its CSV reader, which then fails at the first text that is no number.
+    """
+    return text.nullif("").try_cast("float64")
+
+
 def number_of(column: Any) -> Any:
     """A stored number as float64, missing where it is empty, NaN or no number at all."""
     kind = column.type()
     if kind.is_string():
-        column = column.try_cast("float64")
+        column = number_in(column)
     elif not (kind.is_floating() and kind.nbytes == 8):
         column = column.cast("float64")
     return ibis.ifelse(column.isnan(), ibis.null("float64"), column)

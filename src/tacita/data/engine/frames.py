@@ -56,8 +56,8 @@ def to_arrow(frame: Any, columns: Sequence[str], what: str) -> pa.Table:
 def _wanted(present: Sequence[str], columns: Sequence[str]) -> list[str]:
     """The columns asked for; under another case where the exact name is absent, so that the error can say so."""
     folded = {name.casefold(): name for name in present}
-    found = (name if name in present else folded.get(name.casefold()) for name in columns)
-    return [name for name in dict.fromkeys(found) if name is not None]
+    matches = (name if name in present else folded.get(name.casefold()) for name in columns)
+    return [name for name in dict.fromkeys(matches) if name is not None]
 
 
 def _pandas_column(column: Any, what: str) -> pa.Array:

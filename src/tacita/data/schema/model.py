@@ -19,6 +19,14 @@ from tacita.errors import SchemaError
 
 # What people call the entity "workplace" when they speak of the unit that is protected.
 _WORDS_FOR = {"establishment": "workplace"}
+# Words for kinds of units that are one kind wherever two files are compared. Words that stand for different units
+# within one file stay apart: an enterprise has legal units, and a household families.
+_KINDS_OF = {
+    **dict.fromkeys(("individual", "respondent", "participant", "interviewee", "natural person"), "person"),
+    **dict.fromkeys(("worker", "employee", "job holder", "patient", "pupil", "student"), "person"),
+    **dict.fromkeys(("resident", "inhabitant", "citizen"), "person"),
+    "company": "firm",
+}
 _OWN = "tacita_"  # what columns that are computed beside the file's own are called
 _DATASET_KEYS = ("identity", "unit", "lineage", "source")
 
@@ -79,7 +87,7 @@ class Schema:
 
     def _check_ids(self) -> None:
         entities = [variable.kind.entity for variable in self.variables if isinstance(variable.kind, Identifier)]
-        if len({entity_word(one) for one in entities}) != len(entities):
+        if len({_one_word(one) for one in entities}) != len(entities):
             raise SchemaError("variables: two id columns have the same entity; declare one id per entity")
         for variable in self.variables:
             if variable.table != "job" and variable.table not in entities:
@@ -209,13 +217,21 @@ class Schema:
     def id_for(self, unit: str) -> str | None:
         """Name of the id column of a unit that a promise speaks of: an establishment is a workplace.
 
-        >>> variables = {"plant": {"role": "id", "entity": "workplace"}}
+        >>> variables = {"plant": {"role": "id", "entity": "workplace"}, "pid": {"role": "id", "entity": "individual"}}
         >>> schema = Schema.from_dict({"dataset": {"identity": "plants", "unit": "plant"}, "variables": variables})
-        >>> schema.id_for("Establishment"), schema.id_for("firm")
-        ('plant', None)
+        >>> schema.id_for("Establishment"), schema.id_for("person"), schema.id_for("firm")
+        ('plant', 'pid', None)
         """
-        wanted = entity_word(unit)
-        return next((name for entity, name in self.entities.items() if entity_word(entity) == wanted), None)
+        for word in (_one_word, entity_word):
+            named = {entity: name for entity, name in self.entities.items() if word(entity) == word(unit)}
+            if len(named) > 1:
+                raise SchemaError(
+                    f"variables: {unit} may mean {' or '.join(named)}, and the file has ids of both; name the unit "
+                    "of the promise as the entity of its id"
+                )
+            if named:
+                return next(iter(named.values()))
+        return None
 
     @property
     def entities(self) -> dict[str, str]:
@@ -262,6 +278,13 @@ class Schema:
 
 
 def entity_word(word: str) -> str:
-    """A word for a unit as it is compared with others: Person is person, and an establishment a workplace."""
-    word = word.strip().casefold()
+    """A word for a unit as it is compared between files: Person, individual and respondent are one, and an
+    establishment is a workplace."""
+    word = _one_word(word)
+    return _KINDS_OF.get(word, word)
+
+
+def _one_word(word: str) -> str:
+    """A word for a unit as it is compared within one file, which may tell respondents from other persons."""
+    word = " ".join(word.split()).casefold()
     return _WORDS_FOR.get(word, word)

@@ -85,9 +85,9 @@ def _right_category(people: Table, source: Table, size: int, tolerance: float) -
     ties = np.bincount((cell // width)[count == most[cell // width]], minlength=size)
     wanted = people[0] * width + people[1]
     place = np.minimum(np.searchsorted(cell, wanted), len(cell) - 1)
-    found = np.where(cell[place] == wanted, count[place], 0)
+    alike = np.where(cell[place] == wanted, count[place], 0)
     known = most[people[0]] > 0
-    credit = np.where(known & (found == most[people[0]]), 1 / np.maximum(ties[people[0]], 1), 0.0)
+    credit = np.where(known & (alike == most[people[0]]), 1 / np.maximum(ties[people[0]], 1), 0.0)
     fallback = (overall == overall.max())[people[1].astype(np.int64)] / np.sum(overall == overall.max())
     return float(np.where(known, credit, fallback).mean())
 

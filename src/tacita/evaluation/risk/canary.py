@@ -89,8 +89,8 @@ def canary_bound(
 
     >>> def laplace(canary_in, count, rng):
     ...     return rng.laplace(1.0 if canary_in else 0.0, 1.0, count)
-    >>> found = canary_bound(laplace, trials=5000, seed=1)
-    >>> 0.8 < found.epsilon < 1.0, found.refutes(1.0)
+    >>> bound = canary_bound(laplace, trials=5000, seed=1)
+    >>> 0.8 < bound.epsilon < 1.0, bound.refutes(1.0)
     (True, False)
     """
     if trials < 20:

@@ -86,12 +86,12 @@ def nearest_distances(queries: Points, reference: Points, *, other_than_itself: 
     """
     if not len(reference) or (other_than_itself and len(reference) < 2):
         raise UsageError("distance: there is no record to measure the distance to")
-    found = np.empty(len(queries))
+    distances = np.empty(len(queries))
     step = max(1, -(-len(queries) // (4 * WORKERS)))
 
     def part(start: int) -> None:
         rows = slice(start, min(start + step, len(queries)))
-        found[rows] = _nearest(
+        distances[rows] = _nearest(
             queries.codes[rows],
             queries.numbers[rows],
             reference.codes,
@@ -101,8 +101,8 @@ def nearest_distances(queries: Points, reference: Points, *, other_than_itself: 
 
     with ThreadPoolExecutor(WORKERS) as pool:
         list(pool.map(part, range(0, len(queries), step)))
-    found /= queries.codes.shape[1] + queries.numbers.shape[1]
-    return found
+    distances /= queries.codes.shape[1] + queries.numbers.shape[1]
+    return distances
 
 
 @numba.njit(nogil=True, cache=True)

@@ -192,7 +192,7 @@ def _common_threshold(seen: Floats, inside: Bools) -> Guess:
     ordered = relative[order]
     gain[:-1][ordered[1:] == ordered[:-1]] = -1.0
     threshold = float(ordered[int(np.argmax(gain))])
-    return lambda found: np.asarray(found - usual >= threshold)
+    return lambda closeness: np.asarray(closeness - usual >= threshold)
 
 
 def _own_threshold(seen: Floats, inside: Bools) -> Guess:
@@ -202,7 +202,7 @@ def _own_threshold(seen: Floats, inside: Bools) -> Guess:
         for side in (inside, ~inside)
     )
     middle, direction = (with_it + without) / 2, with_it - without
-    return lambda found: np.asarray((found - middle) * direction > 0)
+    return lambda closeness: np.asarray((closeness - middle) * direction > 0)
 
 
 _ATTACKS: tuple[tuple[str, Callable[[Floats, Bools], Guess]], ...] = (
@@ -224,14 +224,16 @@ def _attack(seen: Floats, inside: Bools, shadow_runs: int, confidence: float) ->
     _, s, a = best
     name, train = _ATTACKS[a]
     guess = train(seen[s, :shadow_runs], inside[:shadow_runs])
-    found = _advantages(guess, seen[s, shadow_runs:], inside[shadow_runs:])
-    margin = stats.t.ppf(0.5 + confidence / 2, len(found) - 1) * found.std(ddof=1) / math.sqrt(len(found))
-    mean = float(found.mean())
+    advantages = _advantages(guess, seen[s, shadow_runs:], inside[shadow_runs:])
+    margin = (
+        stats.t.ppf(0.5 + confidence / 2, len(advantages) - 1) * advantages.std(ddof=1) / math.sqrt(len(advantages))
+    )
+    mean = float(advantages.mean())
     return MembershipAdvantage(
         advantage=mean,
         interval=(max(-1.0, mean - float(margin)), min(1.0, mean + float(margin))),
         confidence=confidence,
-        by_run=tuple(found.tolist()),
+        by_run=tuple(advantages.tolist()),
         attack=f"{_STATISTICS[s]}, {name}",
         targets=seen.shape[2],
         shadow_runs=shadow_runs,

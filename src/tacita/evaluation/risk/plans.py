@@ -262,15 +262,15 @@ def _record_canary(plan: Plan[Any], pool: pd.DataFrame, schema: Schema) -> tuple
 
 def _leanings(synthetic: pd.DataFrame, canary: pd.DataFrame, columns: Sequence[str]) -> list[float]:
     """What a planted record pulls along in a model, even where no synthetic record comes near it."""
-    found = []
+    leanings = []
     for name in columns:
         planted = canary[name].iloc[0]
         if isinstance(planted, str):
-            found.append(float((synthetic[name].astype(str) == planted).mean()))
+            leanings.append(float((synthetic[name].astype(str) == planted).mean()))
         else:
             known = pd.to_numeric(synthetic[name]).dropna()
-            found.append(float(known.mean()) if len(known) else 0.0)
-    return found
+            leanings.append(float(known.mean()) if len(known) else 0.0)
+    return leanings
 
 
 def _outlier(pool: pd.DataFrame, schema: Schema) -> pd.DataFrame:

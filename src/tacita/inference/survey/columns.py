@@ -44,12 +44,12 @@ def numbers(frame: pd.DataFrame, name: str) -> Floats:
 
 def complete_numbers(frame: pd.DataFrame, name: str, *, least: float) -> Floats:
     """A numeric column without missing values and with none below `least`."""
-    found = numbers(frame, name)
-    if not np.isfinite(found).all():
+    values = numbers(frame, name)
+    if not np.isfinite(values).all():
         raise UsageError(f"{name}: has missing or infinite values; a column of the design must be complete")
-    if (found < least).any():
+    if (values < least).any():
         raise UsageError(f"{name}: has values below {least:g}; check that it is the column of the design")
-    return found
+    return values
 
 
 def complete_codes(frame: pd.DataFrame, names: Sequence[str]) -> Codes:
@@ -72,8 +72,8 @@ def nested(*levels: Any) -> Codes:
 def distinct(code: Codes) -> tuple[Codes, Codes]:
     """The codes that occur, in order, and the place of each row among them: `np.unique`, mostly without a sort."""
     if code.size == 0 or code.max() > 8 * code.size + 1_000_000:
-        found, place = np.unique(code, return_inverse=True)
-        return found, place.reshape(-1)
+        codes, place = np.unique(code, return_inverse=True)
+        return codes, place.reshape(-1)
     occurs = np.zeros(int(code.max()) + 1, dtype=bool)
     occurs[code] = True
     return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[code]

@@ -54,8 +54,8 @@ def mean(frame: Any, y: str, design: AnyDesign, by: By = None, missing: Missing 
     """The weighted mean of a column by domain.
 
     >>> frame = pd.DataFrame({"pay": [1.0, 3.0, 5.0, 9.0], "w": 10.0})
-    >>> found = mean(frame, "pay", Design(weights="w"))
-    >>> float(found.value[0]), round(float(found.standard_error[0]), 4)
+    >>> pay = mean(frame, "pay", Design(weights="w"))
+    >>> float(pay.value[0]), round(float(pay.standard_error[0]), 4)
     (4.5, 1.7078)
     """
     table = as_frame(frame)
@@ -130,10 +130,10 @@ def _estimate(
     if isinstance(sample, TaylorSample):
 
         def totals(unit: Codes, count: int) -> Floats:
-            found = top.by_unit(sample.weights, unit, count)
+            sums = top.by_unit(sample.weights, unit, count)
             if bottom is None:
-                return found
-            return np.asarray((found - value * bottom.by_unit(sample.weights, unit, count)[:, parent]) / below)
+                return sums
+            return np.asarray((sums - value * bottom.by_unit(sample.weights, unit, count)[:, parent]) / below)
 
         return Estimate(value, sample.covariance(totals), df, top.groups.names)
     with np.errstate(divide="ignore", invalid="ignore"):

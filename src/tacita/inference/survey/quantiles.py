@@ -65,15 +65,15 @@ def quantiles(
     values = numbers(table, y)
     groups = without_missing(domains(table, by), values, y, missing)
     weights = design.of(table).weights
-    found: list[tuple[float, float, float, float, float]] = []
+    estimated: list[tuple[float, float, float, float, float]] = []
     for domain in range(groups.size):
         inside = (groups.code == domain) & (weights > 0)
         if not inside.any():
             raise UsageError(f"by: no row of {groups.names[domain]} carries weight; leave the domain out")
         curve = Curve(values[inside], weights[inside])
         for one in wanted:
-            found.append(_of_domain(table, groups.code == domain, values, design, curve, one, confidence))
-    value, error, lower, upper, df = np.array(found).T
+            estimated.append(_of_domain(table, groups.code == domain, values, design, curve, one, confidence))
+    value, error, lower, upper, df = np.array(estimated).T
     stems = [""] if by is None else [f"{name}, " for name in groups.names]
     names = tuple(f"{stem}p={one:g}" for stem in stems for one in wanted)
     return Quantiles(Estimate(value, error**2, df, names), lower, upper, confidence)

@@ -155,10 +155,10 @@ def _codes(frame: pd.DataFrame, name: str, schema: Schema) -> Codes:
 
 
 def _complete(frame: pd.DataFrame, name: str) -> Floats:
-    found = numbers(frame, name)
-    if not np.isfinite(found).all():
+    values = numbers(frame, name)
+    if not np.isfinite(values).all():
         raise UsageError(f"{name}: has missing or infinite values; a table needs a value in every record")
-    return found
+    return values
 
 
 def _table(
@@ -176,9 +176,9 @@ def _table(
         value, error, df = (np.full(shape, np.nan) for _ in range(3))
         for kept in product((True, False), repeat=len(levels)):
             place = tuple(slice(-1) if keep else -1 for keep in kept)
-            found = _joined([part.estimates[at, kept] for part in parts], combined)
-            for filled, numbers_found in zip((value, error, df), found, strict=True):
-                filled[place] = numbers_found.reshape(filled[place].shape)
+            margin = _joined([part.estimates[at, kept] for part in parts], combined)
+            for filled, cells in zip((value, error, df), margin, strict=True):
+                filled[place] = cells.reshape(filled[place].shape)
         if isinstance(statistic, Count):
             value = _adding_up(value)
         tables.append(
@@ -200,8 +200,8 @@ def _joined(
     known = np.isfinite(variances).all(axis=0)
     error[np.isfinite(value) & ~known] = np.inf
     if known.any():
-        found = combined([Estimate(one[known], two[known], three[known]) for one, two, three in files])
-        value[known], error[known], df[known] = found.value, found.standard_error, found.df
+        estimate = combined([Estimate(one[known], two[known], three[known]) for one, two, three in files])
+        value[known], error[known], df[known] = estimate.value, estimate.standard_error, estimate.df
     return value, error, df
 
 
@@ -218,18 +218,18 @@ def _adding_up(counts: Floats) -> Floats:
 
 
 def _rows(
-    names: list[tuple[str, ...]], by: Sequence[str], statistic: str, found: Estimate, confidence: float
+    names: list[tuple[str, ...]], by: Sequence[str], statistic: str, estimate: Estimate, confidence: float
 ) -> pd.DataFrame:
-    lower, upper = found.interval(confidence)
+    lower, upper = estimate.interval(confidence)
     with np.errstate(divide="ignore", invalid="ignore"):
-        relative = found.standard_error / np.abs(found.value)
+        relative = estimate.standard_error / np.abs(estimate.value)
     return pd.DataFrame(
         {
             "statistic": statistic,
             **dict(zip(by, names, strict=True)),
-            "estimate": found.value,
-            "standard_error": found.standard_error,
-            "df": found.df,
+            "estimate": estimate.value,
+            "standard_error": estimate.standard_error,
+            "df": estimate.df,
             "lower": lower,
             "upper": upper,
             "cv": relative,

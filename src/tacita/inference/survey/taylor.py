@@ -180,13 +180,13 @@ class TaylorSample:
         The diagonal of `covariance` without its matrices: time and memory do not grow with the number of domains.
         """
         multiplier = np.ones(self.weights.size)
-        found = np.zeros(size)
+        variance = np.zeros(size)
         for depth, stage in enumerate(self.stages):
             if depth and self.stages[depth - 1].population is None:
                 break
-            found += self._stage_variances(stage, multiplier, values, code, size)
+            variance += self._stage_variances(stage, multiplier, values, code, size)
             multiplier = multiplier * stage.fraction
-        return found
+        return variance
 
     def _stage_variances(self, stage: Stage, multiplier: Floats, values: Floats, code: Codes, size: int) -> Floats:
         stratum, sampled, lonely, scale = self._by_unit(stage, multiplier)

@@ -242,7 +242,7 @@ class AlphaPlan(CountPlan):
         """Worker cells share the budget; what pays for margins of error is set aside first."""
         return self.epsilon * (1 - self.margin_share) / cells
 
-    def hidden_size(self, counted: Workforce) -> NDArray[np.int64]:
+    def deciding_size(self, counted: Workforce) -> NDArray[np.int64]:
         """The size of the establishment that sets the noise of each value."""
         if self.definition == "weak":
             return counted.largest

@@ -1,9 +1,9 @@
 """Additive noise scaled to the largest establishment of each cell (smooth sensitivity).
 
-Five laws: two of our own (`SmoothStaircase`, the least noisy certified law of one cell, and `SmoothVector` for all
-worker cells together), Student's t with the best number of degrees of freedom, the paper's 1/(1+z⁴) ("Smooth Gamma"),
-and Laplace, which needs δ > 0. All are calibrated exactly,
-with the supremum of the privacy loss certified; see the proof files beside this module.
+Five laws: ours for single values (`SmoothStaircase`: the least noisy certified law) and for vectors (`SmoothVector`: a
+power law in the L1 norm), Student's t with the best number of degrees of freedom, the paper's 1/(1+z⁴) ("Smooth
+Gamma"), and Laplace, which needs δ > 0. All are calibrated exactly, with the supremum of the privacy loss certified;
+see the proof files beside this module.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class SmoothPlan(AlphaPlan):
         return np.maximum(sizes * per_worker, at_least), over * self.alpha.denominator
 
     def _noisy(self, counted: Workforce, entropy: Entropy, law: Any, k: Fraction) -> NDArray[np.int64]:
-        numerator, denominator = self._scales(self.hidden_size(counted), k)
+        numerator, denominator = self._scales(self.deciding_size(counted), k)
         return noisy_on_grid(counted.counts, numerator, denominator, law, entropy, self._label())
 
     def _label(self) -> str:
@@ -109,7 +109,7 @@ class SmoothPlan(AlphaPlan):
         return calibration.log_laplace_scale(self.alpha, self.epsilon * self.margin_share / shares)
 
     def measure_largest(self, exact_counts: Workforce, entropy: Entropy) -> NDArray[np.int64] | None:
-        sizes = self.hidden_size(exact_counts)
+        sizes = self.deciding_size(exact_counts)
         if self.definition == "strong":
             sizes = sizes[:, :1]  # one establishment sets the scale of the whole row: measured once
         blur = self._blur(sizes.shape[1])
@@ -169,7 +169,7 @@ class SmoothStaircase(SmoothPlan):
         return staircase_design.least_noise(self.alpha, self.epsilon_per_cell(cells)), Fraction(1)
 
     def _noisy(self, counted: Workforce, entropy: Entropy, law: Any, k: Fraction) -> NDArray[np.int64]:
-        numerator, denominator = self._scales(self.hidden_size(counted), k)
+        numerator, denominator = self._scales(self.deciding_size(counted), k)
         flat = law.on_grid(counted.counts.ravel(), numerator.ravel(), denominator, entropy, self._label())
         noisy: NDArray[np.int64] = flat.reshape(counted.counts.shape)
         return noisy

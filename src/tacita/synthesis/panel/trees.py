@@ -1,7 +1,7 @@
 """Classification and regression trees, as users of synthpop expect: a value is that of a donor in the same leaf.
 
-The trees are scikit-learn's. Donors are drawn with random weights (a Bayesian bootstrap within the leaf), anew for
-every file. A tree's values are values of the confidential file.
+The trees are scikit-learn's (extra `trees`). Donors are drawn with random weights (a Bayesian bootstrap within the
+leaf), anew for every file. A tree's values are values of the confidential file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ def _tree(kind: str, least: int) -> Any:
     try:
         module = importlib.import_module("sklearn.tree")
     except ImportError:
-        raise UsageError("trees need scikit-learn; install it, or choose another model") from None
+        raise UsageError(
+            'trees need scikit-learn; install it with pip install "tacita[trees]", or choose another model'
+        ) from None
     return getattr(module, kind)(min_samples_leaf=least, random_state=0)
 
 

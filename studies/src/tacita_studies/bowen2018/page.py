@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from markupsafe import Markup
+
+from tacita.pages.charts import PALETTE
 from tacita_studies.bowen2018 import printed as paper
 from tacita_studies.bowen2018.bars import BARS
 from tacita_studies.bowen2018.methods import AS_PRINTED, SETS, pairwise, steps
 from tacita_studies.bowen2018.rows import FRESH, LEAST
-from tacita_studies.harness.page import Markup, figure, holds, table
-from tacita_studies.harness.pictures import PALETTE, Curves
+from tacita_studies.harness.page import figure, holds, table
+from tacita_studies.harness.pictures import Curves
 from tacita_studies.harness.real import TABLE
 from tacita_studies.harness.results import Row, Rows
 

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from tacita.pages.figures import shown
 from tacita.simulated.frame import STRATA
 from tacita_studies.haney2017 import arms
 from tacita_studies.haney2017.rows import CLOSE, CORRELATION, RATIO
 from tacita_studies.haney2017.tables import ALL_PLACES
-from tacita_studies.harness.page import shown
 from tacita_studies.harness.results import Row, Rows
 
 PURE = ("LogLaplace", "SmoothGamma", "SmoothStudent", "SmoothStaircase", "SmoothVector")

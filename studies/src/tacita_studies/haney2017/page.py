@@ -6,13 +6,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from markupsafe import Markup
+
+from tacita.pages.charts import PALETTE
 from tacita.simulated.frame import FULL_JOBS, STRATA
 from tacita_studies.haney2017 import arms
 from tacita_studies.haney2017.findings import Lookup, claims
 from tacita_studies.haney2017.rows import CORRELATION, RATIO, SUPPRESSED
 from tacita_studies.haney2017.tables import ALL_PLACES
-from tacita_studies.harness.page import Markup, figure, holds, table
-from tacita_studies.harness.pictures import PALETTE, Curves
+from tacita_studies.harness.page import figure, holds, table
+from tacita_studies.harness.pictures import Curves
 from tacita_studies.harness.results import Row
 
 _METHODS = ("SmoothStaircase", "SmoothStudent", "SmoothGamma", "LogLaplace", "SmoothLaplace", "SmoothVector")

@@ -1,18 +1,15 @@
-"""Pictures for study pages: SVG text made without a network, ready to stand inside an HTML file."""
+"""Pictures that several studies draw, from the chart kit of all pages."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# Okabe and Ito's palette: told apart by readers who do not see all colours, and in grey print by the dashes.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666", "#000000")
-DARK_RED = "#8c2a12"
+import altair as alt
+from markupsafe import Markup
 
-Records = Sequence[Mapping[str, Any]]
-Colours = Mapping[str, str]
+from tacita.pages.charts import RULE, SOFT, Colours, Records, colour, inline_svg, side_by_side
 
 
 @dataclass(frozen=True)
@@ -35,17 +32,16 @@ class Curves:
     height: int = 200
     columns: int = 5
 
-    def svg(self, records: Records) -> str:
-        import altair as alt
-
-        data = alt.Data(values=[dict(record) for record in records])
+    def svg(self, records: Records) -> Markup:
+        # An error of zero has no place on a logarithmic axis, and would push all others off it.
+        data = alt.Data(values=[dict(record) for record in records if not self.log_y or record[self.y] > 0])
         span = [min(self.x_values) / 1.2, max(self.x_values) * 1.2]
         base = alt.Chart(data).encode(
             x=alt.X(
                 "epsilon:Q",
                 title="ε",
                 scale=alt.Scale(type="log", domain=span, nice=False),
-                axis=alt.Axis(grid=False, values=list(self.x_values)),
+                axis=alt.Axis(grid=False, values=list(self.x_values), labelFontSize=10.5, labelOverlap="greedy"),
             ),
             y=alt.Y(
                 f"{self.y}:Q",
@@ -62,22 +58,22 @@ class Curves:
         )
         layers: list[Any] = [base.mark_line(strokeWidth=1.8), base.mark_point(size=14, filled=True, opacity=1)]
         if self.reference is not None:
-            rule = alt.Chart(data).mark_rule(color="#444", strokeWidth=1, strokeDash=[2, 2])
-            layers.insert(0, rule.encode(y=alt.datum(self.reference)))
+            # Of the same data: panels cannot be made of layers with data of their own.
+            line = alt.Chart(data).mark_rule(color=SOFT, strokeWidth=1, strokeDash=[2, 2])
+            layers.insert(0, line.encode(y=alt.datum(self.reference)))
         facet = alt.Facet("panel:N", title=None, sort=list(self.panels))
-        chart = alt.layer(*layers).properties(width=self.width, height=self.height)
-        return as_svg(chart.facet(facet=facet, columns=self.columns))
+        frame = alt.ViewBackground(stroke=RULE)
+        chart = alt.layer(*layers).properties(width=self.width, height=self.height, view=frame)
+        return inline_svg(chart.facet(facet=facet, columns=self.columns))
 
 
-def trends(records: Records, colours: Colours, raw: str, *, columns: int, number: str = "~g") -> str:
+def trends(records: Records, colours: Colours, raw: str, *, columns: int, number: str = "~g") -> Markup:
     """Lines over years with a band of one standard deviation of the repetitions, a panel each with its own axis.
 
     An axis reaches a little beyond what the raw data need; lines that leave it are cut off.
     """
-    import altair as alt
-
     shade = colour(
-        _drawn(colours, records), columns=2, limit=480, symbolType="stroke", symbolOpacity=1, symbolStrokeWidth=2.5
+        _drawn(colours, records), columns=2, labelLimit=480, symbolType="stroke", symbolOpacity=1, symbolStrokeWidth=2.5
     )
 
     def panel(title: str, inside: list[dict[str, Any]]) -> Any:
@@ -98,49 +94,6 @@ def trends(records: Records, colours: Colours, raw: str, *, columns: int, number
     return side_by_side(records, panel, columns)
 
 
-def side_by_side(records: Records, panel: Callable[[str, list[dict[str, Any]]], Any], columns: int = 2) -> str:
-    """A chart for the records of each value of "panel"."""
-    import altair as alt
-
-    titles = dict.fromkeys(str(record["panel"]) for record in records)
-    charts = [panel(one, [dict(record) for record in records if record["panel"] == one]) for one in titles]
-    return as_svg(alt.concat(*charts, columns=columns))
-
-
-def colour(shades: Colours, *, columns: int, limit: int = 320, **legend: Any) -> Any:
-    """The colour of each method, with the legend below."""
-    import altair as alt
-
-    return alt.Color(
-        "method:N",
-        scale=alt.Scale(domain=list(shades), range=list(shades.values())),
-        legend=alt.Legend(title=None, orient="bottom", columns=columns, labelLimit=limit, **legend),
-    )
-
-
 def _drawn(colours: Colours, records: Records) -> Colours:
     seen = {record["method"] for record in records}
     return {name: shade for name, shade in colours.items() if name in seen}
-
-
-def rule(shade: str = DARK_RED, dash: Sequence[int] = (4, 3), *, at: Mapping[str, float], **more: Any) -> Any:
-    """A line across the picture `at` a value of x or of y."""
-    import altair as alt
-
-    line = alt.Chart(alt.Data(values=[{}])).mark_rule(color=shade, strokeDash=list(dash), **more)
-    return line.encode(**{axis: alt.datum(value) for axis, value in at.items()})
-
-
-def as_svg(chart: Any, *, header: int = 12) -> str:
-    """An Altair chart in the look that all study pages share; `header` is the size of the panels' titles."""
-    import vl_convert
-
-    styled = (
-        chart.configure(font="Helvetica Neue, Arial, sans-serif")
-        .configure_view(stroke="#c8cdd2")
-        .configure_axis(gridColor="#eceff1", labelFontSize=10, titleFontSize=11, titleFontWeight="normal")
-        .configure_header(labelFontSize=header, labelFontWeight="bold")
-        .configure_legend(labelFontSize=11)
-    )
-    # Inside HTML the namespace declarations mean nothing, and without them the page names no outside address.
-    return re.sub(r'\sxmlns(:xlink)?="[^"]*"', "", str(vl_convert.vegalite_to_svg(styled.to_json())))

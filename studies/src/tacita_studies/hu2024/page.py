@@ -7,9 +7,10 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
-from tacita_studies.harness.page import Markup, figure, holds, table
-from tacita_studies.harness.pictures import PALETTE
+from tacita.pages.charts import PALETTE
+from tacita_studies.harness.page import figure, holds, table
 from tacita_studies.harness.real import TABLE
 from tacita_studies.harness.results import Row, Rows
 from tacita_studies.hu2024 import rows
@@ -126,7 +127,7 @@ def at_ten_eight(measured: MeasuredCase) -> list[Entry]:
     return [one for one in found if one.bound in (None, 1.8)]
 
 
-def _violins(measured: MeasuredCase, entries: Sequence[Entry], *, first: bool = False) -> str:
+def _violins(measured: MeasuredCase, entries: Sequence[Entry], *, first: bool = False) -> Markup:
     panels: dict[str, dict[str, Floats]] = {NAMES[statistic]: {} for statistic in STATISTICS}
     for statistic in STATISTICS:
         for entry in entries:
@@ -148,7 +149,7 @@ def _trade_off(measured: MeasuredCase) -> list[Markup]:
     return parts
 
 
-def _coverage(measured: MeasuredCase) -> str:
+def _coverage(measured: MeasuredCase) -> Markup:
     records = []
     for entry in (SAMPLE, *at_ten_eight(measured)):
         for statistic in STATISTICS:
@@ -160,7 +161,7 @@ def _coverage(measured: MeasuredCase) -> str:
     return coverage_and_cv(records, _SHADES)
 
 
-def _records(bounds: Sequence[RecordBounds]) -> tuple[str, Markup] | None:
+def _records(bounds: Sequence[RecordBounds]) -> tuple[Markup, Markup] | None:
     if not bounds:
         return None
     panels: dict[str, dict[str, Floats]] = {}

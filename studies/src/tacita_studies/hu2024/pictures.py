@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import altair as alt
 import numpy as np
+from markupsafe import Markup
 
-from tacita_studies.harness.pictures import Colours, Records, as_svg, colour, rule, side_by_side
+from tacita.pages.charts import INK, Colours, Records, colour, inline_svg, rule, side_by_side
 from tacita_studies.hu2024.answers import Floats
 
 _HALF = 0.42  # width of a violin's half, where neighbours stand 1 apart
@@ -21,10 +23,8 @@ def violins(
     *,
     reference: float | None = None,
     log: bool = False,
-) -> str:
+) -> Markup:
     """A violin for each label of each panel, with a bar at its median. `colours` has the labels as keys."""
-    import altair as alt
-
     inside = [values for panel in panels.values() for values in panel.values()]
     low, high = min(float(one.min()) for one in inside), max(float(one.max()) for one in inside)
     if reference is not None:
@@ -49,7 +49,7 @@ def violins(
             title=None,
             labelLimit=200,
             labelOverlap=False,
-            labelAngle=0 if len(labels) <= 4 else -35,
+            labelAngle=0 if sum(map(len, labels)) <= 40 else -35,
         )
         x_scale = alt.Scale(domain=[-0.6, len(labels) - 0.4], nice=False)
         shades = alt.Scale(domain=labels, range=[colours[one] for one in labels])
@@ -60,13 +60,13 @@ def violins(
             y=alt.Y("value:Q", title=y_title, scale=scale, axis=alt.Axis(format="~g", tickCount=6)),
             color=alt.Color("label:N", scale=shades, legend=None),
         )
-        bar = alt.Chart(alt.Data(values=medians)).mark_rule(strokeWidth=2, color="#1d2327")
+        bar = alt.Chart(alt.Data(values=medians)).mark_rule(strokeWidth=2, color=INK)
         bar = bar.encode(x=alt.X("left:Q", scale=x_scale), x2="right:Q", y=alt.Y("value:Q", scale=scale))
         layers: list[Any] = [area, bar] if reference is None else [rule(at={"y": reference}), area, bar]
         chart = alt.layer(*layers).resolve_scale(color="independent")
         charts.append(chart.properties(width=430, height=230, title=title))
     # Labels differ between panels, and a shared scale of colours would mix them up.
-    return as_svg(alt.concat(*charts, columns=2).resolve_scale(color="independent"))
+    return inline_svg(alt.concat(*charts, columns=2).resolve_scale(color="independent"))
 
 
 def _outline(label: str, values: Floats, at: int, log: bool) -> list[dict[str, Any]]:
@@ -85,10 +85,8 @@ def _outline(label: str, values: Floats, at: int, log: bool) -> list[dict[str, A
     ]
 
 
-def coverage_and_cv(records: Records, colours: Colours) -> str:
+def coverage_and_cv(records: Records, colours: Colours) -> Markup:
     """Figure 10: a dot for each cell, coverage across and CV upward; keys are method, panel, coverage and cv."""
-    import altair as alt
-
     seen = {record["method"] for record in records}
     drawn = {name: shade for name, shade in colours.items() if name in seen}
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tacita_studies.harness.page import Markup, holds, table
-from tacita_studies.harness.pictures import PALETTE, Colours, Records, colour, rule, side_by_side, trends
+import altair as alt
+from markupsafe import Markup
+
+from tacita.pages.charts import PALETTE, Colours, Records, colour, rule, side_by_side
+from tacita_studies.harness.page import holds, table
+from tacita_studies.harness.pictures import trends
 from tacita_studies.harness.real import TABLE
 from tacita_studies.harness.results import Row, Rows
 from tacita_studies.kinney2007 import rows
@@ -67,7 +71,7 @@ class _Page:
             body.append([f"{value}: {printed.meaning}", printed.observed, printed.synthetic, *ours])
         return table(("multi-unit status", "paper, observed", "paper, synthetic", "ours, truth", *self.methods), body)
 
-    def curves(self, where: str, names: Sequence[str], number: str) -> str:
+    def curves(self, where: str, names: Sequence[str], number: str) -> Markup:
         records = []
         for method in self.drawn:
             for name in names:
@@ -86,7 +90,7 @@ class _Page:
             ("largest distance", *names), [[one, *(cell(one, name) for name in names)] for one in self.methods]
         )
 
-    def over_epsilon(self) -> str:
+    def over_epsilon(self) -> Markup:
         limits = {bar.metric: bar.least if bar.most is None else bar.most for bar in BARS if bar.method == FORMAL}
         records = []
         for metric in _COSTS:
@@ -98,7 +102,7 @@ class _Page:
                     records.append({"panel": panel, "plain": plain, "limit": limits.get(metric), **point})
         return over_epsilon(records, PALETTE[1])
 
-    def sizes(self, measured: MeasuredIndustry) -> str:
+    def sizes(self, measured: MeasuredIndustry) -> Markup:
         files = {TRUTH: measured.truth, **{one.method.name: one.mean for one in measured.made}}
         records = [
             {"panel": panel, "method": name, "size": size, "share": share}
@@ -130,7 +134,7 @@ class _Page:
             body.append([largest(one.name), *ours])
         return table(("correlation", TRUTH, *self.methods), body)
 
-    def disclosure(self) -> tuple[str, Markup]:
+    def disclosure(self) -> tuple[Markup, Markup]:
         titles = {
             rows.IN_THE_CELL: "from all rows of the cell",
             rows.LINKED: "if rows could be linked to establishments",
@@ -215,9 +219,8 @@ def _shades(colours: Colours, order: Sequence[str]) -> Any:
     return colour({name: colours[name] for name in order}, columns=6, symbolType="stroke")
 
 
-def sizes(records: Records, colours: Colours, order: Sequence[str]) -> str:
+def sizes(records: Records, colours: Colours, order: Sequence[str]) -> Markup:
     """Keys are panel, method, size and share: the share of establishments that are at least so large."""
-    import altair as alt
 
     def panel(title: str, inside: list[dict[str, Any]]) -> Any:
         drawn = alt.Data(values=[record for record in inside if record["share"] > 0])
@@ -232,9 +235,8 @@ def sizes(records: Records, colours: Colours, order: Sequence[str]) -> str:
     return side_by_side(records, panel)
 
 
-def over_epsilon(records: Records, shade: str) -> str:
+def over_epsilon(records: Records, shade: str) -> Markup:
     """Keys are panel, epsilon, value, plain (the value without noise) and limit, which may be None."""
-    import altair as alt
 
     def panel(title: str, inside: list[dict[str, Any]]) -> Any:
         ticks = alt.Axis(values=[record["epsilon"] for record in inside], format="~g", grid=False)
@@ -252,9 +254,8 @@ def over_epsilon(records: Records, shade: str) -> str:
     return side_by_side(records, panel, columns=3)
 
 
-def by_cell(records: Records, colours: Colours, order: Sequence[str], classes: Sequence[str]) -> str:
+def by_cell(records: Records, colours: Colours, order: Sequence[str], classes: Sequence[str]) -> Markup:
     """Keys are panel, method, cell and share."""
-    import altair as alt
 
     def panel(title: str, inside: list[dict[str, Any]]) -> Any:
         chart = alt.Chart(alt.Data(values=inside), title=title)

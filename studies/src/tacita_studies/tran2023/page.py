@@ -6,10 +6,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import altair as alt
 import numpy as np
+from markupsafe import Markup
 
-from tacita_studies.harness.page import Markup, escaped, figure, shown, table
-from tacita_studies.harness.pictures import PALETTE, as_svg, trends
+from tacita.pages.charts import PALETTE, inline_svg
+from tacita.pages.figures import shown
+from tacita_studies.harness.page import figure, table
+from tacita_studies.harness.pictures import trends
 from tacita_studies.harness.real import TABLE
 from tacita_studies.harness.results import Row, Rows
 from tacita_studies.tran2023 import printed as paper
@@ -93,8 +97,8 @@ def _target(rows: Rows, settings: Mapping[str, Any]) -> Markup:
     body = [
         [
             f"{metric} ({'higher' if metric in HIGHER_IS_BETTER else 'lower'} is better)",
-            Markup(figures(_PAPERS_BEST[metric])),
-            Markup(figures(paper.printed("Non-private", metric) or math.nan)),
+            figures(_PAPERS_BEST[metric]),
+            figures(paper.printed("Non-private", metric) or math.nan),
             *(number(rows.row(one, metric, table=name)) for one in (settings["reference"], *ours)),
         ]
         for name, metrics in (("Table 1", GENERAL), ("Table 2", SPECIFIC))
@@ -119,7 +123,7 @@ def _comparison(rows: Rows, name: str, metrics: Sequence[str]) -> Markup:
     for mode, words in _MODES.items():
         methods = rows.methods(name, mode=mode)
         if methods:
-            body.append([Markup(f"<b>{escaped(words)}</b>"), *([""] * (len(metrics) + 1))])
+            body.append([_bold(words), *([""] * (len(metrics) + 1))])
         for method in methods:
             found = [rows.row(method, metric, table=name) for metric in metrics]
             body.append([method, *map(beside, found), "–" if found[0] is None else str(found[0].replicates)])
@@ -155,8 +159,8 @@ def _variants(rows: Rows) -> Iterator[tuple[str, Markup]]:
             best[metric] = min(private, key=lambda one: sign * scores[one])
         body: list[list[object]] = []
         for method in rows.methods(name):
-            texts = {metric: number(rows.row(method, metric, table=name)).text for metric in metrics}
-            body.append([method, *(Markup(f"<b>{t}</b>" if method == best[m] else t) for m, t in texts.items())])
+            found = {metric: number(rows.row(method, metric, table=name)) for metric in metrics}
+            body.append([method, *(_bold(one) if method == best[metric] else one for metric, one in found.items())])
         head = [f"{metric} {'↑' if metric in HIGHER_IS_BETTER else '↓'}" for metric in metrics]
         yield f"{variant.name[0].upper()}{variant.name[1:]}: {variant.words}.", table(("Method", *head), body)
 
@@ -192,23 +196,28 @@ def _real(rows: Rows) -> Markup | None:
 def number(row: Row | None) -> Markup:
     if row is None or row.ours is None or not math.isfinite(row.ours):
         return Markup("–")
-    error = "" if row.se is None else f' <span class="note">± {escaped(_short(row.se))}</span>'
-    return Markup(f"{escaped(figures(row.ours))}{error}")
+    return Markup("{}{}").format(figures(row.ours), "" if row.se is None else _note(f" ± {_short(row.se)}"))
 
 
 def beside(row: Row | None) -> Markup:
     """Our number, and the printed one below it."""
-    ours = number(row).text
-    if row is None or row.paper is None:
-        return Markup(ours)
-    return Markup(f'{ours}<br><span class="note">paper {f"{row.paper:g}"}</span>')
+    return _above(row, None if row is None or row.paper is None else f"paper {row.paper:g}")
 
 
 def resampled(row: Row | None) -> Markup:
-    ours = number(row).text
-    if row is None or row.reference is None:
-        return Markup(ours)
-    return Markup(f'{ours}<br><span class="note">resample {escaped(figures(row.reference))}</span>')
+    return _above(row, None if row is None or row.reference is None else f"resample {figures(row.reference)}")
+
+
+def _above(row: Row | None, note: str | None) -> Markup:
+    return number(row) if note is None else Markup("{}<br>{}").format(number(row), _note(note))
+
+
+def _note(words: str) -> Markup:
+    return Markup('<span class="note">{}</span>').format(words)
+
+
+def _bold(words: str) -> Markup:
+    return Markup("<b>{}</b>").format(words)
 
 
 def figures(value: float) -> str:
@@ -230,13 +239,11 @@ def _short(value: float) -> str:
 _BINS = 64
 
 
-def densities(files: Mapping[str, Numbers], original: str, columns: int = 4) -> str:
+def densities(files: Mapping[str, Numbers], original: str, columns: int = 4) -> Markup:
     """A small panel per method: the original's density in grey, the synthetic file's as a line.
 
     Values beyond the axis are not drawn; the axis ends a little above the original's 99.5th percentile.
     """
-    import altair as alt
-
     own = files[original]
     low, high = float(min(0.0, own.min())), float(np.quantile(own, 0.995)) * 1.15
     grid = np.linspace(low, high, 121)
@@ -263,7 +270,7 @@ def densities(files: Mapping[str, Numbers], original: str, columns: int = 4) -> 
             facet=alt.Facet("method:N", title=None, sort=[name for name in files if name != original]), columns=columns
         )
     )
-    return as_svg(chart, header=10)
+    return inline_svg(chart, header=10)
 
 
 def _density(values: Numbers, grid: Numbers) -> Numbers:

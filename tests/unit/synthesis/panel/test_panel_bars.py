@@ -1,7 +1,5 @@
 """Is a synthetic panel near the data? The simulated industry against fixed bars, and real panels of firms."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path
@@ -41,8 +39,7 @@ def facts(table: pa.Table) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("establishments", "slack"),
-    [(15_000, 3.0), pytest.param(130_000, 1.0, marks=pytest.mark.slow)],
+    ("establishments", "slack"), [(15_000, 3.0), pytest.param(130_000, 1.0, marks=pytest.mark.slow)]
 )
 def test_the_average_file_is_within_the_bars(establishments: int, slack: float) -> None:
     industry = Industry("581", "44", establishments)

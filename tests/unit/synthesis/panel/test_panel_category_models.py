@@ -1,18 +1,12 @@
 """Models of categories: shares, priors, collapsing cells, limits and parameter draws."""
 
-from __future__ import annotations
+import sys
 
 import numpy as np
 import pytest
 
 from tacita.errors import UsageError
-from tacita.synthesis.panel import (
-    CategoryTree,
-    CollapsingMultinomial,
-    DirichletMultinomial,
-    LifeTable,
-    LogitRegression,
-)
+from tacita.synthesis.panel import CategoryTree, CollapsingMultinomial, DirichletMultinomial, LifeTable, LogitRegression
 from tacita.synthesis.panel.categories import Limits
 from tacita.synthesis.panel.predictors import Column, Predictors
 
@@ -203,6 +197,13 @@ def test_a_tree_follows_an_interaction() -> None:
     given = Predictors(4000, {"one": Column(one, 2), "two": Column(two, 2)})
     fitted = CategoryTree(("one", "two")).fit(one ^ two, 2, given, random())
     assert (fitted.draw(given, random(2), free(4000, 2)) == one ^ two).all()
+
+
+def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.tree", None)
+    given = Predictors(2, {"one": Column(np.array([0, 1]), 2)})
+    with pytest.raises(UsageError, match=r'pip install "tacita\[trees\]"'):
+        CategoryTree(("one",)).fit(np.array([0, 1]), 2, given, random())
 
 
 @pytest.mark.parametrize(

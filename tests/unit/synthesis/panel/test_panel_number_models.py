@@ -1,13 +1,11 @@
 """Models of numbers: laws, tails, relations, the variance of a chain, parameter draws."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from goodness_of_fit import values_p_value
 from scipy.special import ndtri
 from scipy.stats import norm
 
+from support.goodness_of_fit import values_p_value
 from tacita.errors import UsageError
 from tacita.synthesis.panel import NormalRegression, NumberTree, QuantileRegression
 from tacita.synthesis.panel.numbers import Scale

@@ -1,7 +1,5 @@
 """The plan: its claims, what it refuses, and the rules that hold in every synthetic record."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -9,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from panel_sample import COUNTIES, YEARS, long_plan, long_schema, plan, to_long, wide, wide_schema
 
+from support.panels import COUNTIES, YEARS, long_plan, long_schema, plan, to_long, wide, wide_schema
 from tacita.data.confidential import Confidential
 from tacita.errors import RefusedError, TacitaError, UsageError
 from tacita.implicates import Synthetic

@@ -1,12 +1,10 @@
 """Confidential rows as arrays: wide and long files, missing values, edits, groups, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
-from panel_sample import YEARS, long_plan, long_schema, plan, to_long, wide, wide_schema
 
+from support.panels import YEARS, long_plan, long_schema, plan, to_long, wide, wide_schema
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError

@@ -1,7 +1,5 @@
 """Out of core: partitions, killed and resumed runs, and the same files from Spark."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import json
@@ -18,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from panel_sample import long_plan, long_schema, plan, to_long, wide, wide_schema
 
+from support.panels import long_plan, long_schema, plan, to_long, wide, wide_schema
 from tacita.data.confidential import Confidential
 from tacita.errors import RefusedError, UsageError, VerificationError
 from tacita.ledger import Ledger
@@ -215,7 +213,7 @@ def test_a_ledger_or_a_rehearsal(tmp_path: Path) -> None:
 _PROGRAM = """
 import sys
 from pathlib import Path
-from panel_sample import plan, wide, wide_schema
+from support.panels import plan, wide, wide_schema
 from tacita.data.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.panel import write_panel
@@ -227,7 +225,7 @@ write_panel(plan(group="industry", sets=30, epsilon=EPSILON), data, Path(sys.arg
 @BOTH
 def test_a_process_that_is_killed_leaves_whole_files(tmp_path: Path, epsilon: str | None) -> None:
     folder = tmp_path / "killed"
-    start = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r})\nEPSILON = {epsilon!r}\n"
+    start = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[3])!r})\nEPSILON = {epsilon!r}\n"
     command = [sys.executable, "-c", start + _PROGRAM]
     process = subprocess.Popen([*command, str(folder)])
     deadline = time.monotonic() + 120

@@ -1,7 +1,5 @@
 """A panel with epsilon and alpha: sensitivities against all pairs of numbers, the promise and the ledger."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -11,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from panel_sample import plan, wide, wide_schema
 
+from support.panels import plan, wide, wide_schema
 from tacita.data.confidential import Confidential
 from tacita.errors import RefusedError, UsageError
 from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy
-from tacita.privacy import Guarantee, Loss, NumbersWithin, ReplaceOne, in_parallel
+from tacita.privacy import Guarantee, Loss, NumbersWithin, ReplaceOne
 from tacita.privacy.json_form import guarantee_from_json, guarantee_to_json
 from tacita.release.words import kind_of_privacy, not_protected
 from tacita.synthesis.panel.formal.promise import LIVES
@@ -145,10 +143,8 @@ def test_whole_histories_count_against_numbers_within_a_factor(tmp_path: Path) -
     assert ledger.spent(WITHIN, data) == Loss("3")
 
 
-def test_parts_by_a_confidential_value_count_twice() -> None:
+def test_numbers_and_whole_histories_are_promises_apart() -> None:
     one = Guarantee(WITHIN, Loss("1"))
-    assert in_parallel([one, one], "public").loss == Loss("1")
-    assert in_parallel([one, one], "confidential").loss == Loss("2")
     with pytest.raises(RefusedError, match="says nothing proved"):
         one.under(WHOLE)
     with pytest.raises(RefusedError, match="protect different things"):

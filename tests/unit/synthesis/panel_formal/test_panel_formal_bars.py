@@ -1,7 +1,5 @@
 """One simulated industry of 130,000 establishments over 26 years at ε = 4: how near the files come."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc

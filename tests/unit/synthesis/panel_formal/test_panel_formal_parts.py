@@ -1,7 +1,5 @@
 """Public bins, and what is made of noisy tables."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 
@@ -10,8 +8,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from panel_sample import YEARS, plan, wide, wide_schema
 
+from support.panels import YEARS, plan, wide, wide_schema
 from tacita.data.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.panel.formal.lattice import Bins, Steps, coarse_steps

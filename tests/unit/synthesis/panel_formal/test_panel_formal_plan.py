@@ -1,7 +1,5 @@
 """A panel with epsilon: what it promises and says beforehand, files without an impossible record, results."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -10,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from panel_sample import YEARS, long_plan, long_schema, plan, to_long, wide, wide_schema
 
+from support.panels import YEARS, long_plan, long_schema, plan, to_long, wide, wide_schema
 from tacita.data.confidential import Confidential
 from tacita.errors import UsageError, VerificationError
 from tacita.ledger import Ledger

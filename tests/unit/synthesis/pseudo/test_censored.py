@@ -1,7 +1,5 @@
 """`CensoredPosterior`: the whole law enumerated on small lattices, drawn from exactly, and private at every size."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
@@ -12,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from goodness_of_fit import counts_p_value, fits
-from pseudo_sample import SCHEMA, survey
 
+from support.goodness_of_fit import counts_p_value, fits
+from support.pseudo import SCHEMA, survey
 from tacita.data.confidential import Confidential
 from tacita.errors import UsageError
 from tacita.implicates import Synthetic

@@ -1,7 +1,5 @@
 """The log-likelihood from moments, record by record, and as printed in the paper; and its extremes over draws."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

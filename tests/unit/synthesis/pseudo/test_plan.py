@@ -1,7 +1,5 @@
 """`PseudoPosterior` as a plan: the target is met from below, files come back, the population is what FBP says it is."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from importlib.resources import files
@@ -9,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pseudo_sample import SCHEMA, survey
 
+from support.pseudo import SCHEMA, survey
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import RefusedError, UsageError

@@ -1,14 +1,12 @@
 """Draws against an independent long run on densities written out record by record."""
 
-from __future__ import annotations
-
 import importlib.util
 
 import numpy as np
 import pytest
-from pseudo_sample import stretch
 from scipy.stats import invwishart, matrix_normal, norm
 
+from support.pseudo import stretch
 from tacita.errors import RefusedError
 from tacita.synthesis.comparison.pseudo import fbp
 from tacita.synthesis.comparison.pseudo.fbp import PopulationModel

@@ -1,12 +1,10 @@
 """Both posteriors in a release: a bundle that verifies, and a page that says how firmly each guarantee holds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
-from pseudo_sample import SCHEMA, survey
 
+from support.pseudo import SCHEMA, survey
 from tacita import Implicates
 from tacita.errors import RefusedError
 from tacita.release.run import run

@@ -1,0 +1,167 @@
+"""The chart kit: one look for every picture, drawn as inline SVG without a browser or a network.
+
+`inline_svg` gives a chart the look. Beside it are the pieces that several pages use, and the two pictures of the public
+report; the dossier and the studies build their own from the same pieces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import vl_convert
+from markupsafe import Markup
+
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None  # type: ignore[assignment]
+
+INK, SOFT, RULE = "#1f2a33", "#5c6b76", "#d5dbe0"
+ACCENT, PALE, EMPTY, WARM = "#1d5f8a", "#9db8c9", "#e1e7eb", "#b5542a"
+# Okabe and Ito's palette: told apart by readers who do not see all colours, and in grey print by the dashes.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666", "#000000")
+
+Records = Sequence[Mapping[str, Any]]
+Colours = Mapping[str, str]
+
+_FONT = "Charter, 'Bitstream Charter', 'Source Serif 4', 'Iowan Old Style', Georgia, 'DejaVu Serif', serif"
+_LONGEST_LABEL = 58  # characters; a longer label would leave no room for the plot
+_ADDRESS_SPACE = 1 << 40  # bytes; a limit below this has been seen to end the process
+
+
+# ---------------------------------------------------------------- pieces
+
+
+def colour(shades: Colours, field: str = "method", *, orient: str = "bottom", **legend: Any) -> Any:
+    """The colour of each of the field's values, with a legend in the same order."""
+    return alt.Color(
+        f"{field}:N",
+        sort=list(shades),
+        scale=alt.Scale(domain=list(shades), range=list(shades.values())),
+        legend=alt.Legend(**{"title": None, "orient": orient, "labelLimit": 320, **legend}),
+    )
+
+
+def rule(shade: str = WARM, dash: Sequence[int] = (4, 3), *, at: Mapping[str, float], **more: Any) -> Any:
+    """A line across the picture `at` a value of x or of y."""
+    line = alt.Chart(alt.Data(values=[{}])).mark_rule(color=shade, strokeDash=list(dash), **more)
+    return line.encode(**{axis: alt.datum(value) for axis, value in at.items()})
+
+
+def side_by_side(records: Records, panel: Callable[[str, list[dict[str, Any]]], Any], columns: int = 2) -> Markup:
+    """A chart for the records of each value of "panel"."""
+    titles = dict.fromkeys(str(record["panel"]) for record in records)
+    charts = [panel(one, [dict(record) for record in records if record["panel"] == one]) for one in titles]
+    return inline_svg(alt.concat(*charts, columns=columns))
+
+
+# ---------------------------------------------------------------- the public report
+
+
+def budget_bar(this: float, other: float, left: float) -> Markup:
+    """One bar: what other releases used, what this one uses, what is left."""
+    shades = {"Other releases": PALE, "This release": ACCENT, "Left": EMPTY}
+    rows = pd.DataFrame({"part": list(shades), "epsilon": [other, this, left], "order": [0, 1, 2]})
+    bar = (
+        alt.Chart(rows)
+        .mark_bar(size=26, stroke="white", strokeWidth=1)
+        .encode(
+            x=alt.X("epsilon:Q", stack="zero", title="privacy loss, ε", scale=alt.Scale(nice=False)),
+            color=colour(shades, "part", orient="top", symbolType="square"),
+            order="order:O",
+        )
+    )
+    return inline_svg(bar.properties(width=690, height=34))
+
+
+def error_bars(
+    labels: list[str], values: list[float], margins: list[float], confidence: str, *, floor: float
+) -> Markup:
+    """Published values with their margins, one line each, in the order given; no bar goes below `floor`.
+
+    Values that span orders of magnitude get a logarithmic axis, on which bars end at 1 at the lowest.
+    """
+    spread = [value for value in values if value >= 1]
+    is_log = bool(spread) and len(spread) == len(values) and max(spread) > 50 * min(spread)
+    floor = 1.0 if is_log else floor
+    rows = pd.DataFrame(
+        {
+            "cell": [_short(label) for label in labels],
+            "value": values,
+            "low": [max(value - margin, floor) for value, margin in zip(values, margins, strict=True)],
+            "high": [value + margin for value, margin in zip(values, margins, strict=True)],
+        }
+    )
+    axis = alt.Axis(labelLimit=0, title=None, ticks=False, domain=False, labelPadding=10, labelFontSize=11.5)
+    base = alt.Chart(rows).encode(y=alt.Y("cell:N", sort=None, axis=axis))
+    across = alt.X(
+        "low:Q",
+        title=f"published value ± margin of error ({confidence} confidence)",
+        scale=alt.Scale(type="log" if is_log else "linear"),
+        axis=alt.Axis(format=",~f", tickCount=5, **({"values": [10**power for power in range(9)]} if is_log else {})),
+    )
+    bars = base.mark_rule(strokeWidth=2.4, color=PALE).encode(x=across, x2="high:Q")
+    points = base.mark_circle(size=46, color=ACCENT, opacity=1).encode(x="value:Q")
+    # The labels beside the plot need the rest of the column.
+    return inline_svg((bars + points).properties(width=300, height=alt.Step(21)))
+
+
+def _short(label: str) -> str:
+    label = "".join(letter if letter.isprintable() else " " for letter in label)  # others end the drawing library
+    return label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1].rstrip(" ·,") + "…"
+
+
+# ---------------------------------------------------------------- the look
+
+
+def inline_svg(chart: Any, *, header: int = 12) -> Markup:
+    """Render without a browser or a network, then make the picture fit to its column.
+
+    `header` is the size of the titles of small panels.
+    """
+    if _is_cramped():
+        return Markup(
+            "<p>The picture is left out: the account that made this page has a limit on its address space.</p>"
+        )
+    styled = (
+        chart.configure(font=_FONT, background="transparent", padding=4)
+        .configure_axis(
+            labelColor=INK,
+            titleColor=SOFT,
+            gridColor=RULE,
+            domainColor=RULE,
+            tickColor=RULE,
+            labelFontSize=12,
+            titleFontSize=12,
+            titleFontWeight="normal",
+            titlePadding=8,
+        )
+        .configure_legend(labelColor=INK, labelFontSize=13)
+        .configure_header(labelColor=INK, labelFontSize=header)
+        .configure_title(color=INK, fontSize=13, fontWeight="normal", anchor="start")
+        .configure_view(stroke=None)
+    )
+    drawn: str = vl_convert.vegalite_to_svg(styled.to_json(), vl_version=_vega_lite_version())
+    # Inside HTML the namespace declarations are not needed, and without them the page names no outside address.
+    plain = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", drawn)
+    width = re.search(r'<svg[^>]*\swidth="([\d.]+)"', plain)
+    sized = re.sub(r'(<svg[^>]*?)\swidth="[\d.]+"\sheight="[\d.]+"', r"\1", plain, count=1)
+    limit = f"{float(width[1]):.0f}px" if width else "100%"
+    return Markup(re.sub(r"<svg", f'<svg role="img" style="width:100%;max-width:{limit};height:auto"', sized, count=1))
+
+
+def _is_cramped() -> bool:
+    """Whether the drawing library would end the process: it sets aside address space that a limit does not give."""
+    if resource is None:
+        return False
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return limit != resource.RLIM_INFINITY and limit < _ADDRESS_SPACE
+
+
+def _vega_lite_version() -> str:
+    """The Vega-Lite that this Altair speaks, as the converter names it ("5.20")."""
+    return ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])

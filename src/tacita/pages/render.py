@@ -1,0 +1,112 @@
+"""Fills in the templates: every value is escaped, a name that a view lacks is an error, the same view gives the same
+bytes. Only this module knows Jinja."""
+
+from __future__ import annotations
+
+import json
+import re
+from calendar import month_name
+from datetime import datetime
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from tacita.pages.figures import file_size, number, percent, shown
+
+# Control characters, and marks that turn the direction of what follows: a name must not rearrange our sentences.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_AS_IT_IS = re.compile(r"(<style>.*?</style>|<pre>.*?</pre>|<svg.*?</svg>)", re.DOTALL)
+
+
+def page(template: str, **view: Any) -> str:
+    """A whole page: no script, no font, no outside address."""
+    made = _PAGES.get_template(template).render(view)
+    prose = (part if at % 2 else _set(part) for at, part in enumerate(_AS_IT_IS.split(made)))
+    return _UNSEEN.sub("\ufffd", "".join(prose)) + "\n"
+
+
+def part(name: str, *given: Any, **named: Any) -> Markup:
+    """One of the parts that all pages use, for a page that is put together elsewhere.
+
+    >>> part("bullets", ["a < b"])
+    Markup('<ul>\\n<li>a &lt; b</li>\\n</ul>\\n')
+    """
+    made: Markup = getattr(_PAGES.get_template("parts.html.j2").module, name)(*given, **named)
+    return made
+
+
+def code(template: str, **view: Any) -> str:
+    """Code for a reader to copy; it is escaped when a page shows it."""
+    return _CODE.get_template(f"code/{template}").render(view)
+
+
+def capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def sentence(words: str) -> str:
+    """With a capital and a full stop.
+
+    >>> sentence("each worker holds one job"), sentence("Done.")
+    ('Each worker holds one job.', 'Done.')
+    """
+    return capital(words) if words.endswith(".") else capital(words) + "."
+
+
+def _set(prose: str) -> str:
+    """Lines of a template as running text; a parameter and its number stay on one line."""
+
+    def space(gap: re.Match[str]) -> str:
+        before, after = prose[gap.start() - 1 : gap.start()], prose[gap.end() : gap.end() + 1]
+        return "\n" if before in (">", "") and after in ("<", "") else " "
+
+    lines = re.sub(r"[ \n]*\n[ \n]*", space, prose)
+    return re.sub(r"([αεδρ]) = ", "\\1\u00a0=\u00a0", re.sub(r" (?=</(?:p|li|dd|td|caption)>)", "", lines))
+
+
+def _typeset(value: Any) -> Any:
+    """Names and sentences get the apostrophe of print; markup and code to copy stay as they are."""
+    return value.replace("'", "’") if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _verbatim(words: str) -> Markup:
+    """Code keeps its quotes, also for those who read the page's source."""
+    return Markup(str(escape(words)).replace("&#39;", "'").replace("&#34;", '"'))
+
+
+def _day(moment: str) -> str:
+    date = datetime.fromisoformat(moment)
+    return f"{date.day} {month_name[date.month]} {date.year}"
+
+
+def _cell(value: Any) -> Any:
+    """A cell of a table: words as they are, whole numbers with commas, other numbers as a reader wants them."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool | str):
+        return value
+    return shown(value)
+
+
+def _quoted(words: str) -> str:
+    """As Python, R and Stata all read it."""
+    return json.dumps(words, ensure_ascii=False)
+
+
+def _environment(**more: Any) -> Environment:
+    made = Environment(
+        loader=PackageLoader("tacita.pages"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.do"],
+        **more,
+    )
+    made.filters |= {"capital": capital, "sentence": sentence, "verbatim": _verbatim, "day": _day, "cell": _cell}
+    made.filters |= {"number": number, "percent": percent, "shown": shown, "file_size": file_size, "quoted": _quoted}
+    return made
+
+
+_PAGES = _environment(autoescape=True, finalize=_typeset)
+_CODE = _environment(autoescape=False, keep_trailing_newline=False)

@@ -1,0 +1,233 @@
+"""What the page shows of each product, computed from the published files: cells, columns, means and settings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from tacita.data.schema import Categorical, Integer, Numeric, Schema
+from tacita.errors import TacitaError
+from tacita.implicates import Implicates
+from tacita.inference.combine import combine_estimates
+from tacita.inference.estimate import Estimate
+from tacita.inference.rules import rule_for
+from tacita.inference.survey.tables import ALL
+from tacita.pages.charts import error_bars
+from tacita.plan.how import How
+from tacita.release.facts import spoken
+from tacita.release.microdata import FOLDER
+from tacita.release.plans import plan_from_record
+from tacita.release.survey_tables import file_of
+from tacita.tables.publish import attributes, without_totals
+
+Floats = NDArray[np.float64]
+View = dict[str, Any]
+
+_DRAWN = 15  # cells in a picture: as many as a reader compares at a glance
+_BANDS = ((0, 10), (10, 100), (100, 1_000), (1_000, 10_000), (10_000, None))
+_MEANS = 30  # columns in the table of means: more would be a data file, not a page
+_ROWS = 120  # rows of a survey table; a longer one is a file to open, not to read
+
+
+def how_of(record: Mapping[str, Any]) -> How | None:
+    """The words of the plan that made a product; None for a plan that has none, or that no longer exists."""
+    try:
+        plan = plan_from_record(record["mechanism"])
+    except (TacitaError, LookupError, TypeError):
+        return None
+    how = getattr(plan, "how", None)
+    return how if isinstance(how, How) else None
+
+
+def methods(records: Sequence[Mapping[str, Any]]) -> str:
+    """How the products know the confidential file, each method once."""
+    return " ".join(dict.fromkeys(how.knows for how in map(how_of, records) if how is not None))
+
+
+def settings_of(mechanism: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """A plan's settings in words; what is off or empty is left out."""
+    kept = {key: value for key, value in mechanism.items() if value not in (None, [], {}, "", "0")}
+    return [(key.replace("_", " "), _said(value)) for key, value in kept.items()]
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {_said(inner)}" for key, inner in value.items())
+    if isinstance(value, list):
+        return ", ".join(_said(inner) for inner in value)
+    return str(value)
+
+
+# ---------------------------------------------------------------- tables
+
+
+def table_view(folder: Path, record: Mapping[str, Any]) -> View:
+    """One published table: a picture of some cells, the margins by size of cell, the mechanism's settings."""
+    table = pq.read_table(folder / "tables" / f"{record['name']}.parquet")
+    cells = without_totals(table, record["settings"].get("totals") or ())
+    values = cells["value"].to_numpy(zero_copy_only=False).astype(float)
+    margins = cells["margin_of_error"].to_numpy(zero_copy_only=False).astype(float)  # NaN where nothing bounds it
+    confidence = f"{float(record['settings'].get('confidence', '0.95')):.0%}"
+    shown, which = _examples(values, ranked="rank" in cells.column_names)
+    floor = 0.0 if record["settings"].get("nonnegative") else -math.inf
+    labels = _cell_labels(cells, shown)
+    return {
+        "record": record,
+        "rows": table.num_rows,
+        "confidence": confidence,
+        "drawn": _DRAWN,
+        "which": which,
+        "picture": error_bars(labels, values[shown].tolist(), margins[shown].tolist(), confidence, floor=floor)
+        if labels
+        else None,
+        "bands": list(_by_size(values, margins)),
+        "settings": settings_of(record["mechanism"]),
+    }
+
+
+def _examples(values: Floats, *, ranked: bool) -> tuple[NDArray[np.intp], str]:
+    """Cells worth showing: "all" of a small table, the "top" of a ranking, else a "ladder" of sizes.
+
+    The largest cells alone would flatter a table: their margins are small beside them.
+    """
+    order = np.argsort(-values, kind="stable")
+    if len(values) <= _DRAWN:
+        return order, "all"
+    if ranked:
+        return order[:_DRAWN], "top"
+    order = order[values[order] >= 1] if (values >= 1).sum() > _DRAWN else order
+    sorted_values = values[order]
+    rungs = np.geomspace(max(sorted_values[0], 2.0), max(sorted_values[-1], 1.0), _DRAWN)
+    nearest = np.searchsorted(-sorted_values, -rungs, side="left").clip(0, len(order) - 1)
+    return order[np.unique(nearest)], "ladder"
+
+
+def _cell_labels(table: pa.Table, order: NDArray[np.intp]) -> list[str]:
+    """Each cell in words: the labels of its levels, or the codes where there are no labels."""
+    names = [f"{one}_label" if f"{one}_label" in table.column_names else one for one in attributes(table)]
+    shown = table.take(pa.array(order))
+    labels = [" · ".join(str(part) for part in row.values() if part) for row in shown.select(names).to_pylist()]
+    # The picture has one line per label, so two cells that share one are told apart.
+    return [f"{label} ({place})" if labels.count(label) > 1 else label for place, label in enumerate(labels, start=1)]
+
+
+def _by_size(values: Floats, margins: Floats) -> Iterator[tuple[str, str, str, str]]:
+    """Size of cells, how many there are, their typical margin, and that beside the typical value."""
+    for low, high in _BANDS:
+        inside = (values >= (low or -np.inf)) & (values < (np.inf if high is None else high))
+        if not inside.any():
+            continue
+        known = margins[inside & np.isfinite(margins)]
+        typical = float(np.median(known)) if known.size else math.nan
+        relative = typical / max(float(np.median(values[inside])), 1.0)
+        band = f"{low:,} and more" if high is None else "below 10" if low == 0 else f"{low:,} to {high - 1:,}"
+        margin = f"± {typical:,.0f}" if known.size else "not bounded"
+        share = "—" if low == 0 or not known.size else f"{relative:.1%}" if relative < 0.1 else f"{relative:.0%}"
+        yield band, f"{int(inside.sum()):,}", margin, share
+
+
+# ---------------------------------------------------------------- synthetic files
+
+
+def files_view(folder: Path, record: Mapping[str, Any], plan: Mapping[str, Any]) -> View:
+    """The synthetic files: their columns, their survey tables or the means they give, the synthesizer's settings."""
+    schema = Schema.from_dict(plan["schema"])
+    files = Implicates.read(folder / FOLDER, schema)
+    weight = weight_of(record["mechanism"], schema, files.columns)
+    survey_tables = [_survey_table(folder, record["name"], tuple(by), schema) for by in record.get("tables", ())]
+    return {
+        "record": record,
+        "how": how_of(record),
+        "m": files.m,
+        "rows": " or ".join(f"{count:,}" for count in dict.fromkeys(files.rows)),
+        "columns": [
+            (name, schema[name].label or spoken(name), _domain(schema, name), name in files.synthesized)
+            for name in files.columns
+        ],
+        "survey_tables": survey_tables,
+        "weight": weight,
+        "means": [] if survey_tables else list(_means(files, schema, weight)),
+        "settings": settings_of(record["mechanism"]),
+    }
+
+
+def weight_of(mechanism: Mapping[str, Any], schema: Schema, columns: Sequence[str]) -> str | None:
+    """The survey weight of synthetic files, if they have one: a plan that draws it names it, or the schema does."""
+    named = (mechanism.get("weight"), *schema.by_role("weight"))
+    return next((one for one in named if one is not None and one in columns), None)
+
+
+def _domain(schema: Schema, name: str) -> str:
+    kind = schema[name].kind
+    if isinstance(kind, Categorical):
+        return f"{len(kind.levels)} codes" if len(kind.levels) > 1 else "one code"
+    return f"{kind.lower:,g} to {kind.upper:,g}" if isinstance(kind, Integer | Numeric) else "identifier"
+
+
+def _means(files: Implicates, schema: Schema, weight: str | None) -> Iterator[tuple[str, ...]]:
+    """The mean of each number with the interval that the combining rule gives: a first answer, and a check."""
+    numeric = [name for name in files.columns if isinstance(schema[name].kind, Integer | Numeric) and name != weight]
+    if files.m < 2:
+        return
+    for name in numeric[:_MEANS]:
+        known = [table.filter(table[name].is_valid()) for table in files.tables]
+        if min(table.num_rows for table in known) < 2:
+            continue
+        combined = combine_estimates([_mean(table, name, weight) for table in known], rule_for(files.kind))
+        low, high = map(float, combined.interval(0.95))
+        if math.isfinite(low) and math.isfinite(high):
+            yield name, *(f"{x:,.0f}" if abs(x) >= 10_000 else f"{x:,.4g}" for x in (float(combined.value), low, high))
+
+
+def _mean(table: pa.Table, name: str, weight: str | None) -> Estimate:
+    """The mean and its variance as if records were drawn independently, each with its weight."""
+    y = table[name].cast("float64").to_numpy()
+    w = np.ones(len(y)) if weight is None else table[weight].cast("float64").to_numpy()
+    mean = (w * y).sum() / w.sum()
+    return Estimate(mean, ((w * (y - mean)) ** 2).sum() / w.sum() ** 2 * len(y) / (len(y) - 1))
+
+
+def _survey_table(folder: Path, name: str, by: tuple[str, ...], schema: Schema) -> View:
+    """One survey table, read from its published file: a row for each group, a column for each statistic."""
+    path = file_of(name, by)
+    types = {column: pa.string() for column in (*by, "statistic")}
+    table = pa_csv.read_csv(folder / path, convert_options=pa_csv.ConvertOptions(column_types=types))
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for row in table.to_pylist():
+        groups.setdefault(tuple(row[one] for one in by), []).append(_estimate(row["value"], row["margin_of_error"]))
+    statistics = dict.fromkeys(table["statistic"].to_pylist())
+    return {
+        "path": path,
+        "by": [schema[one].label or spoken(one).lower() for one in by],
+        "head": [*(schema[one].label or spoken(one) for one in by), *map(spoken, statistics)],
+        "groups": len(groups),
+        "rows": [
+            [*(_level(schema, one, level) for one, level in zip(by, key, strict=True)), *estimates]
+            for key, estimates in list(groups.items())[:_ROWS]
+        ],
+    }
+
+
+def _level(schema: Schema, name: str, level: str) -> str:
+    if level == ALL:
+        return "All"
+    kind = schema.categorical(name)
+    # In a CSV file a code may stand with an apostrophe in front.
+    return kind.label_of(level if level in kind.code else level.removeprefix("'"))
+
+
+def _estimate(value: float | None, margin: float | None) -> str:
+    if value is None:
+        return "–"
+    digits = ",.0f" if abs(value) >= 1000 else ",.4g"
+    if margin is None:
+        return f"{value:{digits}}"
+    return f"{value:{digits}} ± {margin:{',.0f' if margin >= 1000 else ',.3g'}}"

@@ -1,0 +1,1 @@
+"""What tests share: small files and plans of every kind, laws written by hand, checks and fakes. No tests."""
