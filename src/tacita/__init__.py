@@ -6,7 +6,9 @@ Where to look:
 * `Guarantee`, `Loss` and the neighbour relations say what a release promises, before any data.
 * `tacita.mechanisms.eree` measures employer-employee tables; each mechanism is a plan with a proof beside it.
 * `Ledger` pays for a plan once and keeps its result; nothing reaches confidential rows any other way.
-* `tacita.tables.publish` turns a `Measured` result into a table with margins of error.
+* `publish` turns a `Measured` result into a table with margins of error.
+* `PairwiseSynthesis`, `QuantileSynthesis`, `SurveySynthesis` and `PanelSynthesis` make synthetic files;
+  `tacita.comparison` has the methods that they are measured against.
 * `Implicates` are synthetic files; `combine` gets valid answers from them (`tacita.inference`).
 * `Release` writes and verifies the bundle that a board and a reader get.
 
@@ -15,6 +17,7 @@ The command line does the same from a specification: `tacita plan`, `tacita run`
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -23,21 +26,17 @@ from tacita.account import furnish
 if TYPE_CHECKING:
     from tacita.data.confidential import Confidential
     from tacita.data.schema import Schema
+    from tacita.errors import RefusedError, SchemaError, SpecError, TacitaError, UsageError, VerificationError
     from tacita.implicates import Implicates
     from tacita.inference import combine
     from tacita.ledger import Ledger
     from tacita.measured import Measured
-    from tacita.plan import Forecast, Plan
-    from tacita.plan.bounded import Bounded
+    from tacita.mechanisms.eree import SmoothStaircase, SmoothVector
+    from tacita.plan import Bounded, Forecast, Plan
     from tacita.privacy import AddRemoveOne, Guarantee, Loss, NumbersWithin, ReplaceOne, StrongAlpha, WeakAlpha
     from tacita.release.bundle import Release
-    from tacita.synthesis import (
-        PairwiseSynthesis,
-        PanelSynthesis,
-        QuantileSynthesis,
-        StepsSynthesis,
-        SurveySynthesis,
-    )
+    from tacita.synthesis import PairwiseSynthesis, PanelSynthesis, QuantileSynthesis, SurveySynthesis
+    from tacita.tables import publish
 
 __version__ = "0.1.0"
 
@@ -45,36 +44,40 @@ furnish()  # before any library looks for a home or a cache
 
 # Names are loaded when they are first used, so that `tacita --help` does not wait for the engine.
 _HOMES = {
-    "AddRemoveOne": "tacita.privacy",
-    "Bounded": "tacita.plan.bounded",
-    "Confidential": "tacita.data.confidential",
-    "Forecast": "tacita.plan",
-    "Guarantee": "tacita.privacy",
-    "Implicates": "tacita.implicates",
-    "Ledger": "tacita.ledger",
-    "Loss": "tacita.privacy",
-    "Measured": "tacita.measured",
-    "NumbersWithin": "tacita.privacy",
-    "PairwiseSynthesis": "tacita.synthesis",
-    "PanelSynthesis": "tacita.synthesis",
-    "Plan": "tacita.plan",
-    "QuantileSynthesis": "tacita.synthesis",
-    "Release": "tacita.release.bundle",
-    "ReplaceOne": "tacita.privacy",
-    "Schema": "tacita.data.schema",
-    "StepsSynthesis": "tacita.synthesis",
-    "StrongAlpha": "tacita.privacy",
-    "SurveySynthesis": "tacita.synthesis",
-    "WeakAlpha": "tacita.privacy",
-    "combine": "tacita.inference",
+    "tacita.data.confidential": ["Confidential"],
+    "tacita.data.schema": ["Schema"],
+    "tacita.errors": [
+        "RefusedError",
+        "SchemaError",
+        "SpecError",
+        "TacitaError",
+        "UsageError",
+        "VerificationError",
+    ],
+    "tacita.implicates": ["Implicates"],
+    "tacita.inference": ["combine"],
+    "tacita.ledger": ["Ledger"],
+    "tacita.measured": ["Measured"],
+    "tacita.mechanisms.eree": ["SmoothStaircase", "SmoothVector"],
+    "tacita.plan": ["Bounded", "Forecast", "Plan"],
+    "tacita.privacy": ["AddRemoveOne", "Guarantee", "Loss", "NumbersWithin", "ReplaceOne", "StrongAlpha", "WeakAlpha"],
+    "tacita.release.bundle": ["Release"],
+    "tacita.synthesis": ["PairwiseSynthesis", "PanelSynthesis", "QuantileSynthesis", "SurveySynthesis"],
+    "tacita.tables": ["publish"],
 }
+_MODULES = ("comparison", "inference", "mechanisms", "tables")
+_FOUND_IN = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    if name in ("inference", "mechanisms", "tables"):
+    if name in _FOUND_IN:
+        return getattr(import_module(_FOUND_IN[name]), name)
+    if name in _MODULES:
         return import_module(f"tacita.{name}")
+    if name == "StepsSynthesis":
+        said = "tacita.StepsSynthesis is kept for comparison; it is tacita.comparison.StepsSynthesis now"
+        warnings.warn(said, DeprecationWarning, stacklevel=2)
+        return import_module("tacita.comparison").StepsSynthesis
     raise AttributeError(f"module 'tacita' has no attribute {name!r}")
 
 
@@ -97,13 +100,21 @@ __all__ = [
     "PanelSynthesis",
     "Plan",
     "QuantileSynthesis",
+    "RefusedError",
     "Release",
     "ReplaceOne",
     "Schema",
-    "StepsSynthesis",
+    "SchemaError",
+    "SmoothStaircase",
+    "SmoothVector",
+    "SpecError",
     "StrongAlpha",
     "SurveySynthesis",
+    "TacitaError",
+    "UsageError",
+    "VerificationError",
     "WeakAlpha",
     "__version__",
     "combine",
+    "publish",
 ]
