@@ -40,7 +40,7 @@ def schema() -> tacita.Schema:
 
 def ours(rows: int, repetitions: int) -> float:
     training, _ = simulate(rows, seed=1)
-    plan = tacita.QuantileSynthesis(order=list(UPPER), epsilon="1", rows=rows)
+    plan = tacita.QuantileSynthesis(list(UPPER), "1", rows=rows, neighbours=tacita.AddRemoveOne("record"))
     times = []
     for seed in range(repetitions):
         start = time.perf_counter()

@@ -211,7 +211,7 @@ def test_elections_that_are_not_paid_are_found() -> None:
     other = near.copy()
     other.loc[20, ["voted", "sex"]] = ["0", "1"]
     one, two = opened(near), opened(other)
-    public: dict[str, Any] = {"attributes": ["voted", "sex"], "epsilon": EPSILON, "layers": 1, "stop": "never"}
+    public: dict[str, Any] = {"columns": ["voted", "sex"], "epsilon": EPSILON, "layers": 1, "stop": "never"}
     assert replayed(StepsSynthesis(**public), one, two) <= EPSILON
     with pytest.raises(AssertionError, match="another question"):
         replayed(StepsSynthesis(**public, election="paper"), one, two)

@@ -40,7 +40,7 @@ PLANS: dict[str, dict[str, Any]] = {
     "all pairs, added": {"select": "all", "neighbours": ADD},
     "chosen pairs, added": {"select": "private", "neighbours": ADD},
     "chosen pairs, added, rows": {"epsilon": "0.1", "neighbours": ADD, "rows": 60},
-    "one attribute": {"attributes": ["region"], "cuts": {}},
+    "one attribute": {"columns": ["region"], "cuts": {}},
 }
 
 
@@ -148,8 +148,10 @@ def test_the_same_words_are_asked_for(name: str) -> None:
         replaying = Replaying(recording)
         second = given.run(Confidential.from_frame(others[who], public), replaying)
         differences = compare(recording, replaying)
-        assert len(differences) == len(first.answers) + 1
-        for answer, again, difference in zip(first.answers, second.answers, differences, strict=False):
+        assert len(differences) == len(first.released.answers) + 1
+        for answer, again, difference in zip(
+            first.released.answers, second.released.answers, differences, strict=False
+        ):
             assert np.array_equal(again.values - answer.values, difference.true_d2 - difference.true_d)
         assert first.implicates.frames[0].schema == second.implicates.frames[0].schema
 

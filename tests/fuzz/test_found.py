@@ -33,14 +33,14 @@ def planned(folder: Path, mechanism: str, **settings: Any) -> None:
 @pytest.mark.parametrize(
     ("mechanism", "settings"),
     [
-        ("HistogramSynthesis", {"attributes": [{"a": 1}]}),
+        ("HistogramSynthesis", {"columns": [{"a": 1}]}),
         ("PanelSynthesis", {"coarser": {"state": ["county", [2]]}}),
         ("PanelSynthesis", {"coarser": {"state": ["county", "total"]}}),
         ("PanelSynthesis", {"change": {"switched": ["kind"]}}),
         ("PanelSynthesis", {"keep": ["county", {"a": 1}]}),
         ("PanelSynthesis", {"keep": ["county", datetime.date(2020, 1, 1)]}),
         ("QuantileSynthesis", {"predictors": datetime.time(1, 2)}),
-        ("QuantileSynthesis", {"order": ["size", {}]}),
+        ("QuantileSynthesis", {"columns": ["size", {}]}),
         ("PseudoPosterior", {"total": "=cmd"}),
         ("SurveySynthesis", {"outcomes": 3}),
     ],

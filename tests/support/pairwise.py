@@ -66,4 +66,4 @@ def voters(rows: int = 300, seed: int = 1) -> pd.DataFrame:
 
 
 def plan(epsilon: str = "2", **more: Any) -> PairwiseSynthesis:
-    return PairwiseSynthesis(**({"attributes": NAMES, "epsilon": epsilon, "cuts": CUTS} | more))
+    return PairwiseSynthesis(**({"columns": NAMES, "epsilon": epsilon, "cuts": CUTS} | more))

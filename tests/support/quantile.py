@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tacita.data.schema import Schema
-from tacita.privacy import ReplaceOne
+from tacita.privacy import AddRemoveOne, ReplaceOne
 from tacita.synthesis import QuantileSynthesis
 
 SCHEMA = Schema.from_dict(
@@ -42,28 +42,28 @@ def firms(rows: int, seed: int = 1) -> pd.DataFrame:
     )
 
 
-FIRM = ReplaceOne("firm")
-# One plan for every part of the method; all can be run on `firms`.
+ADDED, FIRM = AddRemoveOne("record"), ReplaceOne("firm")
+# One plan for every part of the method; all can be run on `firms`. Records are added or removed unless one says so.
 PLANS: dict[str, dict[str, Any]] = {
-    "one number": {"order": ["size"]},
-    "one number, rows given": {"order": ["size"], "rows": 60},
-    "two numbers": {"order": ["size", "pay"]},
-    "four numbers": {"order": ["size", "jobs", "pay"], "rows": 60, "tails": {"pay": "pareto"}},
-    "scales": {"order": ["size", "pay"], "scales": {"size": "log", "pay": "arcsinh"}},
-    "groups": {"order": ["size", "pay"], "groups": ["sector"]},
-    "groups, rows given": {"order": ["size"], "groups": ["sector"], "rows": 60},
-    "category": {"order": ["legal"]},
-    "category first": {"order": ["legal", "size", "pay"]},
-    "category last": {"order": ["size", "legal"], "groups": ["sector"]},
-    "point mass": {"order": ["size", "jobs"], "spikes": {"jobs": [0, 1]}},
-    "shares": {"order": ["size", "pay"], "shares": {"size": "1", "pay": "5"}},
-    "predictors": {"order": ["legal", "size", "pay"], "predictors": {"pay": ["legal"]}},
-    "replace": {"order": ["size", "pay"], "neighbours": FIRM},
-    "replace, groups": {"order": ["size"], "groups": ["sector"], "neighbours": FIRM},
-    "keep": {"order": ["size", "pay"], "keep": ["sector", "age"], "neighbours": FIRM},
-    "keep, groups": {"order": ["jobs"], "keep": ["sector"], "groups": ["sector"], "neighbours": FIRM},
+    "one number": {"columns": ["size"]},
+    "one number, rows given": {"columns": ["size"], "rows": 60},
+    "two numbers": {"columns": ["size", "pay"]},
+    "four numbers": {"columns": ["size", "jobs", "pay"], "rows": 60, "tails": {"pay": "pareto"}},
+    "scales": {"columns": ["size", "pay"], "scales": {"size": "log", "pay": "arcsinh"}},
+    "groups": {"columns": ["size", "pay"], "groups": ["sector"]},
+    "groups, rows given": {"columns": ["size"], "groups": ["sector"], "rows": 60},
+    "category": {"columns": ["legal"]},
+    "category first": {"columns": ["legal", "size", "pay"]},
+    "category last": {"columns": ["size", "legal"], "groups": ["sector"]},
+    "point mass": {"columns": ["size", "jobs"], "spikes": {"jobs": [0, 1]}},
+    "shares": {"columns": ["size", "pay"], "shares": {"size": "1", "pay": "5"}},
+    "predictors": {"columns": ["legal", "size", "pay"], "predictors": {"pay": ["legal"]}},
+    "replace": {"columns": ["size", "pay"], "neighbours": FIRM},
+    "replace, groups": {"columns": ["size"], "groups": ["sector"], "neighbours": FIRM},
+    "keep": {"columns": ["size", "pay"], "keep": ["sector", "age"], "neighbours": FIRM},
+    "keep, groups": {"columns": ["jobs"], "keep": ["sector"], "groups": ["sector"], "neighbours": FIRM},
 }
 
 
 def plan(name: str, epsilon: str = "2", **more: Any) -> QuantileSynthesis:
-    return QuantileSynthesis(epsilon=epsilon, **(PLANS[name] | more))
+    return QuantileSynthesis(epsilon=epsilon, **({"neighbours": ADDED} | PLANS[name] | more))

@@ -124,7 +124,6 @@ REVIEWED = {
     "synthesis/quantile/model.py::QuantileModel._group_rows": "released counts",
     "synthesis/quantile/model.py::QuantileModel._kept_rows": "public columns",
     "synthesis/quantile/model.py::QuantileModel._sizes": "released counts",
-    "synthesis/quantile/plan.py::QuantileSynthesis.columns": "public numbers of levels",
     "synthesis/quantile/sharing.py::Shares.draw": "synthetic values",
     "synthesis/quantile/sharing.py::Shares.table": "released counts",
     "synthesis/quantile/sharing.py::cells_for": "public numbers of levels",

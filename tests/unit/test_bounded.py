@@ -177,7 +177,7 @@ def specification(folder: Path, **changes: str) -> Path:
         'title = "Visits"\nschema = "visits.schema.toml"\ndata = "visits.parquet"\nledger = "visits.ledger"\n'
         f'[cap]\nneighbours = "{text["neighbours"]}"\nunit = "patient"\nepsilon = "1"\ndelta = "{text["delta"]}"\n'
         f'{text["cap"]}\n[[microdata]]\nname = "visits"\nmechanism = "{text["mechanism"]}"\nepsilon = "1"\n'
-        f'attributes = ["ward"]\n{text["product"]}\n'
+        f'columns = ["ward"]\n{text["product"]}\n'
     )
     return path
 

@@ -126,18 +126,18 @@ _FIRMS = Schema.from_dict(
 )
 _FIRM_ADDED, _FIRM = AddRemoveOne("firm"), ReplaceOne("firm")
 QUANTILE_SETTINGS: dict[str, dict[str, Any]] = {
-    "one number": {"order": ["size"]},
-    "one number, rows given": {"order": ["size"], "rows": 60},
-    "two numbers": {"order": ["size", "pay"]},
-    "tails": {"order": ["size", "pay"], "rows": 60, "tails": {"pay": "pareto"}},
-    "scales": {"order": ["size", "pay"], "scales": {"size": "log", "pay": "arcsinh"}},
-    "groups": {"order": ["size", "pay"], "groups": ["sector"]},
-    "category first": {"order": ["legal", "size", "pay"]},
-    "category last": {"order": ["size", "legal"], "groups": ["sector"]},
-    "point mass": {"order": ["size", "jobs"], "spikes": {"jobs": [0, 1]}},
-    "replace": {"order": ["size", "pay"], "neighbours": _FIRM},
-    "replace, groups": {"order": ["size"], "groups": ["sector"], "neighbours": _FIRM},
-    "keep": {"order": ["size", "pay"], "keep": ["sector", "age"], "neighbours": _FIRM},
+    "one number": {"columns": ["size"]},
+    "one number, rows given": {"columns": ["size"], "rows": 60},
+    "two numbers": {"columns": ["size", "pay"]},
+    "tails": {"columns": ["size", "pay"], "rows": 60, "tails": {"pay": "pareto"}},
+    "scales": {"columns": ["size", "pay"], "scales": {"size": "log", "pay": "arcsinh"}},
+    "groups": {"columns": ["size", "pay"], "groups": ["sector"]},
+    "category first": {"columns": ["legal", "size", "pay"]},
+    "category last": {"columns": ["size", "legal"], "groups": ["sector"]},
+    "point mass": {"columns": ["size", "jobs"], "spikes": {"jobs": [0, 1]}},
+    "replace": {"columns": ["size", "pay"], "neighbours": _FIRM},
+    "replace, groups": {"columns": ["size"], "groups": ["sector"], "neighbours": _FIRM},
+    "keep": {"columns": ["size", "pay"], "keep": ["sector", "age"], "neighbours": _FIRM},
 }
 
 
@@ -213,7 +213,7 @@ def _bounded() -> Iterator[Example]:
         word = "added" if neighbours is _PERSON_ADDED else "replaced"
         histogram = synthesis.HistogramSynthesis(_ATTRIBUTES, "1/3", neighbours=neighbours, **_CUTS)
         pairs = synthesis.PairwiseSynthesis(_ATTRIBUTES, "1/5", delta="1e-10", neighbours=neighbours, **_CUTS)
-        quantiles = synthesis.QuantileSynthesis(order=["sex", "pay"], epsilon="1", neighbours=neighbours)
+        quantiles = synthesis.QuantileSynthesis(["sex", "pay"], "1", neighbours=neighbours)
         yield Example(f"three rows, cells, {word}", Bounded(histogram, 3), files, adaptive=True)
         yield Example(f"two rows, pairs, {word}", Bounded(pairs, 2), files, adaptive=True)
         yield Example(f"five rows, numbers, {word}", Bounded(quantiles, 5), files, adaptive=True)

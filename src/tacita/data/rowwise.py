@@ -9,6 +9,7 @@ other functions by a compiled loop that calls one and the same scalar function f
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numba
 import numpy as np
@@ -29,6 +30,19 @@ def product(rows: Floats, matrix: Floats) -> Floats:
         for k in range(matrix.shape[0]):
             result[:, j] += rows[:, k] * matrix[k, j]
     return result
+
+
+def cells(rows: int, codes: Iterable[ArrayLike], sizes: Iterable[int]) -> Integers:
+    """The number of each record's cell in a table of these sizes; the last code runs fastest.
+
+    >>> cells(2, ([1, 0], [2, 1]), (2, 3)).tolist()
+    [5, 1]
+    """
+    found = np.zeros(rows, dtype=np.int64)
+    for code, size in zip(codes, sizes, strict=True):
+        found *= size
+        found += np.asarray(code, dtype=np.int64)
+    return found
 
 
 def sums(cell: Integers, values: Integers, cells: int) -> Integers:

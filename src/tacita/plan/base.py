@@ -83,11 +83,13 @@ class Plan(Generic[R], metaclass=_Renaming):
     former: ClassVar[Mapping[str, str]] = {}
     """Names that settings had in earlier versions, and what they are called now."""
 
-    takes_any_rows: ClassVar[bool] = False
-    """Whether the promise holds whichever rows differ, none of their columns being public: then several rows of a unit
-    can be bounded and priced (`tacita.plan.Bounded`)."""
-
     # ------------------------------------------------------------ known before any data
+
+    @property
+    def takes_any_rows(self) -> bool:
+        """Whether the promise holds whichever rows differ, none of their columns being public: then several rows of a
+        unit can be bounded and priced (`tacita.plan.Bounded`)."""
+        return False
 
     @property
     @abstractmethod

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, TypeVar, cast, get_args
 
 from attrs import Attribute
@@ -58,16 +59,17 @@ class Named(Mapping[str, V]):
 
 
 def as_names(given: Sequence[str]) -> tuple[str, ...]:
-    # A text is a sequence of letters; `each_once` refuses it in words.
-    return cast("tuple[str, ...]", given) if isinstance(given, str) else tuple(given)
+    # `each_once` refuses in words what is no list of names, such as a text, which is a sequence of letters.
+    listed = isinstance(given, Iterable) and not isinstance(given, str)
+    return tuple(given) if listed else cast("tuple[str, ...]", given)
 
 
 def each_once(plan: Any, setting: Attribute[Any], given: Any) -> None:
     """A list of names, none of them twice."""
     if isinstance(given, str):
         raise UsageError(f'{setting.name}: give a list of names, such as ["{given}"], not a single string')
-    if not all(isinstance(name, str) for name in given):
-        raise UsageError(f"{setting.name}: must be names of columns, in quotes")
+    if not isinstance(given, tuple) or not all(isinstance(name, str) for name in given):
+        raise UsageError(f'{setting.name}: give a list of names in quotes, such as ["age", "sex"]')
     if len(set(given)) != len(given):
         raise UsageError(f"{setting.name}: a name is listed twice; each is used once")
 
@@ -90,7 +92,8 @@ def among_columns(plan: Any, setting: Attribute[Any], given: Mapping[str, Any]) 
 
 def by_name(given: Mapping[str, Any] | Sequence[Any], key: str) -> list[tuple[str, Any]]:
     """The entries of a mapping, or of a list of pairs as a stored description has it, in their own order."""
-    entries = list(given.items() if isinstance(given, Mapping) else given)
+    listed = given if isinstance(given, Iterable) else [given]
+    entries = list(listed.items() if isinstance(listed, Mapping) else listed)
     if not all(isinstance(entry, Sequence) and not isinstance(entry, str) and len(entry) == 2 for entry in entries):
         raise UsageError(f"{key}: give one entry for each column, such as {{pay = …}}")
     return [(str(name), value) for name, value in entries]
@@ -136,6 +139,14 @@ def as_cuts(given: Mapping[str, Sequence[float]] | Sequence[Any]) -> Named[tuple
     return Named((name, tuple(float(one) for one in borders)) for name, borders in entries)
 
 
+def rising(plan: Any, setting: Attribute[Any], given: Mapping[str, tuple[float, ...]]) -> None:
+    """Borders of bins, from low to high, of columns that the plan synthesizes."""
+    among_columns(plan, setting, given)
+    for name, borders in given.items():
+        if any(one >= two for one, two in pairwise(borders)):
+            raise UsageError(f"{setting.name}.{name}: borders must be finite and rising")
+
+
 # ---------------------------------------------------------------- choices
 
 
@@ -146,6 +157,18 @@ def one_of(choices: Any) -> Rule:
     def check(plan: Any, setting: Attribute[Any], given: Any) -> None:
         if given not in words:
             raise UsageError(f"{setting.name}: must be one of {', '.join(words)}")
+
+    return check
+
+
+def words_by_name(choices: Any) -> Rule:
+    """Entries by column, each of them one of the words of a `Literal`."""
+    words = get_args(choices)
+
+    def check(plan: Any, setting: Attribute[Any], given: Mapping[str, Any]) -> None:
+        for name, word in given.items():
+            if word not in words:
+                raise UsageError(f"{setting.name}.{name}: must be one of {', '.join(words)}")
 
     return check
 

@@ -71,7 +71,7 @@ def attribute_of(schema: Schema, name: str, cuts: tuple[float, ...] | None) -> A
             raise UsageError(f"cuts: {name} is categorical; cuts are for numbers")
         return Attribute(name, kind)
     if not isinstance(kind, Integer | Numeric):
-        raise UsageError(f"attributes: {name} is an id; ids are never synthesized, leave it out")
+        raise UsageError(f"columns: {name} is an id; ids are never synthesized, leave it out")
     if cuts is None:
         raise UsageError(
             f"cuts: {name} is a number; give the public borders of its bins, such as cuts.{name} = [10, 50]"

@@ -46,9 +46,6 @@ class Model(Generic[Released]):
     seed: int
     rehearsal: bool
 
-    any_length: ClassVar[bool] = False
-    """Whether files can be drawn with another number of rows."""
-
     @abstractmethod
     def files(self, m: int, random: np.random.Generator, rows: int | None) -> Implicates:
         """m synthetic files; `rows` is the number of rows that was asked for, if any."""
@@ -92,6 +89,11 @@ class Model(Generic[Released]):
         if rows is not None and not self.any_length:
             raise UsageError("rows: the files have the length of the release; leave rows out")
         return self.files(count, np.random.default_rng(self.seed if seed is None else seed), rows)
+
+    @property
+    def any_length(self) -> bool:
+        """Whether files can be drawn with another number of rows."""
+        return False
 
     @property
     def paid_files(self) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any, ClassVar, TypeVar
 
 from attrs import Attribute, field, frozen
@@ -11,7 +10,7 @@ from attrs import Attribute, field, frozen
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.plan import ONE_ROW
-from tacita.plan.fields import Named, among_columns, as_cuts
+from tacita.plan.fields import Named, as_cuts, rising
 from tacita.synthesis.base import Model, Synthesizer
 from tacita.synthesis.domain import Domain, all_zeros, domain_of
 
@@ -22,13 +21,6 @@ M = TypeVar("M", bound=Model[Any], covariant=True)
 
 def _as_zeros(given: Sequence[Mapping[str, str]]) -> tuple[Named[str], ...]:
     return tuple(sorted((Named(pattern) for pattern in given), key=lambda pattern: tuple(pattern.items())))
-
-
-def _rising(plan: Any, setting: Attribute[Any], given: Named[tuple[float, ...]]) -> None:
-    among_columns(plan, setting, given)
-    for name, borders in given.items():
-        if any(one >= two for one, two in pairwise(borders)):
-            raise UsageError(f"cuts.{name}: borders must be finite and rising")
 
 
 def _patterns(plan: Any, setting: Attribute[Any], given: tuple[Named[str], ...]) -> None:
@@ -45,7 +37,7 @@ class CellPlan(Synthesizer[M]):
     former: ClassVar[Mapping[str, str]] = {"attributes": "columns"}
     assumes = ASSUMES
 
-    cuts: Named[tuple[float, ...]] = field(default=Named(), converter=as_cuts, validator=_rising)
+    cuts: Named[tuple[float, ...]] = field(default=Named(), converter=as_cuts, validator=rising)
     zeros: tuple[Named[str], ...] = field(default=(), converter=_as_zeros, validator=_patterns)
 
     def reads(self, schema: Schema) -> tuple[str, ...]:

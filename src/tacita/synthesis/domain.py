@@ -44,7 +44,7 @@ class Domain:
     def __post_init__(self) -> None:
         if self.raw_cells > MOST_CELLS:
             raise UsageError(
-                f"attributes: their levels make more than 2^62 cells ({self.raw_cells:.3g}); use fewer attributes or "
+                f"columns: their levels make more than 2^62 cells ({self.raw_cells:.3g}); use fewer columns or "
                 "fewer cuts"
             )
         if self.cells == 0:
@@ -165,7 +165,7 @@ def domain_of(
     attributes = tuple(_attribute(schema, name, cuts.get(name)) for name in names)
     place = {name: at for at, name in enumerate(names)}
     if len(zeros) > _MOST_ZEROS:
-        raise UsageError(f"zeros: {len(zeros)} patterns, at most {_MOST_ZEROS}; join attributes or drop some")
+        raise UsageError(f"zeros: {len(zeros)} patterns, at most {_MOST_ZEROS}; join columns or drop some")
     patterns = []
     for number, pattern in enumerate(zeros, start=1):
         found = []
@@ -181,5 +181,5 @@ def domain_of(
 def _attribute(schema: Schema, name: str, cuts: tuple[float, ...] | None) -> Attribute:
     found = attribute_of(schema, name, cuts)
     if found.size > _MOST_LEVELS:
-        raise UsageError(f"attributes: {name} has more than {_MOST_LEVELS:,} levels; group them first")
+        raise UsageError(f"columns: {name} has more than {_MOST_LEVELS:,} levels; group them first")
     return found

@@ -49,9 +49,11 @@ PLAUSIBLE: dict[str, list[Any]] = {
     "outside": ["error", "clamp", "F", "north", 0],
     "by": [[], ["place"], ["sex"], ["field"], ["gender", "field"], ["n"], ["age"], ["region"]],
     "worker": [[], ["sex"], ["place"], ["age"]],
-    "order": [["size"], ["pay"], ["jobs"], ["size", "legal"], ["sector"]],
     "groups": [[], ["sector"], ["legal"]],
-    "attributes": [["sex"], ["sex", "region"], ["age"], ["pay", "sex"], ["registered", "voted", "sex", "region"]],
+    "columns": [
+        *(["size"], ["pay"], ["jobs"], ["size", "legal"], ["sector"]),
+        *(["sex"], ["sex", "region"], ["age"], ["pay", "sex"], ["registered", "voted", "sex", "region"]),
+    ],
     "cuts": [{}, {"age": [50]}, {"age": [-1]}, {"age": [0, 99]}, {"age": [50, 40]}, {"pay": [0]}],
     "spikes": [{}, {"size": [0]}, {"jobs": [0, 1, 2, 3]}, {"jobs": [10**6]}],
     "scales": [{"size": "linear"}, {"pay": "log"}, {"pay": "arcsinh"}, {"jobs": "log"}],

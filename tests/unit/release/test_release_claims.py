@@ -221,7 +221,7 @@ name = "pay"
 title = "Pay [/] [link=x]"
 """
 PSEUDO = 'mechanism = "PseudoPosterior"\noutcomes = ["pay"]\nweight = "w"\nby = ["region"]\nepsilon = "24"\nsets = 2\n'
-COUNTS = 'mechanism = "HistogramSynthesis"\nattributes = ["region"]\nepsilon = "1"\n'
+COUNTS = 'mechanism = "HistogramSynthesis"\ncolumns = ["region"]\nepsilon = "1"\n'
 
 
 @pytest.fixture

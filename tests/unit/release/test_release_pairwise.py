@@ -64,7 +64,7 @@ delta = "1e-6"
 [[microdata]]
 name = "voters"
 mechanism = "PairwiseSynthesis"
-attributes = ["sex", "registered", "voted", "region", "age", "pay"]
+columns = ["sex", "registered", "voted", "region", "age", "pay"]
 epsilon = "2"
 delta = "1e-9"
 sets = 2
@@ -127,9 +127,9 @@ def test_from_the_command_line(spec: Path) -> None:
         ("[18, 40, 65]", "[18, 40, 165]", r'microdata "voters": cuts\.age'),
         ("[18, 40, 65]", '["18"]', r'microdata "voters": cuts\.age: must be numbers'),
         (
-            'attributes = ["sex", "registered", "voted", "region", "age", "pay"]\n',
+            'columns = ["sex", "registered", "voted", "region", "age", "pay"]\n',
             "",
-            r'attributes of microdata "voters" is missing; PairwiseSynthesis needs it',
+            r'columns of microdata "voters" is missing; PairwiseSynthesis needs it',
         ),
         ('delta = "1e-9"', 'delta = "2"', r'microdata "voters": delta'),
     ],

@@ -58,7 +58,7 @@ name = "firms"
 title = "Firms by sector"
 mechanism = "QuantileSynthesis"
 epsilon = "2"
-order = ["size", "jobs", "pay"]
+columns = ["size", "jobs", "pay"]
 groups = ["sector"]
 sets = 3
 spikes = { jobs = [0] }
@@ -127,7 +127,7 @@ def test_from_a_specification_to_a_verified_bundle(folder: Path, tacita: Call) -
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('order = ["size", "jobs", "pay"]', 'order = ["size", "jobs", "nobody"]', "nobody"),
+        ('columns = ["size", "jobs", "pay"]', 'columns = ["size", "jobs", "nobody"]', "nobody"),
         ('scales = { pay = "arcsinh" }', 'scales = { pay = "sqrt" }', "scales.pay: must be one of"),
         ("spikes = { jobs = [0] }", "spikes = { jobs = [999] }", "spikes.jobs"),
         ('groups = ["sector"]', 'groups = ["size"]', "size"),

@@ -62,7 +62,7 @@ name = "doctors"
 title = "Doctors and their pay"
 mechanism = "QuantileSynthesis"
 epsilon = "2"
-order = ["w", "pay"]
+columns = ["w", "pay"]
 groups = ["field", "gender"]
 sets = 3
 tables = [["field", "gender"], ["gender"], []]
@@ -189,7 +189,7 @@ def test_tables_need_weights_in_the_files_and_two_files(folder: Path) -> None:
     with pytest.raises(SpecError, match="standard errors need two synthetic files"):
         prepare(changed(folder, "sets = 3", "sets = 1"))
     with pytest.raises(SpecError, match="w is needed for them and is no column of the synthetic files"):
-        prepare(changed(folder, 'order = ["w", "pay"]', 'order = ["pay"]'))
+        prepare(changed(folder, 'columns = ["w", "pay"]', 'columns = ["pay"]'))
     design: Any = SCHEMA[SCHEMA.index("[design]") :]
     with pytest.raises(SpecError, match="survey tables need weights"):
         prepare(changed(folder, design, "", "doctors.schema.toml"))

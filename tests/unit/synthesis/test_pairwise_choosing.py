@@ -167,7 +167,7 @@ def test_what_steps_elects_is_where_pairs_may_start() -> None:
     assert model.pairs == tuple(sorted(follows))
     assert model.pairs
     plan = PairwiseSynthesis(NAMES, "1", select="private", pairs=model.pairs)
-    measured = {answer.query.attributes for answer in plan.rehearse(file, about, seed=1).answers}
+    measured = {answer.query.attributes for answer in plan.rehearse(file, about, seed=1).released.answers}
     assert {tuple(sorted((NAMES.index(a), NAMES.index(b)))) for a, b in model.pairs} <= measured
 
 
@@ -175,10 +175,10 @@ def test_enough_given_pairs_leave_nothing_to_choose() -> None:
     file, about = persons(3000), schema()
     given = [pair for pair in combinations(NAMES, 2) if "sex" not in pair]
     plan = PairwiseSynthesis(NAMES, "1", select="private", pairs=given)
-    answers = plan.rehearse(file, about, seed=1).answers
+    answers = plan.rehearse(file, about, seed=1).released.answers
     assert len(answers) == len(NAMES) + len(given) == 11
     spent = sum(answer.query.rho for answer in answers)
     rho = rho_for(plan.epsilon, plan.delta)
     assert rho * Fraction(999, 1000) < spent <= rho, "what nothing was chosen with goes to the pairs"
     every = PairwiseSynthesis(NAMES, "1", select="private", pairs=list(combinations(NAMES, 2)))
-    assert len(every.rehearse(file, about, seed=1).answers) == 5 + 10
+    assert len(every.rehearse(file, about, seed=1).released.answers) == 5 + 10

@@ -33,8 +33,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "rows": {"rows": 50},
     "added": {"neighbours": AddRemoveOne("person")},
     "added, private, sets, rows": {"neighbours": AddRemoveOne("person"), "select": "private", "sets": 2, "rows": 77},
-    "one attribute": {"attributes": ["region"], "cuts": {}},
-    "one attribute, private": {"attributes": ["sex"], "cuts": {}, "select": "private"},
+    "one attribute": {"columns": ["region"], "cuts": {}},
+    "one attribute, private": {"columns": ["sex"], "cuts": {}, "select": "private"},
     "tiny budget": {"epsilon": "0.01"},
     "tiny budget, added, rows": {"epsilon": "0.01", "neighbours": AddRemoveOne("person"), "rows": 40},
     "delta": {"delta": "1e-4"},
@@ -60,7 +60,7 @@ def test_claims_and_identity(name: str) -> None:
     described = json.loads(canonical(one.describe()))
     assert plan_from_record(described) == one
     assert hash(one) == hash(plan(**SETTINGS[name]))
-    assert one.reads(schema()) == one.attributes
+    assert one.reads(schema()) == one.columns
     told = one.forecast(schema())
     assert all(np.isfinite(list(told.figures.values())))
     assert "one-way tables" in str(told)
@@ -82,12 +82,12 @@ def test_the_forecast_says_when_pairs_are_chosen() -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"attributes": []}, "attributes: name the columns"),
-        ({"attributes": "sex"}, r'attributes: give a list of names, such as \["sex"\]'),
-        ({"attributes": None}, "attributes: give a list of names"),
-        ({"attributes": ["sex", 3]}, "attributes: give a list of names"),
-        ({"attributes": ["sex", "sex"], "cuts": {}}, "attributes: a name is listed twice"),
-        ({"attributes": ["sex"]}, "cuts: age is not in attributes"),
+        ({"columns": []}, "columns: name the columns"),
+        ({"columns": "sex"}, r'columns: give a list of names, such as \["sex"\]'),
+        ({"columns": None}, "columns: give a list of names"),
+        ({"columns": ["sex", 3]}, "columns: give a list of names"),
+        ({"columns": ["sex", "sex"], "cuts": {}}, "columns: a name is listed twice"),
+        ({"columns": ["sex"]}, "cuts: age is not in columns"),
         ({"epsilon": 1.0}, "epsilon: give it as a string"),
         ({"epsilon": "0"}, "epsilon: must be above 0"),
         ({"epsilon": "-1"}, "epsilon: must be above 0"),
@@ -98,8 +98,8 @@ def test_the_forecast_says_when_pairs_are_chosen() -> None:
         ({"pairs": [["age", "sex", "pay"]]}, "pairs: give two names each"),
         ({"pairs": [["age", "age"]]}, "pairs: age stands beside itself"),
         ({"pairs": [["age", "sex"], ["sex", "age"]]}, "pairs: a pair is listed twice"),
-        ({"pairs": [["age", "height"]]}, "pairs: height is not in attributes"),
-        ({"select": "some"}, 'select: must be "auto", "all" or "private"'),
+        ({"pairs": [["age", "height"]]}, "pairs: height is not in columns"),
+        ({"select": "some"}, "select: must be one of auto, all, private"),
         ({"rows": 0}, "rows: must be a whole number"),
         ({"rows": 2.5}, "rows: must be a whole number"),
         ({"sets": 0}, "sets: must be a whole number"),
@@ -107,7 +107,7 @@ def test_the_forecast_says_when_pairs_are_chosen() -> None:
         ({"neighbours": None}, "neighbours: must be"),
         ({"cuts": {"age": 18}}, "cuts: give a list of borders"),
         ({"cuts": {"age": ["18"]}}, r"cuts\.age: must be numbers without quotes"),
-        ({"cuts": 4}, "cuts: give a list of borders"),
+        ({"cuts": 4}, "cuts: give one entry for each column"),
     ],
 )
 def test_a_wrong_setting_is_named(changed: dict[str, Any], words: str) -> None:
@@ -124,16 +124,16 @@ def _many(levels: int) -> Schema:
 @pytest.mark.parametrize(
     ("settings", "given", "words"),
     [
-        ({"attributes": ["height"], "cuts": {}}, schema(), "height: no such variable"),
+        ({"columns": ["height"], "cuts": {}}, schema(), "height: no such variable"),
         ({"cuts": {}}, schema(), "cuts: age is a number"),
-        ({"attributes": ["region"], "cuts": {}}, _many(7000), "pairs, more than 20,000,000"),
-        ({"attributes": ["region", "other"], "cuts": {}, "epsilon": "1/1000000000"}, _many(2000), "epsilon: too small"),
+        ({"columns": ["region"], "cuts": {}}, _many(7000), "pairs, more than 20,000,000"),
+        ({"columns": ["region", "other"], "cuts": {}, "epsilon": "1/1000000000"}, _many(2000), "epsilon: too small"),
         ({"epsilon": "1/200000", "neighbours": AddRemoveOne("person")}, schema(), "rows: the number of records"),
     ],
 )
 def test_a_schema_that_cannot_carry_the_plan_is_refused(settings: dict[str, Any], given: Schema, words: str) -> None:
     one = plan(**settings)
-    for ask in (one.columns, one.forecast):
+    for ask in (one.reads, one.forecast):
         with pytest.raises(TacitaError, match=words):
             ask(given)
 
@@ -145,7 +145,7 @@ def _with_zeros(zeros: list[dict[str, str]]) -> Schema:
 def test_zeros_that_cannot_be_kept_are_refused() -> None:
     with pytest.raises(UsageError, match="zeros: region, sex, voted make an impossible combination of more than two"):
         plan().reads(_with_zeros([{"sex": "F", "voted": "yes", "region": "N"}]))
-    plan(attributes=["sex", "voted"], cuts={}).reads(_with_zeros([{"sex": "F", "voted": "yes", "region": "N"}]))
+    plan(columns=["sex", "voted"], cuts={}).reads(_with_zeros([{"sex": "F", "voted": "yes", "region": "N"}]))
     nothing = [{"sex": u, "voted": v} for u in ("F", "M") for v in ("no", "yes")]
     with pytest.raises(UsageError, match="zeros: no combination"):
         plan().reads(_with_zeros(nothing))
@@ -205,12 +205,12 @@ def test_files_keep_to_the_schema(name: str) -> None:
     found = model.implicates
     assert found.m == one.sets
     assert found.kind == "one-measurement"
-    assert found.columns == one.attributes
-    data = Confidential.from_frame(found.frames[0].to_pandas(), _narrowed(one.attributes))
-    data.check(one.attributes)  # levels, bounds, whole numbers, and the impossible combination
+    assert found.columns == one.columns
+    data = Confidential.from_frame(found.frames[0].to_pandas(), _narrowed(one.columns))
+    data.check(one.columns)  # levels, bounds, whole numbers, and the impossible combination
     for frame in found.frames:
         assert frame.num_rows == model.rows
-        assert [str(frame.schema.field(name).type) for name in one.attributes] == [TYPES[n] for n in one.attributes]
+        assert [str(frame.schema.field(name).type) for name in one.columns] == [TYPES[n] for n in one.columns]
         assert all(column.null_count == 0 for column in frame.columns)
     if one.rows:
         assert model.rows == one.rows
@@ -279,8 +279,8 @@ def test_the_order_of_records_does_not_show() -> None:
 
 def test_files_of_one_measurement_differ_by_its_noise() -> None:
     """The variance between files of a share is that of the noise; a single file follows the tables as they stand."""
-    model = plan("1", attributes=["region"], cuts={}, neighbours=PERSON).rehearse(voters(3000), schema(), seed=1)
-    (answer,) = model.answers
+    model = plan("1", columns=["region"], cuts={}, neighbours=PERSON).rehearse(voters(3000), schema(), seed=1)
+    (answer,) = model.released.answers
     sample = [frame.to_pandas()["region"].value_counts().get("N", 0) for frame in model.sample(40, seed=2).frames]
     assert 0.5 < np.var(sample, ddof=1) / float(answer.query.variance) < 1.8
     (single,) = model.sample(1).frames
@@ -297,7 +297,7 @@ def test_files_of_one_measurement_differ_by_its_noise() -> None:
 @pytest.mark.parametrize("neighbours", [PERSON, AddRemoveOne("person")])
 def test_larger_and_smaller_files_have_the_same_shares(rows: int, neighbours: Any) -> None:
     given, names = voters(2000), ["sex", "registered", "voted", "region"]
-    one = plan("50", attributes=names, cuts={}, rows=rows, neighbours=neighbours)
+    one = plan("50", columns=names, cuts={}, rows=rows, neighbours=neighbours)
     (frame,) = one.rehearse(given, schema(), seed=1).implicates.frames
     found = frame.to_pandas()
     assert len(found) == rows
@@ -311,8 +311,8 @@ def test_larger_and_smaller_files_have_the_same_shares(rows: int, neighbours: An
 
 def test_noisy_numbers_of_records_are_near() -> None:
     model = plan("3", neighbours=AddRemoveOne("person")).rehearse(voters(2000), schema(), seed=1)
-    assert model.records == model.rows
-    assert abs(model.records - 2000) < 40
+    assert model.released.records == model.rows
+    assert abs(model.released.records - 2000) < 40
 
 
 def test_much_budget_gives_the_tables_back() -> None:
@@ -353,7 +353,7 @@ def test_unmeasured_pairs_stay_unrelated_too() -> None:
     file["b"] = file["a"]
     one = PairwiseSynthesis(names, "8", select="private")
     model = one.rehearse(file, Schema.from_dict(content), seed=1)
-    measured = [answer.query.attributes for answer in model.answers]
+    measured = [answer.query.attributes for answer in model.released.answers]
     assert measured[:4] == [(0,), (1,), (2,), (3,)]
     assert len(measured) == 4 + 3
     assert (0, 1) in measured

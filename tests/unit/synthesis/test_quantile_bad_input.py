@@ -124,9 +124,9 @@ def check_nothing_spent(given: QuantileSynthesis, frame: pd.DataFrame, folder: P
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"order": []}, "order: name the variables"),
-        ({"order": "size"}, r'order: give a list of names, such as \["size"\]'),
-        ({"order": ["size", "size"]}, "order: a name is listed twice"),
+        ({"columns": []}, "columns: name the columns"),
+        ({"columns": "size"}, r'columns: give a list of names, such as \["size"\]'),
+        ({"columns": ["size", "size"]}, "columns: a name is listed twice"),
         ({"epsilon": 1.0}, "epsilon: give it as a string"),
         ({"epsilon": "0"}, "epsilon: must be above 0"),
         ({"epsilon": "-1"}, "epsilon"),
@@ -134,23 +134,23 @@ def check_nothing_spent(given: QuantileSynthesis, frame: pd.DataFrame, folder: P
         ({"predictors": {"pay": ["pay"]}}, r"predictors\.pay: pay does not come before pay"),
         ({"predictors": {"pay": ["nobody"]}}, r"predictors\.pay: nobody does not come before pay"),
         ({"predictors": {"pay": "size"}}, "predictors: give a list of names"),
-        ({"predictors": {"age": ["size"]}}, "predictors: age is not in order"),
-        ({"groups": ["size"]}, "order: size is also named in groups"),
+        ({"predictors": {"age": ["size"]}}, "predictors: age is not in columns"),
+        ({"groups": ["size"]}, "columns: size is also named in groups"),
         ({"keep": ["age"]}, "keep: .*use neighbours = ReplaceOne"),
         ({"keep": ["age"], "neighbours": FIRM, "groups": ["sector"]}, "groups: .*add them to keep"),
         ({"keep": ["age"], "neighbours": FIRM, "rows": 9}, "rows: with keep"),
         ({"neighbours": StrongAlpha("0.1")}, r"neighbours: must be AddRemoveOne\(unit\) or ReplaceOne"),
         ({"rows": 0}, "rows: must be a whole number"),
         ({"rows": 1.5}, "rows: must be a whole number"),
-        ({"rows": 10**10}, r"at most 10\^9 rows"),
+        ({"rows": 10**10}, "rows: must be a whole number from 1 to 1,000,000,000"),
         ({"sets": 0}, "sets: must be a whole number"),
         ({"sets": True}, "sets: must be a whole number"),
         ({"scales": {"pay": "sqrt"}}, r"scales\.pay: must be one of identity, log, arcsinh"),
-        ({"scales": "log"}, "scales: give one entry for each variable"),
+        ({"scales": "log"}, "scales: give one entry for each column"),
         ({"tails": {"pay": "heavy"}}, r"tails\.pay: must be one of fitted, exponential, pareto"),
         ({"shares": {"pay": "0"}}, r"shares\.pay: must be above 0"),
         ({"shares": {"pay": 0.5}}, r"shares\.pay: give it as a string"),
-        ({"shares": {"age": "1"}}, "shares: age is not in order"),
+        ({"shares": {"age": "1"}}, "shares: age is not in columns"),
         ({"spikes": {"pay": 0}}, r"spikes\.pay: give a list of values"),
         ({"spikes": {"pay": []}}, r"spikes\.pay: give a list of values"),
         ({"spikes": {"pay": ["x"]}}, r"spikes\.pay: must be numbers"),
@@ -160,22 +160,22 @@ def check_nothing_spent(given: QuantileSynthesis, frame: pd.DataFrame, folder: P
 )
 def test_a_setting_that_cannot_be_meant_is_refused_at_once(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        QuantileSynthesis(**({"order": ["size", "pay"], "epsilon": "1"} | settings))
+        QuantileSynthesis(**({"columns": ["size", "pay"], "epsilon": "1"} | settings))
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"order": ["size", "nobody"]}, "nobody: no such variable"),
-        ({"order": ["firm", "size"]}, "order: firm is an id; ids are never synthesized"),
-        ({"order": ["size"], "groups": ["age"]}, "age: is not categorical"),
-        ({"order": ["size"], "groups": ["nobody"]}, "nobody: no such variable"),
-        ({"order": ["size"], "keep": ["legal"], "neighbours": FIRM}, "keep: legal has role confidential"),
-        ({"order": ["legal", "size"], "scales": {"legal": "log"}}, "scales: legal is categorical"),
-        ({"order": ["legal"], "spikes": {"legal": [0]}}, "spikes: legal is categorical"),
-        ({"order": ["jobs"], "spikes": {"jobs": [501]}}, r"spikes\.jobs: a point mass lies outside the bounds"),
-        ({"order": ["jobs"], "spikes": {"jobs": [0.5]}}, r"spikes\.jobs: 0\.5 is not a value that the schema allows"),
-        ({"order": ["size"], "epsilon": "1/1000000"}, "rows: with this epsilon the number of records"),
+        ({"columns": ["size", "nobody"]}, "nobody: no such variable"),
+        ({"columns": ["firm", "size"]}, "columns: firm is an id; ids are never synthesized"),
+        ({"columns": ["size"], "groups": ["age"]}, "age: is not categorical"),
+        ({"columns": ["size"], "groups": ["nobody"]}, "nobody: no such variable"),
+        ({"columns": ["size"], "keep": ["legal"], "neighbours": FIRM}, "keep: legal has role confidential"),
+        ({"columns": ["legal", "size"], "scales": {"legal": "log"}}, "scales: legal is categorical"),
+        ({"columns": ["legal"], "spikes": {"legal": [0]}}, "spikes: legal is categorical"),
+        ({"columns": ["jobs"], "spikes": {"jobs": [501]}}, r"spikes\.jobs: a point mass lies outside the bounds"),
+        ({"columns": ["jobs"], "spikes": {"jobs": [0.5]}}, r"spikes\.jobs: 0\.5 is not a value that the schema allows"),
+        ({"columns": ["size"], "epsilon": "1/1000000"}, "rows: with this epsilon the number of records"),
     ],
 )
 def test_what_the_schema_cannot_carry_is_refused_with_nothing_spent(

@@ -176,7 +176,7 @@ def test_point_masses_keep_their_share(spikes: dict[str, Any]) -> None:
     """40 percent of the firms have no jobs: by ties that can be cut anywhere, or declared."""
     frame = firms(3000)
     found = next(
-        iter(plan("one number", "8", order=["jobs"], rows=3000, **spikes).rehearse(frame, SCHEMA, seed=1).implicates)
+        iter(plan("one number", "8", columns=["jobs"], rows=3000, **spikes).rehearse(frame, SCHEMA, seed=1).implicates)
     )
     assert (found.jobs == 0).mean() == pytest.approx((frame.jobs == 0).mean(), abs=0.03)
     assert found.jobs.max() > 10

@@ -13,6 +13,7 @@ from attrs import field, frozen
 from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
 
+from tacita.data import rowwise
 from tacita.data.confidential import Confidential, engine_of
 from tacita.data.confidential import rows as confidential_rows
 from tacita.data.schema import Schema
@@ -154,9 +155,7 @@ class DirichletSynthesis(CellPlan[DirichletFiles]):
 def _check_size(domain: Domain, rows: int, prior: int) -> None:
     """All balls of the urn are numbered in 64 bits; half of them are far more than records and rows can need."""
     if prior * domain.raw_cells + rows > 1 << 63:
-        raise UsageError(
-            "epsilon, attributes: so large a domain needs a larger epsilon, fewer attributes or fewer rows"
-        )
+        raise UsageError("epsilon, columns: so large a domain needs a larger epsilon, fewer columns or fewer rows")
 
 
 @settles("occupied")
@@ -165,8 +164,7 @@ def _urn(domain: Domain, occupied: Occupied, rows: int, prior: int, entropy: Ent
     _check_size(domain, rows, prior)
     held, cells = int(occupied.counts.sum(dtype=np.int64)), domain.raw_cells
     weights = domain.strides(root_codes(domain))[0]
-    place = (occupied.codes.astype(np.int64) * weights).sum(axis=1, dtype=np.int64)
-    record = np.repeat(place, occupied.counts)
+    record = np.repeat(rowwise.cells(len(occupied.codes), occupied.codes.T, domain.sizes), occupied.counts)
     entropy.announce(Request(label, f"multinomial-dirichlet prior={prior}", occupied.counts[:0], np.zeros(0)))
     spare = reserve(rows + 64, entropy)
     drawn: list[int] = []

@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.data import rowwise
 from tacita.noise.entropy import Entropy
 from tacita.noise.gaussian import add_discrete_gaussian
 from tacita.synthesis.pairwise.model import Answer
@@ -27,10 +28,8 @@ def measure(codes: Integers, levels: tuple[int, ...], queries: list[Query], entr
 
 def counts(codes: Integers, levels: tuple[int, ...], query: Query) -> Integers:
     shape = tuple(levels[one] for one in query.attributes)
-    joined = np.zeros(len(codes), dtype=np.int64)
-    for one, size in zip(query.attributes, shape, strict=True):
-        joined = joined * size + codes[:, one]
-    table = np.bincount(joined, minlength=prod(shape)).reshape(shape).astype(np.int64)
+    cell = rowwise.cells(len(codes), (codes[:, one] for one in query.attributes), shape)
+    table = np.bincount(cell, minlength=prod(shape)).reshape(shape).astype(np.int64)
     for axis in reversed(range(len(shape))):
         if query.contrast and shape[axis] == 2:
             table = np.asarray(table.take(0, axis) - table.take(1, axis))

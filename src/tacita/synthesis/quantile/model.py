@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from attrs import frozen
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
-from tacita.data.schema import Categorical, Schema
-from tacita.errors import UsageError, VerificationError
+from tacita.data import rowwise
+from tacita.data.schema import Categorical, Integer, Schema
 from tacita.implicates import Implicates
+from tacita.synthesis.base import Model
 from tacita.synthesis.quantile import numeric
 from tacita.synthesis.quantile.numeric import Noise, NumericModel
 from tacita.synthesis.quantile.sharing import Shares
@@ -26,11 +25,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Columns = dict[str, Floats]
 
-_FORM = "quantile-model-1"
-_META = b"tacita"
 
-
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Part:
     """The numeric model of the records with certain levels of the categorical predictors (all where empty)."""
 
@@ -39,7 +35,7 @@ class Part:
     noise: Noise
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Fitted:
     """The released model of one variable within one group."""
 
@@ -47,7 +43,7 @@ class Fitted:
     parts: tuple[Part, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Group:
     """Groups with one model (one group, or small ones together), and how many records each noisily has."""
 
@@ -56,12 +52,17 @@ class Group:
     fitted: dict[str, Fitted]
 
 
+@frozen(eq=False)
+class ReleasedGroups:
+    """The groups, and the public columns of the collected rows where they are published as they are."""
+
+    groups: tuple[Group, ...]
+    kept: Columns | None
+
+
 def cell_numbers(variable: Variable, columns: Columns, rows: int) -> Integers:
     """Which combination of levels of the categorical predictors each row has."""
-    found = np.zeros(rows, dtype=np.int64)
-    for one, size in zip(variable.codes, variable.levels, strict=True):
-        found = found * size + columns[one.name].astype(np.int64)
-    return found
+    return rowwise.cells(rows, (columns[one.name] for one in variable.codes), variable.levels)
 
 
 def predictors_of(variable: Variable, columns: Columns, rows: int) -> tuple[Floats, Integers]:
@@ -137,79 +138,54 @@ def in_groups(columns: Columns, names: tuple[str, ...], codes: tuple[tuple[int, 
     if not names:
         return np.ones(rows, dtype=np.bool_)
     sizes = [1 + max(int(columns[name].max(initial=0)), max(one[k] for one in codes)) for k, name in enumerate(names)]
-    return np.isin(_joined([columns[name] for name in names], sizes), _joined(np.array(codes).T, sizes))
+    here = rowwise.cells(rows, (columns[name] for name in names), sizes)
+    return np.isin(here, rowwise.cells(len(codes), np.array(codes).T, sizes))
 
 
-def _joined(codes: Any, sizes: list[int]) -> Integers:
-    found = np.zeros(len(codes[0]), dtype=np.int64)
-    for one, size in zip(codes, sizes, strict=True):
-        found = found * size + np.asarray(one, dtype=np.int64)
-    return found
+@frozen(eq=False)
+class QuantileModel(Model[ReleasedGroups]):
+    """Released quantiles and shares, from which any number of files can be drawn."""
 
-
-@dataclass(frozen=True, eq=False)
-class QuantileModel:
-    """What the ledger keeps and a bundle publishes: released numbers, from which any number of files can be drawn.
-
-    `implicates` are the files of the release, the same ones each time. `sample` draws others; both are free.
-    """
-
-    schema: Schema
-    variables: tuple[Variable, ...]
-    group_columns: tuple[str, ...]
-    groups: tuple[Group, ...]
-    kept: Columns | None
-    rows: int | None
-    sets: int
-    seed: int
-    plan: Mapping[str, Any]
-    rehearsal: bool
+    form = "quantile-model-1"
 
     @cached_property
-    def implicates(self) -> Implicates:
-        return self.sample(self.sets, seed=self.seed)
+    def variables(self) -> tuple[Variable, ...]:
+        variables: tuple[Variable, ...] = self.plan.variables(self.schema)
+        return variables
 
-    def sample(self, m: int = 1, *, seed: int | None = None, rows: int | None = None) -> Implicates:
-        """m synthetic files.
+    @property
+    def any_length(self) -> bool:
+        """Kept columns are those of the collected rows."""
+        return self.released.kept is None
 
-        A single file follows the released numbers as they stand. With m > 1 each file also draws how the numbers
-        may have been without the noise, so that the files differ by what the noise leaves open and
-        `combine(files, analysis)` gives honest intervals.
-        """
-        if isinstance(m, bool) or not isinstance(m, int) or m < 1:
-            raise UsageError("m: give the number of files, at least 1")
-        if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 1):
-            raise UsageError("rows: must be a whole number of at least 1")
-        if rows is not None and self.kept is not None:
-            raise UsageError("rows: the files keep the public columns of the collected rows; leave rows out")
-        source = np.random.default_rng(self.seed if seed is None else seed)
-        frames = tuple(self._file(one, rows or self.rows, noisy=m > 1) for one in source.spawn(m))
-        drawn = (*(() if self.kept is not None else self.group_columns), *(one.name for one in self.variables))
+    def files(self, m: int, random: np.random.Generator, rows: int | None) -> Implicates:
+        frames = tuple(self._file(one, rows or self.plan.rows, noisy=m > 1) for one in random.spawn(m))
+        drawn = self.plan.columns if self.plan.keep else (*self.plan.groups, *self.plan.columns)
         return Implicates(frames, self.schema, drawn, "one-measurement")
 
     def _file(self, random: np.random.Generator, rows: int | None, *, noisy: bool) -> pa.Table:
-        if self.kept is not None:
-            starts = [self._kept_rows(group) for group in self.groups]
+        if self.released.kept is not None:
+            starts = [self._kept_rows(group) for group in self.released.groups]
         else:
-            starts = [self._group_rows(*one) for one in zip(self.groups, self._sizes(rows), strict=True)]
+            starts = [self._group_rows(*one) for one in zip(self.released.groups, self._sizes(rows), strict=True)]
         pieces = [
             synthesize(self.variables, group.fitted, start, count, random, noisy)
-            for group, (start, count) in zip(self.groups, starts, strict=True)
+            for group, (start, count) in zip(self.released.groups, starts, strict=True)
             if count
         ]
         columns = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
         order = random.permutation(len(columns[self.variables[0].name]))
-        return pa.table({name: self._stored(name, values[order]) for name, values in columns.items()})
+        return pa.table({name: self._published(name, values[order]) for name, values in columns.items()})
 
-    def _stored(self, name: str, values: Floats) -> pa.Array:
+    def _published(self, name: str, values: Floats) -> pa.Array:
         kind = self.schema[name].kind
         if isinstance(kind, Categorical):
             return pa.array(np.array(kind.levels, dtype=object)[values.astype(np.int64)], type=pa.string())
-        return pa.array(values.astype(np.int64) if type(kind).__name__ == "Integer" else values)
+        return pa.array(values.astype(np.int64) if isinstance(kind, Integer) else values)
 
     def _sizes(self, rows: int | None) -> list[Integers]:
         """Rows of each group: as measured, or the public total shared out in proportion."""
-        measured = [np.array(group.records, dtype=np.float64) for group in self.groups]
+        measured = [np.array(group.records, dtype=np.float64) for group in self.released.groups]
         flat = np.concatenate(measured)
         if rows is None and flat.sum() > 0:
             return [one.astype(np.int64) for one in measured]
@@ -225,15 +201,15 @@ class QuantileModel:
 
     def _group_rows(self, group: Group, count: Integers) -> tuple[Columns, int]:
         codes = np.repeat(np.array(group.codes, dtype=np.int64).reshape(len(group.codes), -1), count, axis=0)
-        return {name: codes[:, k].astype(np.float64) for k, name in enumerate(self.group_columns)}, int(count.sum())
+        return {name: codes[:, k].astype(np.float64) for k, name in enumerate(self.plan.groups)}, int(count.sum())
 
     def _kept_rows(self, group: Group) -> tuple[Columns, int]:
         """The public part of the rows of a group, as collected."""
-        assert self.kept is not None
-        inside = in_groups(self.kept, self.group_columns, group.codes)
-        return {name: values[inside] for name, values in self.kept.items()}, int(inside.sum())
+        assert self.released.kept is not None
+        inside = in_groups(self.released.kept, self.plan.groups, group.codes)
+        return {name: values[inside] for name, values in self.released.kept.items()}, int(inside.sum())
 
-    # ------------------------------------------------------------ stored as plain JSON
+    # ------------------------------------------------------------ stored
 
     @property
     def measured(self) -> dict[str, Any]:
@@ -245,42 +221,28 @@ class QuantileModel:
                     "records": list(group.records),
                     "variables": {name: _fitted_to_dict(one) for name, one in group.fitted.items()},
                 }
-                for group in self.groups
+                for group in self.released.groups
             ]
         }
 
-    def to_bytes(self) -> bytes:
-        """Arrow: the public rows that were kept, if any, with the model as JSON in the metadata. Never a pickle."""
-        stored = {"form": _FORM, "plan": dict(self.plan), "schema": self.schema.to_dict(), "seed": self.seed}
-        stored |= {"rehearsal": self.rehearsal, "kept": self.kept is not None, **self.measured}
-        meta = {_META: json.dumps(stored, sort_keys=True, separators=(",", ":")).encode()}
-        table = pa.table({name: pa.array(values) for name, values in (self.kept or {}).items()})
-        sink = io.BytesIO()
-        with pa.ipc.new_stream(sink, table.replace_schema_metadata(meta).schema) as writer:
-            writer.write_table(table.replace_schema_metadata(meta))
-        return sink.getvalue()
+    def stored(self) -> tuple[Mapping[str, Any], pa.Table]:
+        """The public rows that were kept, if any, as a table."""
+        kept = self.released.kept
+        table = pa.table({name: pa.array(values) for name, values in (kept or {}).items()})
+        return {"kept": kept is not None, **self.measured}, table
 
-
-def unpacked(stored: bytes) -> tuple[dict[str, Any], Columns | None]:
-    """What `to_bytes` stored: the JSON part and the kept columns."""
-    table = pa.ipc.open_stream(io.BytesIO(stored)).read_all()
-    raw = (table.schema.metadata or {}).get(_META)
-    content = {} if raw is None else json.loads(raw)
-    if content.get("form") != _FORM:
-        raise VerificationError("a stored result is not one that Tacita wrote; restore the ledger from its backup")
-    kept = {name: table[name].to_numpy() for name in table.column_names} if content["kept"] else None
-    return content, kept
-
-
-def groups_from(stored: Mapping[str, Any]) -> tuple[Group, ...]:
-    return tuple(
-        Group(
-            tuple(tuple(one) for one in group["codes"]),
-            tuple(group["records"]),
-            {name: _fitted_from_dict(one) for name, one in group["variables"].items()},
+    @classmethod
+    def released_from(cls, content: Mapping[str, Any], table: pa.Table, plan: Any, schema: Schema) -> ReleasedGroups:
+        groups = tuple(
+            Group(
+                tuple(tuple(one) for one in group["codes"]),
+                tuple(group["records"]),
+                {name: _fitted_from_dict(one) for name, one in group["variables"].items()},
+            )
+            for group in content["groups"]
         )
-        for group in stored["groups"]
-    )
+        kept = {name: table[name].to_numpy() for name in table.column_names} if content["kept"] else None
+        return ReleasedGroups(groups, kept)
 
 
 def _fitted_to_dict(fitted: Fitted) -> dict[str, Any]:

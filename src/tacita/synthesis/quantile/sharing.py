@@ -6,10 +6,13 @@ Noisy counts by level, in each cell of the predictors; a cell with few records l
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tacita.data import rowwise
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -24,15 +27,15 @@ class Cells:
 
     @property
     def size(self) -> int:
-        return int(np.prod([cut.size + 1 for cut in self.cuts] + list(self.levels), dtype=np.int64))
+        return prod(self._sizes)
+
+    @property
+    def _sizes(self) -> tuple[int, ...]:
+        return (*(cut.size + 1 for cut in self.cuts), *self.levels)
 
     def of(self, numbers: Floats, codes: Integers) -> Integers:
-        found = np.zeros(len(numbers), dtype=np.int64)
-        for k, cut in enumerate(self.cuts):
-            found = found * (cut.size + 1) + np.searchsorted(cut, numbers[:, k], side="left")
-        for k, size in enumerate(self.levels):
-            found = found * size + codes[:, k]
-        return found
+        bins = [np.searchsorted(cut, numbers[:, k], side="left") for k, cut in enumerate(self.cuts)]
+        return rowwise.cells(len(numbers), (*bins, *codes.T), self._sizes)
 
 
 @dataclass(frozen=True, eq=False)

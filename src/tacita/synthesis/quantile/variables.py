@@ -91,9 +91,26 @@ def column_of(schema: Schema, name: str, scale: Scale = "identity") -> Column:
     kind = schema[name].kind
     refuse_linked(schema, name)
     if not isinstance(kind, Categorical | Integer | Numeric):
-        raise UsageError(f"order: {name} is an id; ids are never synthesized, leave it out")
+        raise UsageError(f"columns: {name} is an id; ids are never synthesized, leave it out")
     if scale != "identity" and isinstance(kind, Categorical):
         raise UsageError(f"scales: {name} is categorical and has no scale; leave it out of scales")
     if not isinstance(kind, Categorical) and kind.lower >= kind.upper:
         raise UsageError(f"{name}: lower and upper are equal in the schema, so there is nothing to synthesize")
     return Column(name, kind, scale)
+
+
+def check_spikes(column: Column, spikes: tuple[float, ...]) -> None:
+    """Raises where a point mass cannot be a value of the column."""
+    kind = column.kind
+    if isinstance(kind, Categorical):
+        if spikes:
+            raise UsageError(f"spikes: {column.name} is categorical; point masses are for numbers")
+        return
+    for spike in spikes:
+        if not kind.lower <= spike <= kind.upper:
+            raise UsageError(f"spikes.{column.name}: a point mass lies outside the bounds of the schema")
+        if abs(round(spike / column.step) * column.step - spike) > 1e-9 * max(1.0, abs(spike)):
+            raise UsageError(
+                f"spikes.{column.name}: {spike:g} is not a value that the schema allows, which are multiples of "
+                f"{column.step:g}"
+            )

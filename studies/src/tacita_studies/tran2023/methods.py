@@ -11,7 +11,6 @@ import pandas as pd
 
 from tacita.data.schema import Schema
 from tacita.noise.entropy import SeededEntropy
-from tacita.privacy import AddRemoveOne
 from tacita.synthesis.panel.planes import quantile_planes
 from tacita.synthesis.quantile import QuantileSynthesis
 from tacita_studies.harness.results import in_words
@@ -82,7 +81,7 @@ def _fitted_fine(training: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 def bisection(epsilon: str, upper: Mapping[str, float] = UPPER) -> FileMethod:
     """Ours, as it comes: the order of the variables and their public bounds is all it is told."""
-    promise = QuantileSynthesis(order=ORDER, epsilon=epsilon).guarantee
+    promise = QuantileSynthesis(ORDER, epsilon, neighbours=layouts.ONE_RECORD).guarantee
     return FileMethod(
         f"Bisection, ε = {epsilon}",
         f"bisection-{epsilon}",
@@ -95,7 +94,7 @@ def bisection(epsilon: str, upper: Mapping[str, float] = UPPER) -> FileMethod:
 
 
 def _bisected(training: pd.DataFrame, seed: int, *, epsilon: str, upper: Mapping[str, float]) -> pd.DataFrame:
-    plan = QuantileSynthesis(order=ORDER, epsilon=epsilon, rows=len(training))
+    plan = QuantileSynthesis(ORDER, epsilon, rows=len(training), neighbours=layouts.ONE_RECORD)
     variables = {
         name: {"type": "numeric", "role": "confidential", "lower": 0, "upper": most} for name, most in upper.items()
     }
@@ -206,7 +205,7 @@ def _true_costs(kind: Kind, slope: Slope) -> dict[str, float]:
     """What the printed calibration would cost under both relations, if its chains had converged."""
     return {
         "true_epsilon_replace_one": float(printed_cost(kind, slope)),
-        "true_epsilon_add_remove": float(printed_cost(kind, slope, neighbours=AddRemoveOne("record"))),
+        "true_epsilon_add_remove": float(printed_cost(kind, slope, neighbours=layouts.ONE_RECORD)),
     }
 
 

@@ -22,6 +22,7 @@ from tacita_studies.harness.experiment import timed
 from tacita_studies.harness.real import NAICS, TABLE, RealFile, each_file, sector_of
 from tacita_studies.harness.replicates import Progress
 from tacita_studies.harness.results import Row, in_words
+from tacita_studies.kng.layouts import ONE_RECORD
 from tacita_studies.tran2023.scores import TABLE_1
 
 SECONDS = "seconds"
@@ -43,7 +44,7 @@ class HeavyTailed:
         return Schema.from_dict({"dataset": dataset, "variables": dict(self.variables)})
 
     def plan(self, epsilon: str) -> QuantileSynthesis:
-        return QuantileSynthesis(order=self.order, epsilon=epsilon, groups=self.groups, **self.options)
+        return QuantileSynthesis(self.order, epsilon, groups=self.groups, neighbours=ONE_RECORD, **self.options)
 
 
 def _loans(path: Path) -> pd.DataFrame:
