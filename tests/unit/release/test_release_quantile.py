@@ -96,7 +96,7 @@ def test_every_setting_can_be_written_in_a_specification(folder: Path) -> None:
     (product,) = prepare(Spec.load(folder / "firms.toml")).microdata
     plan = product.plan
     assert isinstance(plan, QuantileSynthesis)
-    assert plan.spikes == (("jobs", (0.0,)),)
+    assert plan.spikes == {"jobs": (0.0,)}
     assert plan.predictors == (("pay", ("size",)),)
     assert dict(plan.shares)["size"] == 2
     assert plan.neighbours.unit == "firm"

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from support.quantile import BOUNDS, FIRM, PLANS, SCHEMA, firms, plan
+from support.quantile import ADDED, BOUNDS, FIRM, PLANS, SCHEMA, firms, plan
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError, TacitaError, UsageError
 from tacita.ledger import Ledger
-from tacita.privacy import AddRemoveOne, Loss, StrongAlpha
+from tacita.privacy import Loss, StrongAlpha
 from tacita.synthesis import QuantileSynthesis
 
 
@@ -136,7 +136,7 @@ def check_nothing_spent(given: QuantileSynthesis, frame: pd.DataFrame, folder: P
         ({"predictors": {"pay": "size"}}, "predictors: give a list of names"),
         ({"predictors": {"age": ["size"]}}, "predictors: age is not in columns"),
         ({"groups": ["size"]}, "columns: size is also named in groups"),
-        ({"keep": ["age"]}, "keep: .*use neighbours = ReplaceOne"),
+        ({"keep": ["age"], "neighbours": ADDED}, "keep: .*use neighbours = ReplaceOne"),
         ({"keep": ["age"], "neighbours": FIRM, "groups": ["sector"]}, "groups: .*add them to keep"),
         ({"keep": ["age"], "neighbours": FIRM, "rows": 9}, "rows: with keep"),
         ({"neighbours": StrongAlpha("0.1")}, r"neighbours: must be AddRemoveOne\(unit\) or ReplaceOne"),
@@ -175,7 +175,10 @@ def test_a_setting_that_cannot_be_meant_is_refused_at_once(settings: dict[str, A
         ({"columns": ["legal"], "spikes": {"legal": [0]}}, "spikes: legal is categorical"),
         ({"columns": ["jobs"], "spikes": {"jobs": [501]}}, r"spikes\.jobs: a point mass lies outside the bounds"),
         ({"columns": ["jobs"], "spikes": {"jobs": [0.5]}}, r"spikes\.jobs: 0\.5 is not a value that the schema allows"),
-        ({"columns": ["size"], "epsilon": "1/1000000"}, "rows: with this epsilon the number of records"),
+        (
+            {"columns": ["size"], "epsilon": "1/1000000", "neighbours": ADDED},
+            "rows: with this epsilon the number of records",
+        ),
     ],
 )
 def test_what_the_schema_cannot_carry_is_refused_with_nothing_spent(
@@ -228,12 +231,12 @@ def test_equal_bounds_leave_nothing_to_synthesize() -> None:
 
 def test_a_release_is_paid_for_once(tmp_path: Path) -> None:
     given, data = plan("two numbers", "1"), Confidential.from_frame(firms(100), SCHEMA)
-    book = ledger(tmp_path, AddRemoveOne("record"))
+    book = ledger(tmp_path, ADDED)
     first = book.release(given, data, label="firms")
     assert not first.rehearsal
-    assert book.spent(AddRemoveOne("record"), "firms") == Loss("1")
+    assert book.spent(ADDED, "firms") == Loss("1")
     again = book.release(given, data, label="the same again")
-    assert book.spent(AddRemoveOne("record"), "firms") == Loss("1")
+    assert book.spent(ADDED, "firms") == Loss("1")
     assert again.to_bytes() == first.to_bytes()
     assert again.implicates.tables[0].equals(first.implicates.tables[0])
 

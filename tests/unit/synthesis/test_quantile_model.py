@@ -80,7 +80,7 @@ def test_conditional_quantiles_never_cross(name: str, seed: int) -> None:
     model = plan(name, "1/2" if seed % 2 else "20").rehearse(firms(400, seed), SCHEMA, seed=seed)
     random = np.random.default_rng(seed)
     checked = 0
-    for group in model.groups:
+    for group in model.released.groups:
         for fitted in group.fitted.values():
             for part in fitted.parts:
                 if not isinstance(part.model, Conditional):

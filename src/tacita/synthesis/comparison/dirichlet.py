@@ -49,7 +49,7 @@ def prior_weight(rows: int, epsilon: Fraction) -> int:
         precision *= 2
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class DirichletFiles(Model[tuple[Integers, ...]]):
     """The drawn files, as numbers of cells. There is no measurement behind them."""
 

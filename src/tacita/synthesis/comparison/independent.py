@@ -40,7 +40,7 @@ class Marginals:
     counts: tuple[Integers, ...]
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class IndependentModel(Model[Marginals]):
     """Noisy one-way counts, and files drawn from them."""
 

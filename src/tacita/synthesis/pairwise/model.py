@@ -41,7 +41,7 @@ class Tables:
     answers: tuple[Answer, ...]
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class PairwiseModel(Model[Tables]):
     """Noisy tables of single columns and of pairs, from which any number of files can be drawn."""
 

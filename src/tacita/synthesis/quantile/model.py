@@ -142,7 +142,7 @@ def in_groups(columns: Columns, names: tuple[str, ...], codes: tuple[tuple[int, 
     return np.isin(here, rowwise.cells(len(codes), np.array(codes).T, sizes))
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class QuantileModel(Model[ReleasedGroups]):
     """Released quantiles and shares, from which any number of files can be drawn."""
 

@@ -23,7 +23,7 @@ from tacita.tables.hierarchy import Consistent, least_squares, onto_simplices, p
 Fit = Literal["least-squares", "phantom"]
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class StepsModel(Model[tuple[Measurement, ...]]):
     """Noisy trees, from which any number of files can be drawn. There is one; the paper's way has one per file."""
 
