@@ -63,8 +63,9 @@ def claimed(plan: Plan[Any], schema: Schema) -> Guarantee:
 
     >>> variables = {"sex": {"role": "confidential", "type": "categorical", "levels": ["F", "M"]}}
     >>> schema = Schema.from_dict({"dataset": {"identity": "people", "unit": "person"}, "variables": variables})
-    >>> from tacita.synthesis import HistogramSynthesis
-    >>> claimed(HistogramSynthesis(["sex"], "1"), schema).assumes[0]
+    >>> from tacita.comparison import HistogramSynthesis
+    >>> from tacita.privacy import ReplaceOne
+    >>> claimed(HistogramSynthesis(["sex"], "1", neighbours=ReplaceOne("person")), schema).assumes[0]
     'not checked: each row of the file is one whole person; the file has no person id, so nothing could check it'
     """
     guarantee, asked = plan.guarantee, contribution_of(plan, schema)

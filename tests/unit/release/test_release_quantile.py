@@ -97,8 +97,8 @@ def test_every_setting_can_be_written_in_a_specification(folder: Path) -> None:
     plan = product.plan
     assert isinstance(plan, QuantileSynthesis)
     assert plan.spikes == {"jobs": (0.0,)}
-    assert plan.predictors == (("pay", ("size",)),)
-    assert dict(plan.shares)["size"] == 2
+    assert plan.predictors == {"pay": ("size",)}
+    assert plan.shares["size"] == 2
     assert plan.neighbours.unit == "firm"
 
 
