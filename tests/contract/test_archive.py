@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tacita.ledger import Ledger
+from tacita.release.plans import plan_from_record
 from tacita.release.spec import Spec
 from tacita.release.verify import compare_with_ledger, verify
 
@@ -48,3 +49,11 @@ def test_a_ledger_of_an_earlier_version_opens_and_adds_up(release: Path) -> None
 def test_a_specification_of_an_earlier_version_is_still_one(release: Path) -> None:
     spec = Spec.load(release / "release.toml")
     assert spec.table or spec.microdata
+
+
+def test_what_an_earlier_version_paid_for_is_known_again(release: Path) -> None:
+    """The ledger finds a paid result by the description of its plan, which may have had other names for settings."""
+    published = json.loads((release / "bundle" / "plan.json").read_bytes())
+    for product in (*published["tables"], *published.get("microdata", [])):
+        plan = plan_from_record(product["mechanism"])
+        assert product["mechanism"] in (plan.describe(), *plan.former_descriptions())

@@ -17,6 +17,7 @@ from tacita.data.schema import Schema
 from tacita.implicates import Implicates
 from tacita.inference import OneMeasurement, combine
 from tacita.inference.estimate import Estimate
+from tacita.privacy import AddRemoveOne
 from tacita.synthesis import QuantileSynthesis
 
 SCHEMA = Schema.from_dict(
@@ -72,7 +73,7 @@ def as_they_stand(model: Any, m: int, seed: int) -> Implicates:
 def covered(files: Callable[..., Implicates], replicates: int, rows: int, m: int) -> np.ndarray:
     hits = np.zeros(4)
     for seed in range(replicates):
-        given = QuantileSynthesis(["size", "pay"], "1", rows=rows)
+        given = QuantileSynthesis(["size", "pay"], "1", rows=rows, neighbours=AddRemoveOne("record"))
         model = given.rehearse(simulated(rows, seed), SCHEMA, seed=seed)
         lower, upper = combine(files(model, m, seed), analysis, OneMeasurement()).interval(0.95)
         hits += (lower <= TRUTH) & (upper >= TRUTH)
