@@ -71,7 +71,7 @@ def schema() -> Schema:
 
 
 def plan(model: Any) -> PseudoPosterior:
-    return PseudoPosterior(["salary"], "weight", ["field", "sex"], "21.6", model=model)
+    return PseudoPosterior(["salary"], "21.6", weight="weight", by=["field", "sex"], sets=3, likelihood=model)
 
 
 def pipeline(model: Any, frame: pd.DataFrame) -> float:

@@ -35,8 +35,8 @@ PLANS: dict[str, dict[str, Any]] = {
     "no cells": {"by": []},
     "shape": {"by": ["field"]},
     "shape, gaussian": {"by": ["field"], "delta": "1e-5"},
-    "two outcomes": {"outcomes": ["salary", "hours"], "transforms": {"hours": "identity"}},
-    "two outcomes, gaussian": {"outcomes": ["salary", "hours"], "transforms": {"hours": "identity"}, "delta": "1e-5"},
+    "two outcomes": {"columns": ["salary", "hours"], "transforms": {"hours": "identity"}},
+    "two outcomes, gaussian": {"columns": ["salary", "hours"], "transforms": {"hours": "identity"}, "delta": "1e-5"},
 }
 
 
@@ -139,7 +139,7 @@ def test_another_design_is_another_file_not_a_neighbour() -> None:
     other.loc[5, "field"] = "maths" if FILE.loc[5, "field"] != "maths" else "law"
     one = plan("4")
     runs = [one.run(Confidential.from_frame(each, schema()), SeededEntropy(11)) for each in (FILE, other)]
-    assert runs[0].frame.counts.tolist() != runs[1].frame.counts.tolist()
+    assert runs[0].released.frame.counts.tolist() != runs[1].released.frame.counts.tolist()
     assert "field, gender of every record are public: a replaced record keeps them" in one.guarantee.assumes
 
 

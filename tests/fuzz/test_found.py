@@ -42,7 +42,7 @@ def planned(folder: Path, mechanism: str, **settings: Any) -> None:
         ("QuantileSynthesis", {"predictors": datetime.time(1, 2)}),
         ("QuantileSynthesis", {"columns": ["size", {}]}),
         ("PseudoPosterior", {"total": "=cmd"}),
-        ("SurveySynthesis", {"outcomes": 3}),
+        ("SurveySynthesis", {"columns": 3}),
     ],
 )
 def test_settings_of_the_wrong_kind(tmp_path: Path, mechanism: str, settings: dict[str, Any]) -> None:

@@ -31,7 +31,7 @@ def test_intervals_for_the_true_sums_cover_them(epsilon: str, delta: str, record
     for seed in range(FILES):
         data = Confidential.from_frame(people(records, seed=seed), schema())
         model = one.run(data, SeededEntropy(seed))
-        rows = read_survey(data, model.columns)
+        rows = read_survey(data, one.layout(schema()))
         exact = measure_exactly(rows, model)
         draws = list(Chain(model.evidence, np.random.default_rng(seed)).draws(60))
         sums = np.array([state[0].ravel() for state in draws])
@@ -43,7 +43,7 @@ def test_intervals_for_the_true_sums_cover_them(epsilon: str, delta: str, record
 
 def measure_exactly(rows: SurveyRows, model: SurveyModel) -> Any:
     """The sums within the released ranges, without noise."""
-    steps = np.column_stack([one.steps(rows.z[:, at]) for at, one in enumerate(model.measurement.ranges)])
+    steps = np.column_stack([one.steps(rows.z[:, at]) for at, one in enumerate(model.released.ranges)])
     found = np.zeros((rows.frame.cells, steps.shape[1]))
     np.add.at(found, rows.cell, steps / STEPS)
     return found
@@ -53,11 +53,11 @@ def test_noise_is_as_large_as_the_chain_believes() -> None:
     """Released minus exact sums of many runs follow the law that the chain is given."""
     one = plan("3")
     data = Confidential.from_frame(people(60, seed=1), schema())
-    rows = read_survey(data, one._columns(schema()))
+    rows = read_survey(data, one.layout(schema()))
     off = []
     for seed in range(300):
         model = one.run(data, SeededEntropy(seed))
-        off.append((model.measurement.sums / STEPS - measure_exactly(rows, model)).ravel())
+        off.append((model.released.sums / STEPS - measure_exactly(rows, model)).ravel())
     spread = model.evidence.spread
     noise = np.concatenate(off)
     assert fits(values_p_value(noise, laplace(scale=spread).cdf))

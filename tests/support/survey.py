@@ -7,8 +7,10 @@ import pandas as pd
 
 from tacita.data.schema import Schema
 from tacita.mechanisms.survey import SurveyLaplace
+from tacita.privacy import ReplaceOne
 
 FIELDS, GENDERS = ("arts", "law", "maths"), ("f", "m")
+PERSON = ReplaceOne("person")
 WEIGHTS, PAYS, HOURS = (1.0, 40.0), (10.0, 900.0), (-20.0, 60.0)
 
 PLANS: dict[str, dict[str, Any]] = {
@@ -61,4 +63,6 @@ def people(rows: int = 41, seed: int = 5) -> pd.DataFrame:
 
 
 def plan(**changed: Any) -> SurveyLaplace:
-    return SurveyLaplace(**({"by": ["field", "gender"], "means": ["pay"], "epsilon": "2"} | changed))
+    return SurveyLaplace(
+        **({"by": ["field", "gender"], "means": ["pay"], "epsilon": "2", "neighbours": PERSON} | changed)
+    )

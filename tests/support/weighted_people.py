@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 
 from tacita.data.schema import Schema
+from tacita.privacy import ReplaceOne
 from tacita.synthesis import SurveySynthesis
 
 FIELDS, GENDERS = ("arts", "law", "maths"), ("F", "M")
+PERSON = ReplaceOne("person")
 
 
 def schema(**changed: Any) -> Schema:
@@ -42,5 +44,11 @@ def people(count: int = 400, seed: int = 1) -> pd.DataFrame:
 
 
 def plan(epsilon: str = "8", **changed: Any) -> SurveySynthesis:
-    given: dict[str, Any] = {"outcomes": ["salary"], "weight": "w", "by": ["field", "gender"], "sets": 3}
+    given: dict[str, Any] = {
+        "columns": ["salary"],
+        "weight": "w",
+        "by": ["field", "gender"],
+        "sets": 3,
+        "neighbours": PERSON,
+    }
     return SurveySynthesis(epsilon=epsilon, **(given | changed))

@@ -237,27 +237,27 @@ _SURVEY = Schema.from_dict(
 )
 _SAMPLES = (25, 60, 250)
 SURVEY_SETTINGS: dict[str, dict[str, Any]] = {
-    "one outcome": {"outcomes": ["y"]},
-    "two outcomes": {"outcomes": ["y", "t"], "transforms": {"t": "log1p"}},
-    "delta": {"outcomes": ["y", "t"], "transforms": {"t": "log1p"}, "delta": "1e-9"},
-    "large epsilon": {"outcomes": ["y"], "epsilon": "40"},
-    "large epsilon, delta": {"outcomes": ["y"], "epsilon": "40", "delta": "1e-9"},
+    "one outcome": {"columns": ["y"]},
+    "two outcomes": {"columns": ["y", "t"], "transforms": {"t": "log1p"}},
+    "delta": {"columns": ["y", "t"], "transforms": {"t": "log1p"}, "delta": "1e-9"},
+    "large epsilon": {"columns": ["y"], "epsilon": "40"},
+    "large epsilon, delta": {"columns": ["y"], "epsilon": "40", "delta": "1e-9"},
 }
 
 
 def _surveys() -> Iterator[Example]:
     files = record_files(_SURVEY, _PERSON, fixed=("g", "h"), sizes=_SAMPLES)
     for setting, given in SURVEY_SETTINGS.items():
-        more = {"weight": "w", "by": ["g"], "keep": ["h"], "epsilon": "1", "sets": 1, **given}
-        yield Example(setting, synthesis.SurveySynthesis(**more), files, adaptive=True)
+        common: dict[str, Any] = {"weight": "w", "by": ["g"], "keep": ["h"], "epsilon": "1", "neighbours": _PERSON}
+        yield Example(setting, synthesis.SurveySynthesis(**common | given), files, adaptive=True)
     for sets in (1, 2):
-        plan = synthesis.CensoredPosterior(["y"], "w", ["g"], "4", sets=sets, neighbours=_PERSON)
+        plan = synthesis.CensoredPosterior(["y"], "4", weight="w", by=["g"], sets=sets, neighbours=_PERSON)
         few = record_files(_SURVEY, _PERSON, fixed=("g", "h"), sizes=(8, 25))
         yield Example(f"{sets} files", plan, few, adaptive=True)
-    pseudo = synthesis.PseudoPosterior(["y"], "w", ["g"], "10.8", draws=100, neighbours=_PERSON)
+    pseudo = synthesis.PseudoPosterior(["y"], "10.8", weight="w", by=["g"], sets=3, draws=100, neighbours=_PERSON)
     yield Example("asymptotic", pseudo, record_files(_SURVEY, _PERSON, fixed=("g", "h"), sizes=(250,)), adaptive=True)
     for setting, means in {"counts": [], "two answers": ["y", "t"]}.items():
-        laplace = SurveyLaplace(["g", "h"], means, "2", replicates=4)
+        laplace = SurveyLaplace(["g", "h"], "2", means=means, replicates=4, neighbours=_PERSON)
         yield Example(setting, laplace, record_files(_SURVEY, _PERSON, fixed=("g", "h"), sizes=_SAMPLES[:2]))
 
 

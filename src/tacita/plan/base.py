@@ -18,6 +18,7 @@ from attrs import fields, frozen
 
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
+from tacita.errors import UsageError
 from tacita.noise.entropy import Entropy, SeededEntropy
 from tacita.plan.fields import plain
 from tacita.plan.how import How
@@ -55,6 +56,9 @@ class _Renaming(ABCMeta):
     former: Mapping[str, str]
 
     def __call__(cls, *args: Any, **settings: Any) -> Any:
+        by_place = [one for one in cls.__signature__.parameters.values() if one.kind is not one.KEYWORD_ONLY]
+        if len(args) > len(by_place):
+            raise UsageError(f"{cls.__name__}: give all other settings by name: {cls.__name__}({cls._call()})")
         renamed = cls.renamed(settings)
         for old in settings.keys() - renamed.keys():
             said = f"{cls.__name__}: the setting {old} is called {cls.former[old]} now"
@@ -64,6 +68,11 @@ class _Renaming(ABCMeta):
     def renamed(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Settings under the names that they have now."""
         return {cls.former.get(name, name): value for name, value in settings.items()}
+
+    def _call(cls) -> str:
+        """How a plan with no more than it needs is written."""
+        needed = [one for one in cls.__signature__.parameters.values() if one.default is one.empty]
+        return ", ".join(one.name if one.kind is not one.KEYWORD_ONLY else f"{one.name}=…" for one in needed)
 
     @property
     def __signature__(cls) -> inspect.Signature:

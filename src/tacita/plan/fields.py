@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from numbers import Real
 from typing import Any, TypeVar, cast, get_args
 
 from attrs import Attribute
@@ -125,6 +126,27 @@ def whole(low: int, high: int, *, optional: bool = False) -> Rule:
     return check
 
 
+def as_real(given: float | None) -> float | None:
+    # What is no number stays as it is: the rule of the setting refuses it by its name.
+    return float(given) if isinstance(given, Real) and not isinstance(given, bool) else given
+
+
+def real_within(low: float, high: float) -> Rule:
+    """A number from low to high, or None."""
+
+    def check(plan: Any, setting: Attribute[Any], given: Any) -> None:
+        if given is not None and not (isinstance(given, float) and low <= given <= high):
+            raise UsageError(f"{setting.name}: must be a number from {low:g} to {high:g}, without quotes")
+
+    return check
+
+
+def above_zero(plan: Any, setting: Attribute[Any], given: Any) -> None:
+    """A number above 0, or None."""
+    if given is not None and not (isinstance(given, float) and 0 < given < math.inf):
+        raise UsageError(f"{setting.name}: must be a number above 0, without quotes")
+
+
 def as_cuts(given: Mapping[str, Sequence[float]] | Sequence[Any]) -> Named[tuple[float, ...]]:
     """Public borders of bins by column."""
     try:
@@ -187,8 +209,8 @@ def replaced(plan: Any, setting: Attribute[Any], given: Any) -> None:
     """For plans that publish part of every record, so that leaving one out would show."""
     if not isinstance(given, ReplaceOne):
         raise UsageError(
-            f"{setting.name}: must be ReplaceOne(unit); the method publishes public columns of every record, which "
-            "shows who is in the file"
+            f"{setting.name}: must be ReplaceOne(unit): the method publishes public columns of every record, so who is "
+            'in the file is no secret, only what they answered. In a specification: neighbours = "replace" in [cap]'
         )
 
 

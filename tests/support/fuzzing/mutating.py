@@ -58,7 +58,7 @@ PLAUSIBLE: dict[str, list[Any]] = {
     "spikes": [{}, {"size": [0]}, {"jobs": [0, 1, 2, 3]}, {"jobs": [10**6]}],
     "scales": [{"size": "linear"}, {"pay": "log"}, {"pay": "arcsinh"}, {"jobs": "log"}],
     "shares": [{"size": "0"}, {"size": "1"}, {"size": "1000"}],
-    "outcomes": [["pay"], ["hours"], ["pay", "hours"], ["w"], ["job"]],
+    "columns": [["pay"], ["hours"], ["pay", "hours"], ["w"], ["job"]],
     "weight": ["w", "pay", "fpc"],
     "neighbours": ["strong", "weak", "add-remove", "replace", "numbers-within"],
     "unit": ["worker", "person", "firm", "establishment", "workplace"],

@@ -193,7 +193,7 @@ _QUANTILE: Content = {
     "predictors": {"pay": ["size"]},
     "tails": {"pay": "pareto"},
 }
-_OUTCOME: Content = {"outcomes": ["pay"], "weight": "w"}
+_OUTCOME: Content = {"columns": ["pay"], "weight": "w"}
 
 STARTS: tuple[Start, ...] = tuple(
     Start(f"{at}-{(spec.get('table') or spec['microdata'])[0]['mechanism']}", spec, schema, rows)

@@ -39,9 +39,9 @@ PLANS: dict[str, Any] = {
     "StepsSynthesis": lambda: synthesis.StepsSynthesis(["a", "b"], "1"),
     "PairwiseSynthesis": lambda: synthesis.PairwiseSynthesis(["a", "b"], "1", delta="1e-9"),
     "QuantileSynthesis": lambda: synthesis.QuantileSynthesis(["a"], "1"),
-    "SurveySynthesis": lambda: synthesis.SurveySynthesis(["pay"], "w", ["field"], "1"),
-    "CensoredPosterior": lambda: synthesis.CensoredPosterior(["pay"], "w", ["field"], "1"),
-    "PseudoPosterior": lambda: synthesis.PseudoPosterior(["pay"], "w", ["field"], "1"),
+    "SurveySynthesis": lambda: synthesis.SurveySynthesis(["pay"], "1", weight="w", by=["field"]),
+    "CensoredPosterior": lambda: synthesis.CensoredPosterior(["pay"], "1", weight="w", by=["field"]),
+    "PseudoPosterior": lambda: synthesis.PseudoPosterior(["pay"], "1", weight="w", by=["field"]),
     "PanelSynthesis": lambda: synthesis.PanelSynthesis(
         "firm", keep=["county"], years=(1976, 1978), yearly={"employment": "emp{year}"}, epsilon="4"
     ),
@@ -220,7 +220,7 @@ epsilon = "60"
 name = "pay"
 title = "Pay [/] [link=x]"
 """
-PSEUDO = 'mechanism = "PseudoPosterior"\noutcomes = ["pay"]\nweight = "w"\nby = ["region"]\nepsilon = "24"\nsets = 2\n'
+PSEUDO = 'mechanism = "PseudoPosterior"\ncolumns = ["pay"]\nweight = "w"\nby = ["region"]\nepsilon = "24"\nsets = 2\n'
 COUNTS = 'mechanism = "HistogramSynthesis"\ncolumns = ["region"]\nepsilon = "1"\n'
 
 

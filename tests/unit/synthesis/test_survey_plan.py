@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from support.weighted_people import people, plan, schema
+from support.weighted_people import PERSON, people, plan, schema
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import TacitaError, UsageError, VerificationError
 from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy
 from tacita.plan import Plan
-from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
+from tacita.privacy import AddRemoveOne, Loss
 from tacita.privacy.json_form import canonical
 from tacita.release.plans import plan_from_record
 from tacita.synthesis import SurveySynthesis
@@ -28,12 +28,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "smoothed": {"weights": "smoothed"},
     "kept": {"keep": ["district"]},
     "no cells": {"by": []},
-    "two outcomes": {"outcomes": ["salary", "hours"], "transforms": {"hours": "log1p"}},
+    "two outcomes": {"columns": ["salary", "hours"], "transforms": {"hours": "log1p"}},
     "tiny budget": {"epsilon": "0.01"},
     "identity": {"transforms": {"salary": "identity"}},
 }
 every = pytest.mark.parametrize("name", SETTINGS)
-PERSON = ReplaceOne("person")
 
 
 @every
@@ -41,7 +40,7 @@ def test_claims_and_identity(name: str) -> None:
     one = plan(**SETTINGS[name])
     assert isinstance(one, Plan)
     assert one.guarantee.loss == Loss(one.epsilon, delta=one.delta)
-    assert one.guarantee.neighbours == ReplaceOne("person")
+    assert one.guarantee.neighbours == PERSON
     assert one.guarantee.holds == "always"
     assert (files("tacita") / one.proof).is_file()
     assert plan_from_record(json.loads(canonical(one.describe()))) == one
@@ -49,7 +48,7 @@ def test_claims_and_identity(name: str) -> None:
     told = one.forecast(schema())
     assert all(value > 0 for value in told.figures.values())
     assert "for one price" in str(told)
-    assert set(one.reads(schema())) == {*one.outcomes, "w", *one.by, *one.keep}
+    assert set(one.reads(schema())) == {*one.columns, "w", *one.by, *one.keep}
 
 
 @every
@@ -57,13 +56,13 @@ def test_files_have_the_collected_design_and_values_within_their_bounds(name: st
     one, collected = plan(**SETTINGS[name]), people()
     found = one.rehearse(collected, schema(), seed=4).implicates
     assert (found.m, found.kind) == (one.sets, "one-measurement")
-    assert set(found.synthesized) == {*one.outcomes, "w"}
+    assert set(found.synthesized) == {*one.columns, "w"}
     design = [*one.by, *one.keep]
     for frame in found:
         assert len(frame) == len(collected)
         if design:
             pd.testing.assert_series_equal(frame.groupby(design).size(), collected.groupby(design).size())
-        for column in (*one.outcomes, "w"):
+        for column in (*one.columns, "w"):
             kind = schema()[column].kind
             assert frame[column].between(kind.lower, kind.upper).all()
     if found.m > 1:
@@ -120,8 +119,8 @@ def test_smoothed_weights_vary_less_and_tell_the_same_total() -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"outcomes": []}, "outcomes: name at least one"),
-        ({"outcomes": "salary"}, "outcomes: give a list"),
+        ({"columns": []}, "columns: name the columns, at least one"),
+        ({"columns": "salary"}, "columns: give a list"),
         ({"by": "field"}, "by: give a list"),
         ({"weight": None}, "weight: name the column"),
         ({"epsilon": "0"}, "epsilon: must be above 0"),
@@ -141,11 +140,11 @@ def test_a_wrong_setting_is_named(changed: dict[str, Any], words: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "entries", "words"),
     [
-        ({"outcomes": ["height"]}, {}, "height: no such variable"),
-        ({"outcomes": ["gender"], "by": []}, {}, "gender: must be a number"),
-        ({"outcomes": ["hours"]}, {}, 'hours: is modelled by its logarithm.*"log1p"'),
-        ({"outcomes": ["w"]}, {}, "w: is named twice"),
-        ({"by": ["salary"], "outcomes": ["hours"], "transforms": {"hours": "log1p"}}, {}, "salary: design variables"),
+        ({"columns": ["height"]}, {}, "height: no such variable"),
+        ({"columns": ["gender"], "by": []}, {}, "gender: must be a number"),
+        ({"columns": ["hours"]}, {}, 'hours: is modelled by its logarithm.*"log1p"'),
+        ({"columns": ["w"]}, {}, "w: is named twice"),
+        ({"by": ["salary"], "columns": ["hours"], "transforms": {"hours": "log1p"}}, {}, "salary: design variables"),
         ({}, {"gender": {"role": "confidential"}}, "gender: goes into the synthetic files as collected"),
         ({"transforms": {"w": "identity"}}, {}, "transforms: w is not among the outcomes"),
         ({"transforms": {"salary": "root"}}, {}, "transforms.salary: must be one of"),
@@ -157,7 +156,7 @@ def test_a_schema_that_cannot_carry_the_plan_is_refused(
     changed: dict[str, Any], entries: dict[str, Any], words: str
 ) -> None:
     one = plan(**changed)
-    for ask in (one.columns, one.forecast):
+    for ask in (one.reads, one.forecast):
         with pytest.raises(TacitaError, match=words):
             ask(schema(**entries))
 

@@ -7,13 +7,13 @@ the weighted sums of each interior cell, scaled to public bounds. Proof: laplace
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from fractions import Fraction
 from math import ceil, log2
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from attrs import field, frozen
 from numpy.typing import NDArray
 
 from tacita.data import rowwise
@@ -25,8 +25,19 @@ from tacita.mechanisms.survey.paper import paper_estimates
 from tacita.mechanisms.survey.sample import SurveyRows, bounds, public_design, read
 from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
 from tacita.noise.entropy import Entropy, Request
-from tacita.plan import Forecast, Rehearsable
-from tacita.privacy import Guarantee, Loss, Number, ReplaceOne, exact, text
+from tacita.plan import Forecast, Plan
+from tacita.plan.fields import (
+    RECORD,
+    OneUnit,
+    as_epsilon,
+    as_names,
+    as_relation,
+    each_once,
+    one_of,
+    replaced,
+    whole,
+)
+from tacita.privacy import Guarantee, Loss, Number, ReplaceOne, exact
 
 Calibration = Literal["proved", "paper"]
 Integers = NDArray[np.int64]
@@ -37,87 +48,54 @@ _BOUNDS = "bounds of weights and answers are public"
 _LOCAL = "no guarantee: sensitivities are those of the confidential rows themselves, and differ between neighbours"
 
 
-@dataclass(frozen=True, init=False)
-class SurveyLaplace(Rehearsable):
+def _as_share(given: Number) -> Fraction:
+    return exact(given, "variance_share")
+
+
+def _as_replaced(given: str | ReplaceOne | Mapping[str, Any]) -> OneUnit:
+    return ReplaceOne(given) if isinstance(given, str) else as_relation(given)  # once the unit was given as a word
+
+
+@frozen
+class SurveyLaplace(Plan[SurveyCells]):
     """Noisy counts and means by a crossing of public design variables, with margins and noisy variances.
 
     `means` names the answers. `variance_share` of ε goes to R half-sample replicates (Preston 2009), from which the
     variances are estimated; the rest to the estimates. Each part is divided evenly among counts and means.
 
-    >>> plan = SurveyLaplace(["field", "gender"], ["salary"], "10.8")
-    >>> print(plan.guarantee)
-    ε = 10.8 under one person's record replaced
-    >>> print(SurveyLaplace(["field", "gender"], ["salary"], "10.8", calibration="paper").guarantee)
+    >>> print(SurveyLaplace(["field", "gender"], "10.8", means=["salary"]).guarantee)
+    ε = 10.8 under one record replaced
+    >>> print(SurveyLaplace(["field", "gender"], "10.8", means=["salary"], calibration="paper").guarantee)
     no guarantee
     """
 
-    by: tuple[str, ...]
-    means: tuple[str, ...]
-    epsilon: Fraction
-    calibration: Calibration
-    replicates: int
-    variance_share: Fraction
-    unit: str
+    former: ClassVar[Mapping[str, str]] = {"unit": "neighbours"}
+    proof = "mechanisms/survey/laplace.md"
 
-    def __init__(
-        self,
-        by: Sequence[str],
-        means: Sequence[str],
-        epsilon: Number,
-        *,
-        calibration: Calibration = "proved",
-        replicates: int = 10,
-        variance_share: Number = "0.5",
-        unit: str = "person",
-    ) -> None:
-        for name, names in (("by", by), ("means", means)):
-            if isinstance(names, str) or len(set(names)) != len(names):
-                raise UsageError(f"{name}: give a list that names each column once")
-        given = {
-            "by": tuple(by),
-            "means": tuple(means),
-            "epsilon": exact(epsilon, "epsilon"),
-            "calibration": calibration,
-            "replicates": replicates,
-            "variance_share": exact(variance_share, "variance_share"),
-            "unit": unit,
-        }
-        for name, value in given.items():
-            object.__setattr__(self, name, value)
-        if self.epsilon <= 0:
-            raise UsageError('epsilon: must be above 0, such as "1"')
-        if calibration not in ("proved", "paper"):
-            raise UsageError("calibration: must be proved or paper")
-        if isinstance(replicates, bool) or not isinstance(replicates, int) or not 2 <= replicates <= 1000:
-            raise UsageError("replicates: must be a whole number from 2 to 1000")
+    by: tuple[str, ...] = field(converter=as_names, validator=each_once)
+    epsilon: Fraction = field(converter=as_epsilon)
+    means: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once, kw_only=True)
+    calibration: Calibration = field(default="proved", validator=one_of(Calibration), kw_only=True)
+    replicates: int = field(default=10, validator=whole(2, 1000), kw_only=True)
+    variance_share: Fraction = field(default=Fraction(1, 2), converter=_as_share, kw_only=True)
+    neighbours: OneUnit = field(default=RECORD, converter=_as_replaced, validator=replaced, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
         if not 0 < self.variance_share < 1:
             raise UsageError('variance_share: must lie strictly between 0 and 1, such as "0.5"')
 
     @property
     def guarantee(self) -> Guarantee:
         if self.calibration == "paper":
-            return Guarantee(ReplaceOne(self.unit), Loss(self.epsilon), holds="never", assumes=(_LOCAL, _PUBLIC))
-        one_record = f"each {self.unit} has one record in the file"
-        return Guarantee(ReplaceOne(self.unit), Loss(self.epsilon), assumes=(_PUBLIC, _BOUNDS, one_record))
+            return Guarantee(self.neighbours, Loss(self.epsilon), holds="never", assumes=(_LOCAL, _PUBLIC))
+        one_record = f"each {self.neighbours.unit} has one record in the file"
+        return Guarantee(self.neighbours, Loss(self.epsilon), assumes=(_PUBLIC, _BOUNDS, one_record))
 
-    @property
-    def proof(self) -> str:
-        return "mechanisms/survey/laplace.md"
+    def former_descriptions(self) -> tuple[dict[str, Any], ...]:
+        (record,) = super().former_descriptions()
+        return (record | {"unit": self.neighbours.unit},)
 
-    def describe(self) -> dict[str, Any]:
-        return {
-            "mechanism": type(self).__name__,
-            "by": list(self.by),
-            "means": list(self.means),
-            "epsilon": text(self.epsilon),
-            "calibration": self.calibration,
-            "replicates": self.replicates,
-            "variance_share": text(self.variance_share),
-            "unit": self.unit,
-        }
-
-    def columns(self, schema: Schema) -> tuple[str, ...]:
-        """The columns it reads; raises where the schema cannot carry the plan."""
+    def reads(self, schema: Schema) -> tuple[str, ...]:
         design = public_design(schema, self.by, self.means)
         return tuple(dict.fromkeys((*self.by, *self.means, *design.columns)))
 
@@ -127,7 +105,7 @@ class SurveyLaplace(Rehearsable):
         return 1 + len(self.means)
 
     def forecast(self, schema: Schema) -> Forecast:
-        self.columns(schema)
+        self.reads(schema)
         cells = schema.domain_size(self.by)
         product = "Survey table by " + " × ".join(self.by or ("nothing",))
         if self.calibration == "paper":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -228,3 +228,13 @@ def frame_of(levels: Integers, counts: Integers, by: int) -> Frame:
         return Frame(levels, counts, np.zeros(len(levels), dtype=np.int64))
     _, cell = np.unique(levels[:, :by], axis=0, return_inverse=True)
     return Frame(levels, counts, cell.reshape(-1).astype(np.int64))
+
+
+def frame_record(frame: Frame) -> dict[str, Any]:
+    """A frame as JSON values."""
+    return {"levels": frame.levels.tolist(), "records": frame.counts.tolist()}
+
+
+def frame_from(record: Mapping[str, Any], by: int) -> Frame:
+    counts = np.array(record["records"], dtype=np.int64)
+    return frame_of(np.array(record["levels"], dtype=np.int64).reshape(len(counts), -1), counts, by)

@@ -15,7 +15,7 @@ from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy, Request, reserve
 from tacita.noise.gaussian import add_discrete_gaussian
 from tacita.privacy import text
-from tacita.synthesis.survey.columns import Floats, Integers, Measure, SurveyRows
+from tacita.synthesis.survey.columns import Floats, Frame, Integers, Measure, SurveyRows
 
 STEPS = 256  # a value is a whole number of half-ranges/STEPS: sums are whole numbers, and noise on them is exact
 _PLACES = 1 << 30  # of a threshold between the public bounds
@@ -108,9 +108,10 @@ class Range:
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """Released numbers: ranges, the sums of each cell, and the cross-products of all records, in steps; and quantiles
-    of what is left around the cells' means, where they were asked for."""
+    """Released: the public frame, ranges, the sums of each cell, and the cross-products of all records, in steps; and
+    quantiles of what is left around the cells' means, where they were asked for."""
 
+    frame: Frame
     ranges: tuple[Range, ...]
     sums: Integers
     products: Integers
@@ -132,7 +133,7 @@ def measure(rows: SurveyRows, measures: Sequence[Measure], budget: Budget, entro
             exact = np.array([(steps[:, i] * steps[:, j]).sum(dtype=np.int64)])
             label = f"sum of products of {measures[i].name} and {measures[j].name}"
             products[i, j] = products[j, i] = budget.noisy_products(exact, i == j, entropy, label)[0]
-    return Measurement(ranges, sums, products, np.zeros((0, 0)))
+    return Measurement(rows.frame, ranges, sums, products, np.zeros((0, 0)))
 
 
 def _reach(records: int, budget: Budget) -> float:

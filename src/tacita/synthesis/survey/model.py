@@ -2,124 +2,100 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+from attrs import frozen
 
 from tacita.data.schema import Schema
-from tacita.errors import UsageError, VerificationError
+from tacita.errors import VerificationError
 from tacita.implicates import Implicates
-from tacita.synthesis.survey.columns import Columns, Floats, Frame, frame_of
+from tacita.synthesis.base import Model
+from tacita.synthesis.survey.columns import Floats, frame_from, frame_record
 from tacita.synthesis.survey.measuring import STEPS, Budget, Measurement, Range
 from tacita.synthesis.survey.posterior import Chain, Evidence
 from tacita.synthesis.survey.records import as_table, cells_of, exact_records, smoothed
 
 Weights = Literal["synthetic", "smoothed"]
 
-_FORM = "survey-model-1"
 _AVERAGED = 200  # states of the chain behind a single file
 
 
-@dataclass(frozen=True, eq=False)
-class SurveyModel:
-    """What the ledger keeps and a bundle publishes: `implicates` are its files, `sample` draws others.
-
-    Each file is a draw of what the confidential file may have been: as many records in each public cell as were
-    collected, with sums and cross-products drawn given the noisy ones. Estimates from several files are combined by
-    the rule for one measurement, which then covers the noise and the sampling error.
+@frozen(eq=False)
+class SurveyModel(Model[Measurement]):
+    """Each file is a draw of what the confidential file may have been: as many records in each public cell as were
+    collected, with sums and cross-products drawn given the noisy ones; a single one takes the middle of what the noise
+    leaves open. Estimates from several files are combined by the rule for one measurement, which then covers the noise
+    and the sampling error.
     """
 
-    schema: Schema
-    columns: Columns
-    frame: Frame
-    measurement: Measurement
-    budget: Budget
-    weights: Weights
-    sets: int
-    seed: int
-    plan: Mapping[str, Any]
-    rehearsal: bool
+    form = "survey-model-1"
 
-    @cached_property
-    def implicates(self) -> Implicates:
-        return self.sample(self.sets, seed=self.seed)
-
-    def sample(self, m: int = 1, *, seed: int | None = None) -> Implicates:
-        """m synthetic samples; a single one takes the middle of what the noise leaves open."""
-        if isinstance(m, bool) or not isinstance(m, int) or m < 1:
-            raise UsageError("m: give the number of files, at least 1")
-        chain_random, *randoms = np.random.default_rng(self.seed if seed is None else seed).spawn(m + 1)
+    def files(self, m: int, random: np.random.Generator, rows: int | None) -> Implicates:
+        chain_random, *randoms = random.spawn(m + 1)
         states = list(Chain(self.evidence, chain_random).draws(_AVERAGED if m == 1 else m))
         if m == 1:
             states = [(np.mean([one[0] for one in states], axis=0), np.mean([one[1] for one in states], axis=0))]
-        frames = tuple(self._file(*state, random) for state, random in zip(states, randoms, strict=True))
-        return Implicates(frames, self.schema, tuple(one.name for one in self.columns.measures), "one-measurement")
+        frames = tuple(self._file(*state, one) for state, one in zip(states, randoms, strict=True))
+        return Implicates(frames, self.schema, (*self.plan.columns, self.plan.weight), "one-measurement")
 
     @property
     def evidence(self) -> Evidence:
         """What was released, as the chain takes it."""
-        return evidence_of(self.frame, self.measurement, self.budget, len(self.columns.by))
+        return evidence_of(self.released, self.plan.budget(self.released.frame.records), len(self.plan.by))
 
     def _file(self, sums: Floats, within: Floats, random: np.random.Generator) -> pa.Table:
-        u = exact_records(self.frame, sums, within, self.measurement.shape, random)
-        half = np.array([one.half for one in self.measurement.ranges])
-        middle = np.array([one.middle for one in self.measurement.ranges])
+        released, frame = self.released, self.released.frame
+        u = exact_records(frame, sums, within, released.shape, random)
+        half = np.array([one.half for one in released.ranges])
+        middle = np.array([one.middle for one in released.ranges])
         z = middle + half * u
-        if self.weights == "smoothed":
-            means = middle + half * (sums / self.frame.sizes[:, None])[cells_of(self.frame)]
-            z = smoothed(z, means, within * np.outer(half, half) / self.frame.records)
-        return as_table(z, self.frame, self.columns, self.schema)
-
-    # ------------------------------------------------------------ stored as plain JSON
+        if self.plan.weights == "smoothed":
+            means = middle + half * (sums / frame.sizes[:, None])[cells_of(frame)]
+            z = smoothed(z, means, within * np.outer(half, half) / frame.records)
+        return as_table(z, frame, self.plan.layout(self.schema), self.schema)
 
     @property
     def measured(self) -> dict[str, Any]:
         """The released numbers: sums in steps of a range, which is on the modelled scale."""
-        found = self.measurement
+        released = self.released
         return {
-            "ranges": [[one.low, one.high] for one in found.ranges],
+            "ranges": [[one.low, one.high] for one in released.ranges],
             "steps": STEPS,
-            "sums": found.sums.tolist(),
-            "products": found.products.tolist(),
-            "shape": found.shape.tolist(),
-            "design": {"levels": self.frame.levels.tolist(), "records": self.frame.counts.tolist()},
+            "sums": released.sums.tolist(),
+            "products": released.products.tolist(),
+            "shape": released.shape.tolist(),
+            "design": frame_record(released.frame),
         }
 
-    def to_bytes(self) -> bytes:
-        stored = {"form": _FORM, "plan": dict(self.plan), "schema": self.schema.to_dict(), "seed": self.seed}
-        stored |= {"rehearsal": self.rehearsal, **self.measured}
-        return json.dumps(stored, sort_keys=True, separators=(",", ":")).encode()
+    @classmethod
+    def released_from(cls, content: Mapping[str, Any], table: pa.Table, plan: Any, schema: Schema) -> Measurement:
+        if content["steps"] != STEPS:
+            raise VerificationError("a stored result is not one that Tacita wrote; restore the ledger from its backup")
+        return Measurement(
+            frame_from(content["design"], len(plan.by)),
+            tuple(Range(low, high) for low, high in content["ranges"]),
+            np.array(content["sums"], dtype=np.int64),
+            np.array(content["products"], dtype=np.int64),
+            np.array(content["shape"], dtype=np.float64),
+        )
 
 
-def evidence_of(frame: Frame, found: Measurement, budget: Budget, by: int) -> Evidence:
-    d = found.sums.shape[1]
+def evidence_of(measured: Measurement, budget: Budget, by: int) -> Evidence:
+    d = measured.sums.shape[1]
     factor = np.full((d, d), float(budget.product) ** (0.5 if budget.gaussian else 1.0))
     factor[np.diag_indices(d)] = float(budget.square)
-    effects, owner = frame.effects(by)
+    effects, owner = measured.frame.effects(by)
     spread = float(budget.spread) ** 0.5 if budget.gaussian else float(budget.spread)
     return Evidence(
-        frame.sizes.astype(np.float64),
+        measured.frame.sizes.astype(np.float64),
         effects,
         owner,
-        found.sums / STEPS,
-        found.products / STEPS**2,
+        measured.sums / STEPS,
+        measured.products / STEPS**2,
         spread,
         spread * factor,
         budget.gaussian,
     )
-
-
-def unpacked(content: Mapping[str, Any], by: int) -> tuple[Frame, Measurement]:
-    if content.get("form") != _FORM or content.get("steps") != STEPS:
-        raise VerificationError("a stored result is not one that Tacita wrote; restore the ledger from its backup")
-    counts = np.array(content["design"]["records"], dtype=np.int64)
-    levels = np.array(content["design"]["levels"], dtype=np.int64).reshape(len(counts), -1)
-    ranges = tuple(Range(low, high) for low, high in content["ranges"])
-    sums, products = (np.array(content[key], dtype=np.int64) for key in ("sums", "products"))
-    shape = np.array(content["shape"], dtype=np.float64)
-    return frame_of(levels, counts, by), Measurement(ranges, sums, products, shape)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from attrs import evolve
 
 from tacita.inference.estimate import Estimate
 from tacita.mechanisms.survey import SurveyLaplace
 from tacita.mechanisms.survey.laplace import Calibration
-from tacita.privacy import text
+from tacita.privacy import ReplaceOne, text
 from tacita.synthesis.comparison.pseudo import Bounds, PseudoPosterior, bounds_before_after
 from tacita.synthesis.comparison.pseudo.model import Weights
 from tacita.synthesis.survey import SurveySynthesis
@@ -26,6 +27,7 @@ from tacita_studies.hu2024.survey_file import SurveyFile
 
 EPSILONS = ("3.6", "10.8")
 DEFAULT = "SurveySynthesis"
+PERSON = ReplaceOne("person")
 LOCAL, BOUNDED = "Laplace, local sensitivity", "Laplace, public bounds"
 
 
@@ -101,14 +103,16 @@ class Sample(SurveyMethod):
 
 @dataclass(frozen=True)
 class Noisy(SurveyMethod):
-    """`SurveySynthesis` with its defaults."""
+    """`SurveySynthesis`, twenty files."""
 
     @classmethod
     def at(cls, epsilon: str) -> Noisy:
         return cls(DEFAULT, f"survey-{epsilon}", "always", epsilon)
 
     def plan(self, about: SurveyFile) -> SurveySynthesis:
-        return SurveySynthesis([about.outcome], about.weight, about.by, str(self.epsilon))
+        return SurveySynthesis(
+            [about.outcome], str(self.epsilon), weight=about.weight, by=about.by, sets=20, neighbours=PERSON
+        )
 
     def entries(self, about: SurveyFile) -> tuple[Entry, ...]:
         return (Entry(DEFAULT, "always", self.epsilon, self.plan(about).sets),)
@@ -134,7 +138,9 @@ class NoisyTables(SurveyMethod):
         return cls(name, f"laplace-{calibration}-{epsilon}", mode, epsilon, calibration=calibration)
 
     def plan(self, about: SurveyFile) -> SurveyLaplace:
-        return SurveyLaplace(about.by, [about.outcome], str(self.epsilon), calibration=self.calibration)
+        return SurveyLaplace(
+            about.by, str(self.epsilon), means=[about.outcome], calibration=self.calibration, neighbours=PERSON
+        )
 
     def entries(self, about: SurveyFile) -> tuple[Entry, ...]:
         return (Entry(self.name, self.mode, self.epsilon),)
@@ -181,14 +187,15 @@ class Pseudo(SurveyMethod):
     def plan(self, about: SurveyFile, sets: int = max(SETS), weights: Weights = "smoothed") -> PseudoPosterior:
         return PseudoPosterior(
             [about.outcome],
-            about.weight,
-            about.by,
             4 * Fraction(self.bound) * sets,
-            model=self.arm,
+            weight=about.weight,
+            by=about.by,
+            likelihood=self.arm,
             sets=sets,
             weights=weights,
             unit_weight=about.usual_weight if self.arm == "FBP" else None,
             total=about.persons,
+            neighbours=PERSON,
         )
 
     def entries(self, about: SurveyFile) -> tuple[Entry, ...]:
@@ -200,7 +207,7 @@ class Pseudo(SurveyMethod):
         model = self.plan(about).rehearse(frame, about.schema, seed=seed)
         files, counted = model.implicates, None
         if self.arm == "FBP" and self.paper:
-            counted = replace(model, weights="printed").implicates
+            counted = evolve(model, plan=evolve(model.plan, weights="printed")).implicates
         answers: dict[Entry, Answers] = {}
         for entry in self.entries(about):
             m = entry.sets or 1

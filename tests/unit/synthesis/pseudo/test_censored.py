@@ -92,7 +92,7 @@ def test_two_opposite_records_come_near_the_bound_for_replacement() -> None:
 
 def test_the_plan_spends_what_it_says() -> None:
     """Two factors with cost up to MOST at this rate, which a replaced record may move either way, m times."""
-    given = CensoredPosterior(["pay"], "w", ["region"], "3.6", sets=3)
+    given = CensoredPosterior(["pay"], "3.6", weight="w", by=["region"], sets=3)
     rate = given.bound / MOST
     assert 2 * given.sets * 2 * MOST * rate == given.epsilon
     assert all(Fraction(one.depth) == Fraction(float(given.bound)) for one in given.lattices(SCHEMA))
@@ -103,9 +103,9 @@ def test_membership_is_never_promised_since_the_design_is_published() -> None:
     """A record more is seen with certainty: the number of records in each cell leaves exactly as it is."""
     frame = survey(60)
     made = [plan(epsilon="1", sets=1).rehearse(one, SCHEMA, seed=s) for s, one in enumerate((frame, frame.iloc[1:]))]
-    with_it, without = (int(one.frame.counts.sum()) for one in made)
+    with_it, without = (int(one.released.frame.counts.sum()) for one in made)
     assert with_it == without + 1
-    with pytest.raises(UsageError, match="who is in the sample is no secret"):
+    with pytest.raises(UsageError, match="who is in the file is no secret"):
         plan(neighbours=AddRemoveOne("person"))
 
 
@@ -126,7 +126,9 @@ def test_draws_follow_the_enumerated_law() -> None:
 
 
 def plan(**changed: Any) -> CensoredPosterior:
-    return CensoredPosterior(**({"outcomes": ["pay"], "weight": "w", "by": ["region"], "epsilon": "20"} | changed))
+    return CensoredPosterior(
+        **({"columns": ["pay"], "weight": "w", "by": ["region"], "epsilon": "20", "sets": 3} | changed)
+    )
 
 
 def test_claims_and_identity() -> None:
@@ -166,7 +168,7 @@ def test_an_extreme_record_moves_little() -> None:
     other = frame.copy()
     other.loc[0, ["pay", "w"]] = [100_000, 2000]
     drawn = [plan(sets=1, epsilon="4").rehearse(one, SCHEMA, seed=s) for s in range(5) for one in (frame, other)]
-    assert all(np.isfinite(one.parameters["coefficients"]).all() for one in drawn)
+    assert all(np.isfinite(one.released.parameters["coefficients"]).all() for one in drawn)
 
 
 def test_neighbouring_files_ask_for_the_same_randomness() -> None:
@@ -184,10 +186,10 @@ def test_neighbouring_files_ask_for_the_same_randomness() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"outcomes": ["pay", "hours"]}, "for one outcome"),
+        ({"columns": ["pay", "hours"]}, "for one outcome"),
         ({"weights": "printed"}, "weights: must be"),
-        ({"alpha": 1.5}, "alpha: must be above 0"),
-        ({"total": 0}, "total: must be above 0"),
+        ({"alpha": 1.5}, "alpha: must be a number from 0 to 1"),
+        ({"total": 0}, "total: must be a number above 0"),
         ({"epsilon": "-1"}, "epsilon: must be above 0"),
     ],
 )
@@ -198,4 +200,4 @@ def test_wrong_settings_are_named(changed: dict[str, Any], message: str) -> None
 
 def test_a_category_is_refused() -> None:
     with pytest.raises(UsageError, match="job: must be a number"):
-        plan(outcomes=["job"]).reads(SCHEMA)
+        plan(columns=["job"]).reads(SCHEMA)

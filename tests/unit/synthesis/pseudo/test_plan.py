@@ -24,17 +24,17 @@ from tacita_studies.hu2024.population import population
 
 PLANS: dict[str, dict[str, Any]] = {
     "sample": {},
-    "population": {"model": "FBP"},
+    "population": {"likelihood": "FBP"},
     "crossed": {"effects": "crossed", "weights": "synthetic", "sets": 2},
-    "mixed": {"outcomes": ["job", "pay", "hours"], "total": 5e4, "draws": 300},
-    "one cell": {"by": [], "keep": ["region"], "neighbours": ReplaceOne("child"), "model": "FBP"},
+    "mixed": {"columns": ["job", "pay", "hours"], "total": 5e4, "draws": 300},
+    "one cell": {"by": [], "keep": ["region"], "neighbours": ReplaceOne("child"), "likelihood": "FBP"},
     "given": {"shift": -0.1, "transforms": {"pay": "log1p"}},
 }
 every_plan = pytest.mark.parametrize("name", PLANS)
 
 
 def plan(name: str = "sample", **changed: Any) -> PseudoPosterior:
-    given: dict[str, Any] = {"outcomes": ["pay"], "weight": "w", "by": ["region", "sex"], "epsilon": "12"}
+    given: dict[str, Any] = {"columns": ["pay"], "weight": "w", "by": ["region", "sex"], "epsilon": "12", "sets": 3}
     return PseudoPosterior(**(given | PLANS[name] | changed))
 
 
@@ -46,7 +46,7 @@ def test_claims_come_before_data(name: str) -> None:
     assert promise.holds == "asymptotically"
     assert promise.loss == Loss("12")
     assert any("in the limit" in one for one in promise.assumes)
-    assert set(given.reads(SCHEMA)) == {*given.outcomes, "w", *given.by, *given.keep}
+    assert set(given.reads(SCHEMA)) == {*given.columns, "w", *given.by, *given.keep}
     assert given.forecast(SCHEMA).cells == SCHEMA.domain_size([*given.by, *(["job"] if name == "mixed" else [])])
     proof = files("tacita").joinpath(given.proof).read_text(encoding="utf-8")
     assert all(f"## {one}" in proof for one in ("Precondition", "Algorithm", "Claim", "Proof", "Assumes"))
@@ -73,7 +73,7 @@ def test_files_come_back(name: str) -> None:
     assert result.rehearsal
     assert result.implicates.kind == "partial"
     assert result.implicates.m == given.sets
-    assert set(result.implicates.synthesized) == {*given.outcomes, "w"}
+    assert set(result.implicates.synthesized) == {*given.columns, "w"}
     assert given.restore(result.to_bytes()).implicates.tables == result.implicates.tables
     assert given.run(data, SeededEntropy(3)).to_bytes() == result.to_bytes()
     assert given.run(data, SeededEntropy(4)).to_bytes() != result.to_bytes()
@@ -83,7 +83,7 @@ def test_files_come_back(name: str) -> None:
         assert one["w"].between(1, 2000).all()
         if given.total is not None:
             assert one["w"].sum() == pytest.approx(given.total, rel=0.02)
-    with pytest.raises(UsageError, match="one for each file"):
+    with pytest.raises(UsageError, match="each cost its share"):
         result.sample(given.sets + 1)
     stored = json.loads(result.to_bytes())
     assert set(stored) == {"form", "plan", "schema", "seed", "rehearsal", "parameters", "effects", "design"}
@@ -93,7 +93,7 @@ def test_files_come_back(name: str) -> None:
 @pytest.mark.parametrize("model", ["FBS", "FBP"])
 @pytest.mark.parametrize("target", ["1.2", "1.8", "3.4"])
 def test_the_target_is_met_from_below(model: Any, target: str) -> None:
-    given = plan(model=model, epsilon=12 * Fraction(target))
+    given = plan(likelihood=model, epsilon=12 * Fraction(target))
     found = bounds_before_after(given, survey(1000), SCHEMA, seed=2)
     assert found.before.max() > 4 > float(target)
     assert 0.99 * float(target) <= found.after.max() <= float(target)
@@ -145,7 +145,7 @@ def test_margins_are_corrected_once(model: Any) -> None:
     """Weighted margins of the files are those of the weighted sample; a literal reading of FBP is far off."""
     frame = survey(20_000)
     want = by_region(frame)
-    given = plan(model=model, epsilon="400", sets=1)
+    given = plan(likelihood=model, epsilon="400", sets=1)
     got = by_region(next(iter(given.rehearse(frame, SCHEMA, seed=1).implicates)))
     for level, (count, mean) in want.items():
         assert got[level][0] == pytest.approx(count, rel=0.04)
@@ -154,7 +154,7 @@ def test_margins_are_corrected_once(model: Any) -> None:
         twice = by_region(
             next(
                 iter(
-                    plan(model=model, epsilon="400", sets=1, weights="printed")
+                    plan(likelihood=model, epsilon="400", sets=1, weights="printed")
                     .rehearse(frame, SCHEMA, seed=1)
                     .implicates
                 )
@@ -192,12 +192,12 @@ def test_the_paper_s_simulation_has_the_paper_s_bounds() -> None:
     )
 
     def largest(**more: Any) -> float:
-        given = PseudoPosterior(["salary"], "weight", ["field", "gender"], "1000", **more)
+        given = PseudoPosterior(["salary"], "1000", weight="weight", by=["field", "gender"], sets=3, **more)
         return float(np.median([bounds_before_after(given, one, schema, seed=1).before.max() for one in samples]))
 
     assert 7 < largest() < 12
-    assert largest(model="FBP", unit_weight=30) < 9.92 + 2.5
-    assert largest(model="FBP", unit_weight=1000) > 9.92
+    assert largest(likelihood="FBP", unit_weight=30) < 9.92 + 2.5
+    assert largest(likelihood="FBP", unit_weight=1000) > 9.92
 
 
 @every_plan
@@ -222,21 +222,21 @@ def test_the_sampler_of_chains_is_refused_where_it_cannot_serve() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"outcomes": []}, "outcomes: name at least one"),
-        ({"outcomes": "pay"}, "outcomes: give a list"),
+        ({"columns": []}, "columns: name the columns, at least one"),
+        ({"columns": "pay"}, "columns: give a list"),
         ({"epsilon": "0"}, "epsilon: must be above 0"),
         ({"sets": 0}, "sets: must be a whole number"),
         ({"draws": 10}, "draws: must be a whole number"),
         ({"sets": 900, "draws": 500}, "sets: each file takes one"),
-        ({"model": "ABC"}, "model: must be one of FBS, FBP"),
+        ({"likelihood": "ABC"}, "likelihood: must be one of FBS, FBP"),
         ({"weights": "raw"}, "weights: must be one of"),
-        ({"weights": "printed"}, "belong to model"),
-        ({"unit_weight": 3}, "belong to model"),
-        ({"model": "FBP", "outcomes": ["pay", "hours"]}, "models one outcome"),
-        ({"shift": 2}, "shift: must lie between"),
-        ({"total": -1}, "total: must be above 0"),
+        ({"weights": "printed"}, "belong to likelihood"),
+        ({"unit_weight": 3}, "belong to likelihood"),
+        ({"likelihood": "FBP", "columns": ["pay", "hours"]}, "models one outcome"),
+        ({"shift": 2}, "shift: must be a number from -1 to 1"),
+        ({"total": -1}, "total: must be a number above 0"),
         ({"neighbours": "person"}, "neighbours: must be"),
-        ({"neighbours": AddRemoveOne("person")}, "neighbours: must be ReplaceOne.*who is in the sample is no secret"),
+        ({"neighbours": AddRemoveOne("person")}, "neighbours: must be ReplaceOne.*who is in the file is no secret"),
     ],
 )
 def test_wrong_settings_are_named(changed: dict[str, Any], message: str) -> None:
@@ -248,10 +248,10 @@ def test_wrong_settings_are_named(changed: dict[str, Any], message: str) -> None
     ("changed", "message"),
     [
         ({"by": ["region", "job"]}, "job: .* does not call it public"),
-        ({"outcomes": ["pay", "region"]}, "region: is named twice"),
+        ({"columns": ["pay", "region"]}, "region: is named twice"),
         ({"by": ["hours"]}, "hours: design variables are categories"),
         ({"weight": "sex", "by": ["region"]}, "sex: must be a number"),
-        ({"model": "FBP", "outcomes": ["job"]}, "job: a category needs"),
+        ({"likelihood": "FBP", "columns": ["job"]}, "job: a category needs"),
     ],
 )
 def test_a_schema_that_cannot_carry_the_plan_is_refused(changed: dict[str, Any], message: str) -> None:

@@ -47,7 +47,7 @@ epsilon = "30"
 [[microdata]]
 name = "pay"
 mechanism = "MECHANISM"
-outcomes = ["pay"]
+columns = ["pay"]
 weight = "w"
 by = ["region", "sex"]
 epsilon = "EPSILON"
@@ -85,5 +85,5 @@ def test_a_bundle_is_made_verified_and_explained(mechanism: str, tmp_path: Path)
 
 def test_a_missed_target_leaves_no_bundle(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="nothing is released"):
-        run(Spec.load(spec(tmp_path, "PseudoPosterior", "1e-9", 'model = "FBP"')), tmp_path / "bundle")
+        run(Spec.load(spec(tmp_path, "PseudoPosterior", "1e-9", 'likelihood = "FBP"')), tmp_path / "bundle")
     assert not (tmp_path / "bundle").exists()

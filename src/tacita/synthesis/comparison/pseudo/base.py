@@ -4,50 +4,32 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, get_args
+
+from attrs import field, frozen
 
 from tacita.data.schema import Schema
-from tacita.errors import UsageError
-from tacita.plan import Forecast
-from tacita.privacy import Number
+from tacita.plan import ONE_ROW, Forecast
+from tacita.plan.fields import above_zero, as_real, one_of
 from tacita.synthesis.comparison.pseudo.fbp import PopulationModel
-from tacita.synthesis.comparison.pseudo.fbs import Parameters, SampleModel
-from tacita.synthesis.comparison.pseudo.model import PseudoModel, Weights, stored_frame, unpacked
+from tacita.synthesis.comparison.pseudo.fbs import SampleModel
+from tacita.synthesis.comparison.pseudo.model import PseudoModel, Weights
 from tacita.synthesis.comparison.pseudo.reading import Layout, layout_of
 from tacita.synthesis.survey.base import SurveyPlan
 from tacita.synthesis.survey.columns import Frame
 
 
-@dataclass(frozen=True, init=False)
-class PosteriorPlan(SurveyPlan):
+@frozen(kw_only=True)
+class PosteriorPlan(SurveyPlan[PseudoModel]):
     """`sets` files, each from one draw of the parameters, which costs its share of ε.
 
     `total` is a public number of units that the weights of each file are brought to.
     """
 
-    weights: Weights
-    total: float | None
+    model = PseudoModel
 
-    def __init__(
-        self,
-        outcomes: Sequence[str],
-        weight: str,
-        by: Sequence[str],
-        epsilon: Number,
-        *,
-        sets: int = 3,
-        weights: Weights = "smoothed",
-        total: float | None = None,
-        **common: Any,
-    ) -> None:
-        given = None if total is None else float(total)
-        super().__init__(outcomes, weight, by, epsilon, sets=sets, weights=weights, total=given, **common)
-        if weights not in get_args(Weights):
-            raise UsageError(f"weights: must be one of {', '.join(get_args(Weights))}")
-        if given is not None and not 0 < given < float("inf"):
-            raise UsageError("total: must be above 0")
+    weights: Weights = field(default="smoothed", validator=one_of(Weights))
+    total: float | None = field(default=None, converter=as_real, validator=above_zero)
 
     @property
     def bound(self) -> Fraction:
@@ -55,40 +37,26 @@ class PosteriorPlan(SurveyPlan):
         return self.epsilon / (4 * self.sets)
 
     @property
-    def _public(self) -> tuple[str, ...]:
-        """What the guarantee assumes about the columns."""
-        found = ["each unit has one record in the file", "the number of records is public"]
-        if public := (*self.by, *self.keep):
-            found.append(f"{', '.join(public)} of every record are public: a neighbouring file has the same")
-        return tuple(found)
+    def assumes(self) -> Sequence[str]:
+        assumes = (ONE_ROW, "the number of records is public")
+        if not self.design:
+            return assumes
+        return (*assumes, f"{', '.join(self.design)} of every record are public: a neighbouring file has the same")
 
-    # ------------------------------------------------------------ columns and files
+    def layout(self, schema: Schema) -> Layout:
+        return layout_of(schema, self.columns, self.weight, self.by, self.keep, self.transforms)
 
-    def _layout(self, schema: Schema) -> Layout:
-        return layout_of(schema, self.outcomes, self.weight, self.by, self.keep, dict(self.transforms))
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        return self.layout(schema).names
 
-    def columns(self, schema: Schema) -> tuple[str, ...]:
-        """The columns it reads; raises where the schema cannot carry the plan."""
-        return self._layout(schema).names
+    @abstractmethod
+    def fitted_model(self, layout: Layout, frame: Frame) -> SampleModel | PopulationModel:
+        """The model whose parameters are drawn: public but for these."""
 
     def _forecast(self, schema: Schema, sentences: tuple[str, ...], figures: dict[str, float]) -> Forecast:
         return Forecast(
-            self._product,
-            schema.domain_size(self.by) * self._layout(schema).combinations,
+            self.product,
+            schema.domain_size(self.by) * self.layout(schema).combinations,
             sentences,
             {"bound of a record's log-likelihood": float(self.bound), **figures},
         )
-
-    @abstractmethod
-    def _model(self, layout: Layout, frame: Frame) -> SampleModel | PopulationModel: ...
-
-    def _result(
-        self, schema: Schema, layout: Layout, frame: Frame, parameters: Parameters, seed: int, rehearsal: bool
-    ) -> PseudoModel:
-        model, about = self._model(layout, frame), self.describe()
-        return PseudoModel(schema, layout, frame, model, parameters, self.weights, self.total, seed, about, rehearsal)
-
-    def restore(self, stored: bytes) -> PseudoModel:
-        content, schema, parameters = unpacked(stored)
-        frame = stored_frame(content, len(self.by))
-        return self._result(schema, self._layout(schema), frame, parameters, content["seed"], content["rehearsal"])

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
+from attrs import field, frozen
 
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
-from tacita.noise.entropy import Entropy, Request
+from tacita.noise.entropy import Entropy
 from tacita.plan import Forecast
+from tacita.plan.fields import above_zero, as_real, real_within
 from tacita.plan.how import EACH_PAID, How, as_collected
-from tacita.privacy import Guarantee, Loss, Number
 from tacita.synthesis.comparison.pseudo.base import PosteriorPlan
 from tacita.synthesis.comparison.pseudo.fbs import Parameters, SampleModel
 from tacita.synthesis.comparison.pseudo.lattice import MOST, Lattice, Point, draw_points
-from tacita.synthesis.comparison.pseudo.model import PseudoModel
+from tacita.synthesis.comparison.pseudo.model import Draws
 from tacita.synthesis.comparison.pseudo.reading import Layout, read_sample
 from tacita.synthesis.survey.columns import Frame
 
@@ -31,7 +29,7 @@ _COVERED = 5.0  # how far the log-likelihood may fall before it is censored, unl
 _MOST_CELLS = 500
 
 
-@dataclass(frozen=True, init=False)
+@frozen(kw_only=True)
 class CensoredPosterior(PosteriorPlan):
     """Synthetic survey samples from a posterior in which each record's log-likelihood is censored at ±`bound`.
 
@@ -41,37 +39,19 @@ class CensoredPosterior(PosteriorPlan):
     record's likelihood; it is the same for all and public, by default such that records within about three standard
     deviations are not censored.
 
-    >>> print(CensoredPosterior(["salary"], "w", ["field"], "10.8").guarantee)
-    ε = 10.8 under one person's record replaced
+    >>> print(CensoredPosterior(["salary"], "10.8", weight="w", by=["field"]).guarantee)
+    ε = 10.8 under one record replaced
     """
 
-    alpha: float | None
+    proof = "synthesis/comparison/pseudo/censored.md"
 
-    def __init__(
-        self,
-        outcomes: Sequence[str],
-        weight: str,
-        by: Sequence[str],
-        epsilon: Number,
-        *,
-        alpha: float | None = None,
-        **common: Any,
-    ) -> None:
-        super().__init__(outcomes, weight, by, epsilon, alpha=None if alpha is None else float(alpha), **common)
-        if len(self.outcomes) != 1:
-            raise UsageError("outcomes: the censored posterior is for one outcome; use SurveySynthesis for several")
+    alpha: float | None = field(default=None, converter=as_real, validator=[above_zero, real_within(0, 1)])
+
+    def __attrs_post_init__(self) -> None:
+        if len(self.columns) != 1:
+            raise UsageError("columns: the censored posterior is for one outcome; use SurveySynthesis for several")
         if self.weights == "printed":
             raise UsageError('weights: must be "smoothed" or "synthetic"')
-        if self.alpha is not None and not 0 < self.alpha <= 1:
-            raise UsageError("alpha: must be above 0 and at most 1")
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee(self.neighbours, Loss(self.epsilon), assumes=self._public)
-
-    @property
-    def proof(self) -> str:
-        return "synthesis/comparison/pseudo/censored.md"
 
     @property
     def how(self) -> How:
@@ -79,19 +59,19 @@ class CensoredPosterior(PosteriorPlan):
             "A model was fitted to the confidential records themselves, in which no record can count more than a fixed "
             "amount. Its parameters were then drawn at random, once for each file, and the rows from them. No noise "
             "was added to a measurement: the draw of the parameters is what protects.",
-            as_collected((*self.by, *self.keep)),
+            as_collected(self.design),
             EACH_PAID,
         )
 
     # ------------------------------------------------------------ what it will do
 
-    def _layout(self, schema: Schema) -> Layout:
-        found = super()._layout(schema)
-        if found.categories:
-            raise UsageError(f"{found.category_names[0]}: must be a number; the censored posterior takes no category")
+    def layout(self, schema: Schema) -> Layout:
+        layout = super().layout(schema)
+        if layout.categories:
+            raise UsageError(f"{layout.category_names[0]}: must be a number; the censored posterior takes no category")
         if (cells := schema.domain_size(self.by)) > _MOST_CELLS:
             raise UsageError(f"by: makes {cells:,} cells, more than {_MOST_CELLS}; move a variable to keep")
-        return found
+        return layout
 
     @property
     def _exponent(self) -> float:
@@ -99,7 +79,7 @@ class CensoredPosterior(PosteriorPlan):
 
     def lattices(self, schema: Schema) -> tuple[Lattice, Lattice]:
         """The public values of the parameters of the outcome, and of the weight."""
-        low, high = self._layout(schema).limits
+        low, high = self.layout(schema).limits
         half = (high - low) / 2
         shares = np.geomspace(_NARROWEST, _WIDEST, _SPREADS)
         slopes = tuple((np.linspace(-_STEEPEST, _STEEPEST, _SLOPES) * half[1] / half[0]).tolist())
@@ -123,13 +103,13 @@ class CensoredPosterior(PosteriorPlan):
         )
         return self._forecast(schema, sentences, {"exponent": exponent})
 
-    def _model(self, layout: Layout, frame: Frame) -> SampleModel:
+    def fitted_model(self, layout: Layout, frame: Frame) -> SampleModel:
         return SampleModel(np.eye(frame.cells), *layout.limits)
 
     # ------------------------------------------------------------ acting
 
-    def run(self, data: Confidential, entropy: Entropy) -> PseudoModel:
-        layout = self._layout(data.schema)
+    def measure(self, data: Confidential, entropy: Entropy) -> Draws:
+        layout = self.layout(data.schema)
         sample = read_sample(data, layout)
         of_outcome, of_weight = self.lattices(data.schema)
         low, high = layout.limits
@@ -140,10 +120,7 @@ class CensoredPosterior(PosteriorPlan):
         args = (sample.cell, sample.cells, rate, self.sets, entropy)
         outcome = draw_points(of_outcome, y, zero, *args, "outcome")
         weight = draw_points(of_weight, w, y - middle, *args, "weight")
-        entropy.announce(Request("seed of the synthetic files", "uniform words", np.zeros(0), np.zeros(0)))
-        seed = int(entropy.words(1)[0])
-        parameters = _parameters(outcome, weight, middle)
-        return self._result(data.schema, layout, sample.frame, parameters, seed, entropy.rehearsal)
+        return Draws(sample.frame, _parameters(outcome, weight, middle))
 
 
 def _parameters(outcome: list[Point], weight: list[Point], middle: float) -> Parameters:
