@@ -56,9 +56,14 @@ class _Renaming(ABCMeta):
     former: Mapping[str, str]
 
     def __call__(cls, *args: Any, **settings: Any) -> Any:
-        by_place = [one for one in cls.__signature__.parameters.values() if one.kind is not one.KEYWORD_ONLY]
+        known = cls.__signature__.parameters.values()
+        by_place = [one.name for one in known if one.kind is not one.KEYWORD_ONLY]
         if len(args) > len(by_place):
-            raise UsageError(f"{cls.__name__}: give all other settings by name: {cls.__name__}({cls._call()})")
+            named = [f"{one.name}=…" for one in known if one.kind is one.KEYWORD_ONLY and one.default is one.empty]
+            raise UsageError(
+                f"{cls.__name__}: only {' and '.join(by_place)} may be given by place; "
+                f"write {cls.__name__}({', '.join((*by_place, *named))}, …)"
+            )
         renamed = cls.renamed(settings)
         for old in settings.keys() - renamed.keys():
             said = f"{cls.__name__}: the setting {old} is called {cls.former[old]} now"
@@ -68,11 +73,6 @@ class _Renaming(ABCMeta):
     def renamed(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Settings under the names that they have now."""
         return {cls.former.get(name, name): value for name, value in settings.items()}
-
-    def _call(cls) -> str:
-        """How a plan with no more than it needs is written."""
-        needed = [one for one in cls.__signature__.parameters.values() if one.default is one.empty]
-        return ", ".join(one.name if one.kind is not one.KEYWORD_ONLY else f"{one.name}=…" for one in needed)
 
     @property
     def __signature__(cls) -> inspect.Signature:

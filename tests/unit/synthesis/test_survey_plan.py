@@ -209,3 +209,8 @@ def test_a_declared_design_that_agrees_is_taken() -> None:
     design = {"weight": "w", "strata": ["field"], "psu": ["district"], "public": ["field", "gender", "district"]}
     declared = Schema.from_dict(schema().to_dict() | {"design": design})
     assert "district" in plan(keep=["district"]).reads(declared)
+
+
+def test_the_order_of_settings_of_an_earlier_version_is_refused_with_the_new_way() -> None:
+    with pytest.raises(UsageError, match=r"write SurveySynthesis\(columns, epsilon, weight=…, by=…, …\)"):
+        SurveySynthesis(["salary"], "w", ["field"], "1")  # type: ignore[call-arg, arg-type, misc]
