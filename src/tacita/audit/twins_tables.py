@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from attrs import frozen
 
 from tacita.audit.examples import TABLE_SETTINGS, Example, examples, table_plan
 from tacita.audit.jobs import Form, job_files
