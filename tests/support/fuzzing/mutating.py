@@ -51,6 +51,7 @@ PLAUSIBLE: dict[str, list[Any]] = {
     "worker": [[], ["sex"], ["place"], ["age"]],
     "groups": [[], ["sector"], ["legal"]],
     "columns": [
+        *(["hours"], ["pay", "hours"], ["w"], ["job"]),
         *(["size"], ["pay"], ["jobs"], ["size", "legal"], ["sector"]),
         *(["sex"], ["sex", "region"], ["age"], ["pay", "sex"], ["registered", "voted", "sex", "region"]),
     ],
@@ -58,7 +59,6 @@ PLAUSIBLE: dict[str, list[Any]] = {
     "spikes": [{}, {"size": [0]}, {"jobs": [0, 1, 2, 3]}, {"jobs": [10**6]}],
     "scales": [{"size": "linear"}, {"pay": "log"}, {"pay": "arcsinh"}, {"jobs": "log"}],
     "shares": [{"size": "0"}, {"size": "1"}, {"size": "1000"}],
-    "columns": [["pay"], ["hours"], ["pay", "hours"], ["w"], ["job"]],
     "weight": ["w", "pay", "fpc"],
     "neighbours": ["strong", "weak", "add-remove", "replace", "numbers-within"],
     "unit": ["worker", "person", "firm", "establishment", "workplace"],
