@@ -20,7 +20,7 @@ from tacita.data.checks import same_key as same_key
 from tacita.data.checks.sketch import shared_units, sketch_of
 from tacita.data.engine import Engine, canonical_number, connect, number_in, text_of, to_arrow
 from tacita.data.engine.seal import Seal
-from tacita.data.schema import Integer, Numeric, Schema, TableName
+from tacita.data.schema import Integer, Numeric, Schema
 from tacita.errors import RefusedError, SchemaError, UsageError
 
 Source = str | Path | Mapping[str, str | Path]
@@ -124,7 +124,7 @@ class Confidential:
             return "size"
         return "linked" if "workplace" in self._tables else "flat"
 
-    def table_of(self, column: str) -> TableName:
+    def table_of(self, column: str) -> str:
         """The table that holds a declared column; a single file holds them all."""
         return table_of(column, self.schema, self._tables)
 
@@ -139,7 +139,8 @@ class Confidential:
         return self._fingerprint
 
     def _fingerprint_now(self) -> str:
-        content = {name: self._content(name) for name in sorted(self._tables)}
+        # The main table goes by the name it had when every file was one of jobs: ledgers know files by this hash.
+        content = {"job" if name == self.schema.row else name: self._content(name) for name in self._tables}
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -241,13 +242,13 @@ class Confidential:
         raise _NoRowsError(f"Confidential has no attribute {name!r}; rows are reached by plans only, through a ledger")
 
 
-def rows(data: Confidential, table: TableName = "job") -> Any:
-    """The declared columns of one table as an Ibis table, values exactly as stored.
+def rows(data: Confidential, table: str | None = None) -> Any:
+    """The declared columns of one table, by default the main one, as an Ibis table, values exactly as stored.
 
     For mechanisms only: what is computed from it is confidential until noise is added.
     """
     try:
-        return data._tables[table]
+        return data._tables[data.schema.row if table is None else table]
     except KeyError:
         raise UsageError(
             f"{table}: this data set has no such table; it has {', '.join(sorted(data._tables))}"
@@ -260,8 +261,8 @@ def with_rows_bounded(data: Confidential, column: str, most: int, key: str) -> C
     Which rows stay follows from `key` and from the unit's own rows alone: neither other units nor the order of the file
     have a say, so that one unit more or less changes no other's rows.
     """
-    names = data._tables["job"].columns
-    content = data._tables["job"].mutate(tacita_content=_digest(data._tables["job"], data.schema))
+    table = rows(data)
+    content = table.mutate(tacita_content=_digest(table, data.schema))
     # Equal rows of a unit are numbered, so that each has a chance of its own.
     alike = ibis.window(group_by=[column, "tacita_content"], order_by="tacita_content")
     content = content.mutate(tacita_number=ibis.row_number().over(alike).cast("string"))
@@ -269,8 +270,8 @@ def with_rows_bounded(data: Confidential, column: str, most: int, key: str) -> C
     content = content.mutate(tacita_lot=drawn.hexdigest("md5"))
     own = ibis.window(group_by=column, order_by="tacita_lot")
     content = content.mutate(tacita_rank=ibis.row_number().over(own))
-    bounded = content.filter(content.tacita_rank < most).select(*names)
-    return Confidential({**data._tables, "job": bounded}, data.schema, data._engine)
+    bounded = content.filter(content.tacita_rank < most).select(*table.columns)
+    return Confidential({**data._tables, data.schema.row: bounded}, data.schema, data._engine)
 
 
 def engine_of(data: Confidential) -> Engine:
@@ -280,7 +281,7 @@ def engine_of(data: Confidential) -> Engine:
 
 def parquet_file(data: Confidential) -> Path | None:
     """The one local Parquet file behind the main table, where there is one, for scans that read it directly."""
-    path = data._files.get("job")
+    path = data._files.get(data.schema.row)
     local = data._engine.name == "duckdb" and path is not None and path.suffix.lower() in (".parquet", ".pq")
     return path if local and path is not None and path.is_file() else None
 
@@ -291,24 +292,25 @@ def parquet_file(data: Confidential) -> Path | None:
 def _named(source: Any, schema: Schema) -> list[tuple[tuple[str, Any], bool]]:
     """Each table with its name, and whether it is one of several."""
     if not isinstance(source, Mapping):
-        return [(("job", source), False)]
+        return [((schema.row, source), False)]
     tables = dict(source)
     if unknown := sorted(set(tables) - {"job", "workplace", "worker"}):
         raise UsageError(f"data.{unknown[0]}: linked tables are called job, workplace and worker")
     if "job" not in tables:
         raise UsageError("data.job: is missing; linked tables need the table of jobs")
-    if len(tables) > 1:
-        for variable in schema:
-            if variable.table not in tables:
-                raise SchemaError(
-                    f"variables.{variable.name}.table: no {variable.table} table was given; "
-                    f"add data.{variable.table} or correct the schema"
-                )
-    return [(item, len(tables) > 1) for item in tables.items()]
+    if len(tables) == 1:
+        return [((schema.row, tables["job"]), False)]
+    for variable in schema:
+        if variable.table not in tables:
+            raise SchemaError(
+                f"variables.{variable.name}.table: no {variable.table} table was given; "
+                f"add data.{variable.table} or correct the schema"
+            )
+    return [(item, True) for item in tables.items()]
 
 
 def _columns(table: str, schema: Schema, linked: bool) -> tuple[str, ...]:
-    return schema.in_table(table) if linked else schema.names  # type: ignore[arg-type]
+    return schema.in_table(table) if linked else schema.names
 
 
 def _digest(table: Any, schema: Schema) -> Any:

@@ -214,15 +214,14 @@ def _from_linked(
     chunk: range,
     drop_above: int | None,
 ) -> pa.Table:
-    jobs, places, key = rows(data), rows(data, "workplace"), _workplace_key(data)
+    places, key = rows(data, "workplace"), _workplace_key(data)
     for name in by:
         if data.table_of(name) != "workplace":
             raise UsageError(
                 f'{name}: is declared in the {data.table_of(name)} table; declare table = "workplace" for it, '
                 "because cells come from the public list of establishments"
             )
-    if any(data.table_of(name) == "worker" for name in (*worker, *where)):
-        jobs = _with_workers(data, jobs, [*worker, *where], key)
+    jobs = jobs_with(data, [*worker, *where])
     counters = _counters(jobs, data.schema, worker, where, chunk)
     counted = [_N, *counters]
     sizes = jobs.group_by(key).aggregate(**{_N: jobs.count()}, **counters)
@@ -248,17 +247,20 @@ def _from_sizes(data: Confidential, by: Sequence[str], drop_above: int | None) -
     return engine_of(data).collect(_to_cells(whole, by, [_N]))
 
 
-def _with_workers(data: Confidential, jobs: Any, needed: Sequence[str], workplace: str) -> Any:
-    """Jobs with the attributes of the persons who hold them."""
-    persons = rows(data, "worker")
-    key = data.schema.id_of("worker")
-    assert key is not None  # Schema has made sure
-    names = list(dict.fromkeys(needed))
-    linked = jobs.join(persons, same_key(jobs, persons, key))
-    return linked.select(
-        **{workplace: jobs[workplace]},
-        **{name: persons[name] if data.table_of(name) == "worker" else jobs[name] for name in names},
-    )
+def jobs_with(data: Confidential, names: Sequence[str]) -> Any:
+    """Jobs with the id of their establishment and these attributes, whichever of the linked tables they stand in."""
+    jobs = rows(data)
+    ids = [name for name in jobs.columns if name in data.schema.entities.values()]
+    held = dict.fromkeys((*ids, *(name for name in names if data.table_of(name) == data.schema.row)))
+    for entity in ("worker", "workplace"):
+        wanted = [name for name in names if data.table_of(name) == entity and name not in held]
+        if wanted:
+            other, key = rows(data, entity), data.schema.id_of(entity)
+            assert key is not None  # Schema has made sure
+            linked = jobs.join(other, same_key(jobs, other, key))
+            jobs = linked.select(**{name: jobs[name] for name in held}, **{name: other[name] for name in wanted})
+            held |= dict.fromkeys(wanted)
+    return jobs
 
 
 def _workplace_key(data: Confidential) -> str:

@@ -18,9 +18,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from tacita.data.confidential import Confidential, engine_of, rows, same_key
+from tacita.data.confidential import Confidential, engine_of
 from tacita.data.engine import level_code, text_of
 from tacita.data.schema import Schema
+from tacita.data.workforce import jobs_with
 from tacita.errors import UsageError
 from tacita.mechanisms.comparators import NoiseInfusion, SuppressAndRound
 from tacita.noise.entropy import SeededEntropy
@@ -123,28 +124,12 @@ def establishment_counts(
     schema, key = data.schema, data.schema.id_of("workplace")
     if data.form == "size" or key is None:
         raise UsageError("evaluate --bundle: needs a file of jobs with an id of the establishment")
-    jobs = rows(data)
-    needed = [*worker, *where]
-    if any(data.table_of(name) == "worker" for name in needed):
-        persons, person = rows(data, "worker"), schema.id_of("worker")
-        assert person is not None  # the schema has made sure
-        linked = jobs.join(persons, same_key(jobs, persons, person))
-        columns = {name: persons[name] if data.table_of(name) == "worker" else jobs[name] for name in needed}
-        here = [name for name in by if data.table_of(name) == "job"]
-        jobs = linked.select(**{key: jobs[key]}, **columns, **{name: jobs[name] for name in here})
-    if any(data.table_of(name) == "workplace" for name in by):
-        places = rows(data, "workplace")
-        linked = jobs.join(places, same_key(jobs, places, key))
-        jobs = linked.select(
-            **{key: jobs[key]},
-            **{name: places[name] if data.table_of(name) == "workplace" else jobs[name] for name in by},
-            **{name: jobs[name] for name in needed},
-        )
+    jobs = jobs_with(data, [*by, *worker, *where])
     # Long code lists are coded after grouping: one comparison per level and row would take too long.
     coded = jobs.select(
         tacita_id=jobs[key].cast("string"),
         **{name: text_of(jobs[name]) for name in by},
-        **{name: level_code(jobs[name], schema.categorical(name)) for name in dict.fromkeys(needed)},
+        **{name: level_code(jobs[name], schema.categorical(name)) for name in dict.fromkeys((*worker, *where))},
     )
     for name, levels in where.items():
         listed = list(schema.levels(name))

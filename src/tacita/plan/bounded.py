@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
+from tacita.data.checks import no_id_among_rows
 from tacita.data.confidential import Confidential, rows, with_rows_bounded
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError, UsageError
@@ -109,7 +110,7 @@ class Bounded(Plan[R]):
     def suits(self, data: Confidential) -> None:
         column = self._id(data.schema)
         if column not in rows(data).columns:
-            raise SchemaError(f"{column}: the id of a {self.unit} must stand in the job table, whose rows are counted")
+            raise SchemaError(no_id_among_rows(column, self.unit))
         self.plan.suits(data)
 
     def run(self, data: Confidential, entropy: Entropy) -> R:

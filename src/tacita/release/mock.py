@@ -17,7 +17,7 @@ _LARGEST_MOCK_SIZE = 200  # a declared upper bound is often far above any real e
 
 
 def mock_tables(schema: Schema, *, seed: int) -> dict[str, pa.Table]:
-    """Tables by name ("job", and "workplace" and "worker" where the schema links them).
+    """Tables by name: the main one (`Schema.row`), and "workplace" and "worker" where the schema links them.
 
     >>> schema = Schema.from_dict({
     ...     "dataset": {"identity": "demo", "unit": "establishment"},
@@ -34,27 +34,29 @@ def mock_tables(schema: Schema, *, seed: int) -> dict[str, pa.Table]:
     rows = ESTABLISHMENTS if schema.by_role("size") else ROWS
     is_linked = any(variable.table != "job" for variable in schema.variables)
     establishment = np.arange(rows) if schema.by_role("size") else rng.integers(ESTABLISHMENTS, size=rows)
-    columns: dict[str, dict[str, pa.Array]] = {"job": {}}
+    main: dict[str, pa.Array] = {}
+    columns = {schema.row: main}
     for variable in schema.variables:
         kind = variable.kind
         if isinstance(kind, Identifier):
-            _place_id(columns, variable, kind.entity, establishment, rows, is_linked)
+            _place_id(main, columns, variable, kind.entity, establishment, rows, is_linked)
         elif variable.table == "workplace":
             columns.setdefault("workplace", {})[variable.name] = _draw(variable, ESTABLISHMENTS, rng)
         elif variable.table == "worker":
             columns.setdefault("worker", {})[variable.name] = _draw(variable, rows, rng)
         elif variable.role == "workplace":
             # One value per establishment, repeated on each of its rows: an establishment sits in one place.
-            columns["job"][variable.name] = _draw(variable, ESTABLISHMENTS, rng).take(pa.array(establishment))
+            main[variable.name] = _draw(variable, ESTABLISHMENTS, rng).take(pa.array(establishment))
         elif schema.design is not None and variable.name == schema.design.population:
             assert isinstance(kind, Integer | Numeric)
-            columns["job"][variable.name] = pa.repeat(kind.upper, rows)  # one size per stratum, none below its sample
+            main[variable.name] = pa.repeat(kind.upper, rows)  # one size per stratum, none below its sample
         else:
-            columns["job"][variable.name] = _draw(variable, rows, rng)
+            main[variable.name] = _draw(variable, rows, rng)
     return {name: pa.table(content) for name, content in columns.items()}
 
 
 def _place_id(
+    main: dict[str, pa.Array],
     columns: dict[str, dict[str, pa.Array]],
     variable: Variable,
     entity: str,
@@ -62,9 +64,9 @@ def _place_id(
     rows: int,
     is_linked: bool,
 ) -> None:
-    """An id stands in the job table, and in the table of its own entity where there is one."""
+    """An id stands in the main table, and in the table of its own entity where there is one."""
     own = np.arange(ESTABLISHMENTS) if entity == "workplace" else np.arange(rows)
-    columns["job"][variable.name] = pa.array(establishment if entity == "workplace" else own)
+    main[variable.name] = pa.array(establishment if entity == "workplace" else own)
     if is_linked and entity in ("workplace", "worker"):
         columns.setdefault(entity, {})[variable.name] = pa.array(own)
 

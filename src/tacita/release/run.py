@@ -190,4 +190,4 @@ def _not_public(path: Path, why: str) -> RefusedError:
 
 def _mock(planned: PlannedRelease, seed: int) -> Confidential:
     tables = mock_tables(planned.schema, seed=seed)
-    return Confidential.from_frame(tables if len(tables) > 1 else tables["job"], planned.schema)
+    return Confidential.from_frame(tables if len(tables) > 1 else tables[planned.schema.row], planned.schema)

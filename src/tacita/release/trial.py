@@ -100,7 +100,7 @@ class _MockFiles:
 
 
 def _mock_files(files: PlannedMicrodata, schema: Schema) -> Synthetic:
-    rows = mock_tables(schema, seed=0)["job"].slice(0, _ROWS)
+    rows = mock_tables(schema, seed=0)[schema.row].slice(0, _ROWS)
     reads = [name for name in files.plan.reads(schema) if name in rows.column_names]
     columns = [name for name in reads if not isinstance(schema[name].kind, Identifier)] or reads
     rows = rows.select(columns)

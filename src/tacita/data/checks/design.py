@@ -38,13 +38,13 @@ def design_problems(table: Any, schema: Schema, engine: Engine) -> list[str]:
     assert schema.design is not None
     design = schema.design
     strata = _strata(table, schema, design, engine)
-    return list(_problems(strata, design))
+    return list(_problems(strata, design, schema.row))
 
 
-def _problems(strata: pd.DataFrame, design: SurveyDesign) -> Iterator[str]:
-    named = f"job.{', job.'.join(design.strata)}" if design.strata else "job"
+def _problems(strata: pd.DataFrame, design: SurveyDesign, row: str) -> Iterator[str]:
+    named = ", ".join(f"{row}.{name}" for name in design.strata) or row
     if design.population is not None:
-        where = f"job.{design.population}"
+        where = f"{row}.{design.population}"
         if (strata["least"] != strata["most"]).any():
             yield f"{where}: differs within a stratum; give all records of a stratum the size of its population"
         if (strata["least"] < strata["units"]).any():

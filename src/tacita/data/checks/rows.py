@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacita.data.checks.design import design_problems, positive_rules
 from tacita.data.checks.levels import none_matches, unmatched_problem
 from tacita.data.engine import Engine, is_missing, is_whole, level_code, number_of, text_of
-from tacita.data.schema import Categorical, Identifier, Integer, Numeric, Schema, TableName
+from tacita.data.schema import Categorical, Identifier, Integer, Numeric, Schema
 
 _IN_MEMORY = 50_000_000  # ids that are looked at outside the engine: 400 MB
 
@@ -40,10 +40,10 @@ class FileChecks:
             found += self._check_links(todo, ids=ids) + self._check_zeros(todo)
         design = self.schema.design
         if not found and design is not None and design.weight in todo:
-            found += design_problems(self.tables["job"], self.schema, self.engine)
+            found += design_problems(self.tables[self.schema.row], self.schema, self.engine)
         return found
 
-    def _table_of(self, column: str) -> TableName:
+    def _table_of(self, column: str) -> str:
         return table_of(column, self.schema, self.tables)
 
     def _check_table(self, name: str, table: Any, columns: list[str], ids: list[str]) -> list[str]:
@@ -98,15 +98,16 @@ class FileChecks:
     def _check_links(self, todo: list[str], *, ids: bool) -> list[str]:
         problems: list[str] = []
         workplace, worker = self.schema.id_of("workplace"), self.schema.id_of("worker")
-        job = self.tables["job"]
+        row = self.schema.row
+        job = self.tables[row]
         if ids:
             if worker and worker in job.columns and self._repeats(job, worker):
                 problems.append(
-                    f"job.{worker}: a worker holds more than one job; keep one job per worker (the main job), because "
-                    "the guarantee protects a worker through one record"
+                    f"{row}.{worker}: a worker holds more than one job; keep one job per worker (the main job), "
+                    "because the guarantee protects a worker through one record"
                 )
             if self.form == "size" and workplace and self._repeats(job, workplace):
-                problems.append(f"job.{workplace}: an establishment has more than one row; keep one row for each")
+                problems.append(f"{row}.{workplace}: an establishment has more than one row; keep one row for each")
             problems += self._check_entity("workplace", workplace)
         if any(self._table_of(column) == "worker" for column in todo):
             problems += self._check_entity("worker", worker)
@@ -148,26 +149,26 @@ class FileChecks:
 
     def repeated(self, column: str, unit: str) -> str | None:
         """What is wrong where a unit has more than one row in the table that plans read."""
-        job = self.tables["job"]
+        job = self.tables[self.schema.row]
         if column not in job.columns:
-            return f"{column}: the {unit} id must stand in the job table, whose rows are counted; add it there"
+            return no_id_among_rows(column, unit)
         if not self._repeats(job, column):
             return None
         return (
-            f"job.{column}: one {unit} has more than one row, and the promise holds for one row each; keep one row "
-            f"for each {unit}, promise something else, or state at_most = <rows> (Bounded in Python): then at most so "
-            f"many rows of each {unit} are used, and the loss is that of all of them"
+            f"{self.schema.row}.{column}: one {unit} has more than one row, and the promise holds for one row each; "
+            f"keep one row for each {unit}, promise something else, or state at_most = <rows> (Bounded in Python): "
+            f"then at most so many rows of each {unit} are used, and the loss is that of all of them"
         )
 
     def _repeats(self, table: Any, key: str) -> bool:
         return any_repeated(self.engine, table, [key])
 
-    def _check_entity(self, entity: TableName, key: str | None) -> list[str]:
+    def _check_entity(self, entity: str, key: str | None) -> list[str]:
         if entity not in self.tables or key is None:
             return []
         if self._repeats(self.tables[entity], key):
             return [f"{entity}.{key}: the id occurs more than once; keep one row for each {entity}"]
-        job, listed = self.tables["job"], self.tables[entity]
+        job, listed = self.tables[self.schema.row], self.tables[entity]
         if self.engine.collect(job.anti_join(listed, same_key(job, listed, key)).limit(1)).num_rows:
             return [
                 f"job.{key}: a job refers to a {entity} that the {entity} table lacks; add it there or drop the job"
@@ -206,9 +207,13 @@ def _any_number_repeated(ids: NDArray[Any]) -> bool:
     return int(np.count_nonzero(seen)) != len(ids)
 
 
-def table_of(column: str, schema: Schema, tables: Mapping[str, Any]) -> TableName:
+def no_id_among_rows(column: str, unit: str) -> str:
+    return f"{column}: the {unit} id must stand in the table whose rows are counted; add it there"
+
+
+def table_of(column: str, schema: Schema, tables: Mapping[str, Any]) -> str:
     """The table that holds a declared column; a single file holds them all."""
-    return "job" if len(tables) == 1 else schema[column].table
+    return schema.row if len(tables) == 1 else schema[column].table
 
 
 def same_key(left: Any, right: Any, key: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 from tacita.data.schema import reading
 from tacita.data.schema.design import SurveyDesign
-from tacita.data.schema.kinds import Categorical, Identifier, Integer, Numeric, Role, TableName, Variable
+from tacita.data.schema.kinds import Categorical, Identifier, Integer, Numeric, Role, Variable
 from tacita.data.schema.toml_file import read_toml
 from tacita.errors import SchemaError
 
@@ -238,7 +238,14 @@ class Schema:
         """What the file has ids of, each with its column."""
         return {one.kind.entity: one.name for one in self.variables if isinstance(one.kind, Identifier)}
 
-    def in_table(self, table: TableName) -> tuple[str, ...]:
+    @property
+    def row(self) -> str:
+        """What one row of the main table is, and so that table's name: a job where workers and workplaces are told
+        apart, else the unit of the file."""
+        jobs = any(one.role in ("worker", "workplace") for one in self.variables) and not self.by_role("size")
+        return "job" if jobs else self.unit
+
+    def in_table(self, table: str) -> tuple[str, ...]:
         """Columns of one linked table: its own variables and the ids that link it."""
         keys = {self.id_of(table)} if table != "job" else {self.id_of("workplace"), self.id_of("worker")}
         return tuple(variable.name for variable in self.variables if variable.table == table or variable.name in keys)
