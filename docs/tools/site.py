@@ -19,6 +19,7 @@ SOURCE = ROOT / "build" / "docs-source"
 # Public modules: each has a page in the reference.
 REFERENCE = (
     "tacita",
+    "tacita.comparison",
     "tacita.mechanisms.eree",
     "tacita.tables",
     "tacita.inference",
