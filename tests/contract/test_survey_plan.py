@@ -205,7 +205,7 @@ def test_the_ledger_takes_the_proved_one_and_charges_for_it(tmp_path: Path) -> N
 
 def test_nothing_is_spent_on_a_broken_file(tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path / "ledger", cap=Loss("2"), neighbours=ReplaceOne("person"))
-    with pytest.raises(SchemaError, match=r"job\.w: a weight is missing, zero"):
+    with pytest.raises(SchemaError, match=r"person\.w: a weight is missing, zero"):
         ledger.release(plan(), opened(w=0.0), label="broken")
     ledger.release(plan(), opened(), label="all is left")
 

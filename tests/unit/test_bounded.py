@@ -240,7 +240,7 @@ def test_five_implicates_of_a_family_are_one_family(tmp_path: Path) -> None:
     household = AddRemoveOne("household")
     ledger = Ledger.open(tmp_path / "scf.ledger", cap=Loss("1"), neighbours=household)
     stated = HistogramSynthesis(["EDCL", "RACECL"], "1", neighbours=household)
-    with pytest.raises(SchemaError, match=r"job\.YY1: one household has more than one row"):
+    with pytest.raises(SchemaError, match=r"household\.YY1: one household has more than one row"):
         ledger.release(stated, Confidential.from_frame(families, schema), label="families")
     assert ledger.spent(household, "scf-2019").is_zero
     per_row = HistogramSynthesis(["EDCL", "RACECL"], "0.2", neighbours=household)

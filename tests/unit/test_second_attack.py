@@ -161,7 +161,7 @@ def test_ids_that_only_look_alike_are_not_the_same(tmp_path: Path) -> None:
 def test_a_promise_about_persons_is_checked_on_the_ids_of_individuals(tmp_path: Path) -> None:
     book, plan = ledger(tmp_path), HistogramSynthesis(["sex"], "0.5", neighbours=PERSON)
     twice = people(10).assign(pid=["a", "a", *"bcdefghi"])
-    with pytest.raises(SchemaError, match=r"job\.pid: one person has more than one row"):
+    with pytest.raises(SchemaError, match=r"person\.pid: one person has more than one row"):
         book.release(plan, Confidential.from_frame(twice, schema(entity="individual")), label="x")
     assert claimed(plan, schema(entity="individual")) == claimed(plan, schema())
 

@@ -158,7 +158,7 @@ def test_a_weight_that_is_none_is_refused_with_the_first_column_of_the_design(wr
     data = Confidential.from_frame(sample(w=[wrong, *WEIGHTS[1:]]), schema(DESIGN))
     with pytest.raises(SchemaError) as caught:
         data.check([column])
-    assert str(caught.value).startswith("job.w: a weight is missing, zero, negative or infinite")
+    assert str(caught.value).startswith("person.w: a weight is missing, zero, negative or infinite")
     assert "variables.w.missing" not in str(caught.value)
     assert "3.25" not in str(caught.value)
 
@@ -171,7 +171,7 @@ def test_weights_are_not_looked_at_for_columns_outside_the_design() -> None:
 @pytest.mark.parametrize(
     ("design", "changed", "words"),
     [
-        (DESIGN, {"field": ["arts"] * 3 + ["law"] + ["maths"] * 4}, r"job\.field: a stratum has a single .* record"),
+        (DESIGN, {"field": ["arts"] * 3 + ["law"] + ["maths"] * 4}, r"person\.field: a stratum has a single .* record"),
         (
             DESIGN | {"psu": ["district"]},
             {"district": ["1"] * 3 + ["2", "3"] * 2 + ["4"]},
@@ -180,7 +180,7 @@ def test_weights_are_not_looked_at_for_columns_outside_the_design() -> None:
         (
             {"weight": "w", "strata": ["field", "gender"], "public": ["field", "gender"]},
             {},
-            r"job\.field, job\.gender: a stratum has a single sampled record",
+            r"person\.field, person\.gender: a stratum has a single sampled record",
         ),
     ],
 )
@@ -207,10 +207,10 @@ def test_values_that_the_schema_maps_to_one_level_are_one_stratum() -> None:
 @pytest.mark.parametrize(
     ("fpc", "words"),
     [
-        ([70, 70, 70, 11, 11, 2, 2, 2], r"job\.fpc: is smaller than the sample in a stratum"),
-        ([70, 71, 70, 11, 11, 40, 40, 40], r"job\.fpc: differs within a stratum"),
-        ([70, 70, 70, 11, 11, 0, 0, 0], r"job\.fpc: a population size is missing, zero"),
-        ([70, 70, 70, 11, 11, None, 40, 40], r"job\.fpc: a population size is missing, zero"),
+        ([70, 70, 70, 11, 11, 2, 2, 2], r"person\.fpc: is smaller than the sample in a stratum"),
+        ([70, 71, 70, 11, 11, 40, 40, 40], r"person\.fpc: differs within a stratum"),
+        ([70, 70, 70, 11, 11, 0, 0, 0], r"person\.fpc: a population size is missing, zero"),
+        ([70, 70, 70, 11, 11, None, 40, 40], r"person\.fpc: a population size is missing, zero"),
     ],
 )
 def test_a_population_that_cannot_be_is_refused(fpc: list[Any], words: str) -> None:
@@ -228,11 +228,11 @@ def test_a_population_counts_sampled_units_not_records() -> None:
 
 def test_a_public_variable_that_differs_between_schema_and_file_is_refused() -> None:
     other = sample(gender=["f", "m", "m", "f", "m", "f", "f", "x"])
-    with pytest.raises(SchemaError, match=r"job\.gender: a value is not among the declared levels"):
+    with pytest.raises(SchemaError, match=r"person\.gender: a value is not among the declared levels"):
         Confidential.from_frame(other, schema(DESIGN)).check(["w"])
-    with pytest.raises(SchemaError, match=r"job\.gender: a value is missing"):
+    with pytest.raises(SchemaError, match=r"person\.gender: a value is missing"):
         Confidential.from_frame(sample(gender=[None] * 8), schema(DESIGN)).check(["w"])
-    with pytest.raises(SchemaError, match=r"job\.gender: the schema declares this column and the file lacks it"):
+    with pytest.raises(SchemaError, match=r"person\.gender: the schema declares this column and the file lacks it"):
         Confidential.from_frame(sample().drop(columns="gender"), schema(DESIGN))
 
 
@@ -242,9 +242,9 @@ def test_nothing_is_spent_on_a_file_with_a_broken_design(tmp_path: Path) -> None
     from tacita.privacy import ReplaceOne
 
     ledger = Ledger.open(tmp_path / "ledger", cap=Loss("1"), neighbours=ReplaceOne("person"))
-    plan = HistogramSynthesis(["field", "gender"], "1")
+    plan = HistogramSynthesis(["field", "gender"], "1", neighbours=ReplaceOne("person"))
     broken = Confidential.from_frame(sample(w=[0.0, *WEIGHTS[1:]]), schema(DESIGN))
-    with pytest.raises(SchemaError, match=r"job\.w: a weight"):
+    with pytest.raises(SchemaError, match=r"person\.w: a weight"):
         ledger.release(plan, broken, label="broken")
     ledger.release(plan, Confidential.from_frame(sample(), schema(DESIGN)), label="the whole cap is still there")
     with pytest.raises(RefusedError):
@@ -271,4 +271,4 @@ def test_a_schema_without_a_design_has_none_to_give() -> None:
 
 def test_mock_rows_keep_to_the_design() -> None:
     declared = schema(DESIGN | {"population": "fpc", "psu": ["house"]})
-    Confidential.from_frame(mock_tables(declared, seed=1)["job"], declared).check(["w"])
+    Confidential.from_frame(mock_tables(declared, seed=1)[declared.row], declared).check(["w"])

@@ -58,12 +58,12 @@ def test_a_person_with_several_rows_is_refused_and_nothing_is_spent(tmp_path: Pa
         path = tmp_path / f"{type(plan).__name__}.ledger"
         ledger = Ledger.open(path, cap=Loss("1", delta="1e-6"), neighbours=relation)
         before = ledger.entries()
-        with pytest.raises(SchemaError, match=r"job\.pid.*more than one row.*at_most") as refused:
+        with pytest.raises(SchemaError, match=r"person\.pid.*more than one row.*at_most") as refused:
             ledger.release(plan, Confidential.from_frame(visits(20), schema), label="visits")
         assert "20" not in str(refused.value)
         assert "999" not in str(refused.value)
         assert ledger.entries() == before
-        with pytest.raises(SchemaError, match=r"job\.pid"):
+        with pytest.raises(SchemaError, match=r"person\.pid"):
             plan.rehearse(visits(2), schema, seed=1)
         plan.rehearse(visits(1), schema, seed=1)
 
@@ -72,7 +72,7 @@ def test_an_establishment_is_a_workplace(tmp_path: Path) -> None:
     schema = schema_of("establishment", wid="workplace")
     for word in ("establishment", "Establishment", "workplace"):
         plan = HistogramSynthesis(["a"], "1", neighbours=AddRemoveOne(word))
-        with pytest.raises(SchemaError, match=r"job\.wid"):
+        with pytest.raises(SchemaError, match=r"establishment\.wid"):
             plan.rehearse(visits(3, wid=[]), schema, seed=1)
 
 

@@ -65,7 +65,7 @@ def test_sizes_beyond_the_noise_and_between_two_workers_are_refused(table: Any) 
     with pytest.raises(SchemaError, match=r"variables\.size\.upper"):
         table.reads(size_schema(upper=2**31 + 1))
     table.reads(size_schema(upper=2**31))
-    with pytest.raises(SchemaError, match=r"job\.size: a size is not a whole number"):
+    with pytest.raises(SchemaError, match=r"establishment\.size: a size is not a whole number"):
         check(table, Confidential.from_frame(sizes(2.5, 7), size_schema()))
 
 
@@ -76,7 +76,7 @@ def test_rows_without_an_establishment_id_are_refused_when_planned(tmp_path: Pat
     for schema in (size_schema(with_id=False), jobs):
         with pytest.raises(SchemaError, match='entity = "workplace"'):
             plan.reads(schema)
-    with pytest.raises(SchemaError, match=r"job\.wid: an establishment has more than one row"):
+    with pytest.raises(SchemaError, match=r"establishment\.wid: an establishment has more than one row"):
         check(plan, Confidential.from_frame(sizes(5, 5).assign(wid=1), size_schema()))
 
 

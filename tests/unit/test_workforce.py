@@ -197,7 +197,7 @@ def test_a_file_of_sizes_counts_like_the_jobs_it_stands_for() -> None:
     clamped = Confidential.from_frame(places.assign(size=[-4.0, 9e9, np.nan] + [1.0] * 9), schema_of("size"))
     clamped.check(["size", "place"])
     assert workforce(clamped, []).counts.tolist() == [[0 + 500 + 0 + 9]]
-    with pytest.raises(SchemaError, match=r"job\.workplace_id: an establishment has more than one row"):
+    with pytest.raises(SchemaError, match=r"establishment\.workplace_id: an establishment has more than one row"):
         Confidential.from_frame(pd.concat([places, places]), schema_of("size")).check(["size"])
 
 

@@ -167,8 +167,8 @@ STRICT: dict[str, Any] = {"region": {"missing": None, "outside": "error"}}
     [
         ({"epsilon": "9"}, {}, "over|exceed|left|cap"),
         ({"cuts": {}}, {}, "cuts: age is a number"),
-        ({}, {"region": "Z"}, "job.region: a value is not among"),
-        ({}, {"region": None}, "job.region: a value is missing"),
+        ({}, {"region": "Z"}, "person.region: a value is not among"),
+        ({}, {"region": None}, "person.region: a value is missing"),
         ({}, {"registered": "no", "voted": "yes"}, r"\[\[zeros\]\] calls impossible"),
     ],
 )

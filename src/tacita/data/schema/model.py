@@ -242,8 +242,8 @@ class Schema:
     def row(self) -> str:
         """What one row of the main table is, and so that table's name: a job where workers and workplaces are told
         apart, else the unit of the file."""
-        jobs = any(one.role in ("worker", "workplace") for one in self.variables) and not self.by_role("size")
-        return "job" if jobs else self.unit
+        jobs = any(one.role in ("worker", "workplace") or one.table != "job" for one in self.variables)
+        return "job" if jobs and not self.by_role("size") else self.unit
 
     def in_table(self, table: str) -> tuple[str, ...]:
         """Columns of one linked table: its own variables and the ids that link it."""
