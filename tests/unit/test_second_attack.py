@@ -85,7 +85,7 @@ def test_an_id_outside_the_counted_rows_is_refused_before_the_charge(tmp_path: P
     household = AddRemoveOne("household")
     book = Ledger.open(tmp_path / "l", cap=Loss("1"), neighbours=household)
     plan = Bounded(HistogramSynthesis(["sex"], "0.5", neighbours=household), at_most=2)
-    with pytest.raises(SchemaError, match="home: the id of a household must stand in the job table"):
+    with pytest.raises(SchemaError, match="home: the household id must stand in the table whose rows are counted"):
         book.release(plan, Confidential.from_frame(frames, declared), label="x")
     assert book.spent(household, "people").is_zero
 
