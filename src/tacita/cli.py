@@ -325,7 +325,7 @@ def _study(name: str) -> Callable[..., object]:
     if name not in _STUDIES:
         raise UsageError(f"there is no study {name}; the studies so far are {', '.join(_STUDIES)}")
     try:
-        found: Callable[..., object] = import_module(f"tacita_studies.{name}").run
+        run: Callable[..., object] = import_module(f"tacita_studies.{name}").run
     except ModuleNotFoundError as error:
         if error.name not in ("tacita_studies", f"tacita_studies.{name}"):
             raise
@@ -333,7 +333,7 @@ def _study(name: str) -> Callable[..., object]:
             "the studies are a package of their own, tacita-studies, which is not installed; "
             "from a clone of the repository: pip install -e ./studies"
         ) from None
-    return found
+    return run
 
 
 @app.command(epilog="Example:  tacita audit SmoothStaircase --json audit.json")
