@@ -5,6 +5,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -153,53 +154,34 @@ def test_a_changed_request_stops_the_replay(recording: Recording, changed: Reque
         Replaying(recording).announce(changed)
 
 
-def test_the_order_of_requests_matters(recording: Recording) -> None:
-    with pytest.raises(ReplayMismatch, match="label"):
-        Replaying(recording).announce(request("second"))
-
-
-def test_more_requests_than_recorded(recording: Recording) -> None:
+@pytest.mark.parametrize(
+    ("steps", "what"),
+    [
+        (["second"], "label"),
+        (["first", 2, 5, "second", 1, "third"], "was not made in the recorded run"),
+        (["first", 2, 5, None], "'second'"),
+        (["first", 3], "words"),
+        (["first", 2, 5, 1], "block 3"),
+        (["first", 2, "second"], "fewer"),
+    ],
+    ids=["order", "more requests", "fewer requests", "other number of words", "more blocks", "fewer blocks"],
+)
+def test_a_run_that_goes_another_way_is_stopped(recording: Recording, steps: list[Any], what: str) -> None:
+    """Requests by their label, draws by their number of words; None ends the run."""
     replay = Replaying(recording)
-    replay.announce(request("first"))
-    replay.words(2)
-    replay.words(5)
-    replay.announce(request("second"))
-    replay.words(1)
-    with pytest.raises(ReplayMismatch, match="was not made in the recorded run"):
-        replay.announce(request("third"))
 
+    def take(step: Any) -> None:
+        if step is None:
+            compare(recording, replay)
+        elif isinstance(step, int):
+            replay.words(step)
+        else:
+            replay.announce(request(step))
 
-def test_fewer_requests_than_recorded(recording: Recording) -> None:
-    replay = Replaying(recording)
-    replay.announce(request("first"))
-    replay.words(2)
-    replay.words(5)
-    with pytest.raises(ReplayMismatch, match="'second'"):
-        compare(recording, replay)
-
-
-def test_another_number_of_words(recording: Recording) -> None:
-    replay = Replaying(recording)
-    replay.announce(request("first"))
-    with pytest.raises(ReplayMismatch, match="words"):
-        replay.words(3)
-
-
-def test_more_blocks_of_words(recording: Recording) -> None:
-    replay = Replaying(recording)
-    replay.announce(request("first"))
-    replay.words(2)
-    replay.words(5)
-    with pytest.raises(ReplayMismatch, match="block 3"):
-        replay.words(1)
-
-
-def test_fewer_blocks_of_words(recording: Recording) -> None:
-    replay = Replaying(recording)
-    replay.announce(request("first"))
-    replay.words(2)
-    with pytest.raises(ReplayMismatch, match="fewer"):
-        replay.announce(request("second"))
+    for step in steps[:-1]:
+        take(step)
+    with pytest.raises(ReplayMismatch, match=what):
+        take(steps[-1])
 
 
 @pytest.mark.parametrize("wrap", [lambda: Recording(SystemEntropy()), lambda: Replaying(Recording(SystemEntropy()))])

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -198,37 +197,6 @@ def test_a_failed_forced_write_keeps_the_old_bundle(bundle: Path, monkeypatch: p
         small_release(title="Other").write(bundle, force=True)
     assert len(verify(bundle)) == 7
     assert [path.name for path in bundle.parent.iterdir()] == ["bundle"]
-
-
-def test_the_codebook_describes_every_column(bundle: Path) -> None:
-    root = ElementTree.parse(bundle / "codebook.xml").getroot()
-    space = {"d": "ddi:codebook:2_5"}
-    assert root.tag == "{ddi:codebook:2_5}codeBook"
-    assert root.findtext("d:stdyDscr/d:citation/d:titlStmt/d:titl", namespaces=space) == "Employment by place & sector"
-    variables = root.findall("d:dataDscr/d:var", space)
-    assert [one.get("name") for one in variables] == pq.read_schema(bundle / "tables/employment.parquet").names
-    assert [one.text for one in variables[0].findall("d:catgry/d:labl", space)] == [
-        "Upper <Town>",
-        "Lower Town",
-        "Harbour",
-    ]
-    assert all(one.findtext("d:universe", namespaces=space) for one in variables)
-
-
-def test_the_data_package_pins_the_csv(bundle: Path) -> None:
-    package = json.loads((bundle / "datapackage.json").read_text())
-    manifest = json.loads((bundle / "manifest.json").read_text())
-    (resource,) = package["resources"]
-    assert resource["hash"] == "sha256:" + manifest["files"][resource["path"]]["sha256"]
-    assert resource["schema"]["primaryKey"] == ["place"]
-    assert resource["schema"]["fields"][0]["constraints"] == {"required": True, "enum": ["01", "02", "03"]}
-
-
-def test_the_registry_record_says_unit_and_parameters(bundle: Path) -> None:
-    lines = (bundle / "registry.yaml").read_text().splitlines()
-    assert '  unit: "establishment"' in lines
-    assert '  epsilon: "1"' in lines
-    assert '  cap_over_all_releases: "ε = 2"' in lines
 
 
 def test_the_manifest_lists_versions_and_public_inputs(bundle: Path) -> None:

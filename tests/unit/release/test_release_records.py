@@ -46,6 +46,10 @@ def test_every_column_and_level_is_described(bundle: Path, codebook: ElementTree
     assert [var.attrib["name"] for var in codebook.iter(f"{NAMESPACE}var")] == table.column_names
     codes = [code.text for code in codebook.iter(f"{NAMESPACE}catValu")]
     assert codes == ["01", "02", "03"]
+    labels = [one.text for one in codebook.iterfind(f".//{NAMESPACE}catgry/{NAMESPACE}labl")]
+    assert labels == ["Upper <Town>", "Lower Town", "Harbour"]
+    assert all(var.findtext(f"{NAMESPACE}universe") for var in codebook.iter(f"{NAMESPACE}var"))
+    assert codebook.findtext(f"{NAMESPACE}stdyDscr//{NAMESPACE}titl") == "Employment by place & sector"
     assert codebook.findtext(f".//{NAMESPACE}caseQnty") == str(table.num_rows)
     assert (bundle / (codebook.findtext(f".//{NAMESPACE}fileName") or "")).is_file()
 
@@ -96,6 +100,8 @@ def test_hash_and_size_are_those_of_the_file(bundle: Path) -> None:
         content = (bundle / resource["path"]).read_bytes()
         assert resource["hash"] == f"sha256:{hashlib.sha256(content).hexdigest()}"
         assert resource["bytes"] == len(content)
+        assert resource["schema"]["primaryKey"] == ["place"]
+        assert resource["schema"]["fields"][0]["constraints"] == {"required": True, "enum": ["01", "02", "03"]}
 
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed; it comes with the dev extra")
@@ -133,7 +139,8 @@ def _record(bundle: Path) -> dict[str, Any]:
 def test_the_record_has_every_group(bundle: Path) -> None:
     record = _record(bundle)
     jsonschema.validate(record, RECORD)
-    assert record["privacy_loss"]["epsilon"] == "1"
+    assert record["privacy_loss"].items() >= {"epsilon": "1", "cap_over_all_releases": "ε = 2"}.items()
+    assert record["privacy_unit"]["unit"] == "establishment"
     assert record["data_product"]["publication_date"] == "2026-01-01"
     assert record["privacy_definition"]["name"] == "(α, ε) employer-employee privacy"
 
