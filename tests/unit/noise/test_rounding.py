@@ -293,7 +293,7 @@ def test_roundings_after_many_periods_are_those_of_exact_arithmetic(monkeypatch:
     # Positions on the plateau that put the noise a hair's breadth to either side of a half.
     along, expected = [], []
     lowest = (1 + law.pivot) * stretch - law.pivot
-    for at in range(1, 60):
+    for at in range(1, 60, 4):
         for apart in (F(sign * step, 10**6) for step in (3, 5, 10, 20) for sign in (1, -1)):
             half = lowest // 1 + 100 * at + F(1, 2)
             along.append(int((half + apart - lowest) / stretch * 2**64))
