@@ -14,9 +14,9 @@ import pytest
 from support.release import sealed_extract, small_release
 from tacita.errors import UsageError, VerificationError
 from tacita.privacy import Loss
-from tacita.release import bundle as bundle_module
 from tacita.release.bundle import Budget
 from tacita.release.bundle_files import bundle_files, json_bytes, write_manifest
+from tacita.release.page import render_page
 from tacita.release.verify import verify
 
 FILES = [
@@ -40,7 +40,7 @@ def test_layout_is_the_published_one(bundle: Path) -> None:
 
 
 def test_a_sound_bundle_verifies(bundle: Path) -> None:
-    assert len(verify(bundle)) == 7
+    assert len(verify(bundle)) == 8
 
 
 @pytest.mark.parametrize("name", [*FILES, "manifest.json"])
@@ -182,7 +182,7 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     def fail(*args: object) -> str:
         raise RuntimeError("no page today")
 
-    monkeypatch.setattr(bundle_module, "render_page", fail)
+    monkeypatch.setattr("tacita.release.records.render_page", fail)
     with pytest.raises(RuntimeError):
         small_release().write(tmp_path / "bundle")
     assert list(tmp_path.iterdir()) == []
@@ -192,10 +192,10 @@ def test_a_failed_forced_write_keeps_the_old_bundle(bundle: Path, monkeypatch: p
     def fail(*args: object) -> str:
         raise RuntimeError("no page today")
 
-    monkeypatch.setattr(bundle_module, "render_page", fail)
+    monkeypatch.setattr("tacita.release.records.render_page", fail)
     with pytest.raises(RuntimeError):
         small_release(title="Other").write(bundle, force=True)
-    assert len(verify(bundle)) == 7
+    assert len(verify(bundle)) == 8
     assert [path.name for path in bundle.parent.iterdir()] == ["bundle"]
 
 
@@ -278,4 +278,4 @@ def test_the_page_of_an_earlier_bundle_is_made_again(bundle: Path) -> None:
     manifest = json.loads((bundle / "manifest.json").read_text())
     made = {**manifest["made"], "started": "2026-01-01T10:00:00+00:00", "finished": "2026-01-01T10:00:09+00:00"}
     del made["date"]
-    assert "1 January 2026" in bundle_module.render_page(bundle, made)
+    assert "1 January 2026" in render_page(bundle, made)
