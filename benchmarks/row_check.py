@@ -4,7 +4,9 @@ The release is that of `Ledger.release`: the file is checked against its schema,
 is measured and stored. It is run with and without the check of contributions, taking turns, a fresh ledger each time,
 and the median of the differences counts: on a busy machine single rounds differ by more than the check. Bar: 15%.
 
-    python benchmarks/row_check.py [--reduced]
+With --text the ids are text, as registers write them ("P00000042"), which is more to read and to compare.
+
+    python benchmarks/row_check.py [--reduced] [--text]
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+
+import duckdb
 
 from tacita.data.checks import FileChecks
 from tacita.data.confidential import Confidential
@@ -41,6 +45,14 @@ def without_check() -> AbstractContextManager[object]:
     return patch.object(FileChecks, "_repeats", unless_worker)
 
 
+def write_ids_as_text(path: Path, columns: tuple[str, ...]) -> None:
+    """As a register of persons writes them: a letter and nine digits."""
+    spelled = ", ".join(f"printf('P%09d', {one}) AS {one}" for one in columns)
+    with duckdb.connect() as engine:
+        engine.execute(f"CREATE TABLE jobs AS SELECT * REPLACE ({spelled}) FROM read_parquet(?)", [str(path)])
+        engine.execute(f"COPY jobs TO '{path}' (FORMAT parquet)")
+
+
 def timed(job: Callable[[], object]) -> tuple[float, float]:
     """Seconds on the clock and of the processor, all threads together."""
     clock, processor = time.perf_counter(), time.process_time()
@@ -51,7 +63,9 @@ def timed(job: Callable[[], object]) -> tuple[float, float]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reduced", action="store_true", help="a twentieth of the size; the bar is not applied")
-    reduced = parser.parse_args().reduced
+    parser.add_argument("--text", action="store_true", help="ids as text")
+    told = parser.parse_args()
+    reduced = told.reduced
     share = 20 if reduced else 1
     frame = simulate(jobs=10_900_000 // share, establishments=527_000 // share)
     plan = SmoothStaircase("0.1", "1", by=("place", "sector", "ownership"))
@@ -59,6 +73,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         paths = frame.write(Path(folder), form="flat")
         schema = Schema.load(paths["jobs.schema.toml"])
+        if told.text:
+            write_ids_as_text(paths["jobs.parquet"], tuple(schema.entities.values()))
 
         def release(name: str) -> None:
             ledger = Ledger.open(Path(folder) / name, cap=Loss("1"), neighbours=StrongAlpha("0.1"))

@@ -154,16 +154,14 @@ def verify(
     ] = None,
 ) -> None:
     """Check a bundle: fails if one byte has changed, or if a claim is not backed by what the bundle holds."""
-    from tacita.release.verify import UNSIGNED, checks, compare_with_ledger
+    from tacita.release.verify import NOT_COMPARED, UNSIGNED, checks
 
     screen = console()
     if not bundle.is_dir():
         raise UsageError(f"{bundle}: there is no such folder")
-    for sentence in checks(bundle):
-        screen.print(styled("  ok", "green", f"  {sentence}"), highlight=False)
-    if ledger is not None:
-        compare_with_ledger(bundle, ledger)
-        screen.print(styled("  ok", "green", "  the ledger holds these entries and is unaltered"), highlight=False)
+    for sentence in checks(bundle, ledger):
+        mark = ("  --", "yellow") if sentence.startswith(NOT_COMPARED) else ("  ok", "green")
+        screen.print(styled(*mark, f"  {sentence}"), highlight=False)
     screen.print(f"Verified: {bundle}\n{UNSIGNED}", highlight=False)
 
 
@@ -325,7 +323,7 @@ def _study(name: str) -> Callable[..., object]:
     if name not in _STUDIES:
         raise UsageError(f"there is no study {name}; the studies so far are {', '.join(_STUDIES)}")
     try:
-        found: Callable[..., object] = import_module(f"tacita_studies.{name}").run
+        run: Callable[..., object] = import_module(f"tacita_studies.{name}").run
     except ModuleNotFoundError as error:
         if error.name not in ("tacita_studies", f"tacita_studies.{name}"):
             raise
@@ -333,7 +331,7 @@ def _study(name: str) -> Callable[..., object]:
             "the studies are a package of their own, tacita-studies, which is not installed; "
             "from a clone of the repository: pip install -e ./studies"
         ) from None
-    return found
+    return run
 
 
 @app.command(epilog="Example:  tacita audit SmoothStaircase --json audit.json")

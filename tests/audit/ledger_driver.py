@@ -4,13 +4,10 @@ It forks, so it has to be a small process with one thread of its own rather than
 Prints one JSON object of counts; an assertion that fails ends it with a traceback.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
 import random
-import secrets
 import signal
 import sys
 import time
@@ -19,93 +16,35 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from support.ledger_fakes import WORKER as UNIT
+from support.ledger_fakes import FakeData, FakePlan, FakeResult
 from tacita.errors import RefusedError
 from tacita.ledger import Ledger
-from tacita.privacy import AddRemoveOne, Guarantee, Loss
+from tacita.privacy import Loss
 
-UNIT = AddRemoveOne("worker")
 SHARE = Loss("1/7")
 SHARES_PER_FAMILY = 20
 KILLS_PER_FAMILY = 8
 
 
 @dataclass(frozen=True)
-class Data:
-    identity: str
-    lineage: tuple[str, ...] = ()
+class Plan(FakePlan):
+    """Takes its time, so that a kill can come while it runs."""
 
-    @property
-    def schema(self) -> Data:
-        return self
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"variables": {}}
-
-    def fingerprint(self) -> str:
-        return f"rows of {self.identity}"
-
-    def sketch(self, key: str) -> dict[str, list[int]]:
-        return {}
-
-    def shared_units(self, key: str, sketch: object) -> list[str]:
-        return []
-
-    def refuse_changed(self) -> None:
-        pass
-
-    def check(self, columns: tuple[str, ...]) -> None:
-        pass
-
-    def id_for(self, unit: str) -> str:
-        return f"{unit}_id"
-
-    def check_unit(self, column: str, unit: str) -> None:
-        pass
-
-
-@dataclass(frozen=True)
-class Result:
-    content: bytes
-    rehearsal: bool = False
-
-    def to_bytes(self) -> bytes:
-        return self.content
-
-
-@dataclass(frozen=True)
-class Plan:
-    name: str
-    loss: Loss
     seconds: float = 0.0
 
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee(UNIT, self.loss)
-
-    def describe(self) -> dict[str, Any]:
-        return {"name": self.name}
-
-    def reads(self, schema: object) -> tuple[str, ...]:
-        return ()
-
-    def former_descriptions(self) -> tuple[object, ...]:
-        return ()
-
-    def forecast(self, schema: object) -> None:
-        """Nothing to say."""
-
-    def suits(self, data: object) -> None:
-        """Any file will do."""
-
-    def run(self, data: object, entropy: object) -> Result:
+    def run(self, data: object, entropy: object) -> FakeResult:
         time.sleep(self.seconds)
-        return Result(secrets.token_bytes(64))
-
-    def restore(self, stored: bytes) -> Result:
-        return Result(stored)
+        return super().run(data, entropy)
 
 
-def spend(ledger: Ledger, plan: Plan, data: Data) -> str:
+def file_called(name: str) -> FakeData:
+    return FakeData(name, f"rows of {name}")
+
+
+def spend(ledger: Ledger, plan: Plan, data: FakeData) -> str:
     """The SHA-256 of what was released."""
     result = ledger.release(plan, data, label=plan.name)  # type: ignore[arg-type]
     return hashlib.sha256(result.to_bytes()).hexdigest()
@@ -158,18 +97,18 @@ def crash(path: Path, kills: int, seed: int) -> dict[str, int]:
     Ledger.open(path, cap=cap, neighbours=UNIT)
     counts = {"kills": 0, "confirmed": 0, "inside_a_write": 0, "refused": 0}
     before: list[str] = []
-    spare = Data("for timing")
+    spare = file_called("for timing")
     for turn in range(kills):
         if turn % KILLS_PER_FAMILY == 0:
             typical = seconds_for(lambda turn=turn: spend(Ledger.open(path), Plan(f"timing {turn}", SHARE), spare))
-        data = Data(f"file {turn // KILLS_PER_FAMILY}")
+        data = file_called(f"file {turn // KILLS_PER_FAMILY}")
 
-        def keep_spending(pipe: int, turn: int = turn, data: Data = data) -> None:
+        def keep_spending(pipe: int, turn: int = turn, data: FakeData = data) -> None:
             ledger = Ledger.open(path, cap=cap, neighbours=UNIT)
             os.write(pipe, b"\n")
             for step in range(10_000):
                 try:
-                    seal = spend(ledger, Plan(f"{turn}/{step}", SHARE, 0.002 * (step % 2)), data)
+                    seal = spend(ledger, Plan(f"{turn}/{step}", SHARE, seconds=0.002 * (step % 2)), data)
                     os.write(pipe, f"{turn}/{step} {seal}\n".encode())
                 except RefusedError:
                     os.write(pipe, b"refused\n")
@@ -188,7 +127,7 @@ def crash(path: Path, kills: int, seed: int) -> dict[str, int]:
     return counts
 
 
-def inspect(path: Path, data: Data, confirmed: dict[str, str], before: list[str], cap: Loss) -> list[str]:
+def inspect(path: Path, data: FakeData, confirmed: dict[str, str], before: list[str], cap: Loss) -> list[str]:
     ledger = Ledger.open(path)
     ledger.verify()
     entries = ledger.entries()
@@ -267,12 +206,12 @@ def race(path: Path, rounds: int, runners: int) -> dict[str, Any]:
     cap = Loss("1")
     winners = []
     for turn in range(rounds):
-        data = Data(f"file {turn}")
+        data = file_called(f"file {turn}")
         spend(Ledger.open(path, cap=cap, neighbours=UNIT), Plan("before", Loss("0.9")), data)
 
-        def want_the_rest(runner: int, data: Data = data) -> str:
+        def want_the_rest(runner: int, data: FakeData = data) -> str:
             try:
-                spend(Ledger.open(path), Plan(f"runner {runner}", Loss("0.1"), 0.001), data)
+                spend(Ledger.open(path), Plan(f"runner {runner}", Loss("0.1"), seconds=0.001), data)
             except RefusedError as refusal:
                 return "refused" if "left is ε = 0." in str(refusal) else str(refusal)
             return "got it"
@@ -293,7 +232,7 @@ def race_to_fill(path: Path, runners: int, each: int) -> dict[str, Any]:
     def take(runner: int) -> str:
         ledger = Ledger.open(path, cap=Loss("1"), neighbours=UNIT)
         for step in range(each):
-            spend(ledger, Plan(f"{runner}/{step}", share), Data("file"))
+            spend(ledger, Plan(f"{runner}/{step}", share), file_called("file"))
         return "done"
 
     said = together(runners, take)

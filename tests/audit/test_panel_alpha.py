@@ -77,7 +77,7 @@ def _most(number: int, bound: int) -> int:
 def test_neighbours_follow_the_same_path_within_the_promise(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     random, first = np.random.default_rng(5), Tape()
     _run(FILE, first, monkeypatch, **PLANS[name])
-    for _ in range(12):
+    for _ in range(5):
         jobs = np.round(np.exp(random.uniform(0, 8.2, len(YEARS)))).astype(int) - random.integers(0, 2)
         pay = np.round(np.exp(random.uniform(0, 15, len(YEARS)))).astype(int) - 1
         up = random.random((2, len(YEARS))) < 0.5

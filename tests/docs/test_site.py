@@ -68,6 +68,13 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     assert broken_links(tmp_path) == ["one.html: three.html", "one.html: two.html#there", "two.html: picture.svg"]
 
 
+def test_every_guide_and_reference_page_is_in_the_navigation() -> None:
+    listed = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    guides = [path.name for path in (ROOT / "docs").glob("*.md")]
+    assert [name for name in guides if name not in listed] == []
+    assert [module for module in TOOL.REFERENCE if f"reference/{module}.md" not in listed] == []
+
+
 def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
     for path in site.rglob("*.html"):
         fetched = re.findall(

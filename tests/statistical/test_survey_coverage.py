@@ -17,18 +17,16 @@ from tacita.synthesis.survey.columns import SurveyRows, read_survey
 from tacita.synthesis.survey.measuring import STEPS
 from tacita.synthesis.survey.posterior import Chain
 
-FILES = 20
-
 
 @pytest.mark.parametrize(("epsilon", "delta", "records"), [("0.5", "0", 3000), ("20", "0", 300), ("4", "1e-4", 2000)])
 def test_intervals_for_the_true_sums_cover_them(epsilon: str, delta: str, records: int) -> None:
     """The chain's central 80% hold the confidential sums about 80% of the time, be the noise large or small.
 
-    240 intervals; those of one file share its cross-products, so the band is wider than independence would make it.
+    120 intervals; those of one file share its cross-products, so the band is wider than independence would make it.
     """
     one = plan(epsilon, delta=delta)
     inside = []
-    for seed in range(FILES):
+    for seed in range(10):
         data = Confidential.from_frame(people(records, seed=seed), schema())
         model = one.run(data, SeededEntropy(seed))
         rows = read_survey(data, one.layout(schema()))
@@ -72,7 +70,7 @@ def test_intervals_for_population_means_cover_them() -> None:
     levels = truth.groupby(["field", "gender"]).groups
     means = {key: np.average(truth.loc[rows, "salary"], weights=weight.loc[rows]) for key, rows in levels.items()}
     inside = []
-    for seed in range(FILES):
+    for seed in range(20):
         files = plan("6", sets=10).rehearse(people(400, seed=seed), schema(), seed=seed).implicates
         found = combine(files, lambda one: mean(one, "salary", design, by=["field", "gender"]))
         low, high = found.interval(0.95)

@@ -1,11 +1,14 @@
-"""Fixtures of the command-line tests."""
+"""Fixtures of the tests of ledgers and of the command line."""
 
 from pathlib import Path
 
 import pytest
 
 from support.command_line import SCHEMA, SPEC, Call, Said, write_jobs
+from support.ledger_fakes import WORKER
 from tacita import cli
+from tacita.ledger import Ledger
+from tacita.privacy import Loss
 
 
 @pytest.fixture
@@ -27,3 +30,13 @@ def tacita(capfd: pytest.CaptureFixture[str]) -> Call:
         return Said(code if isinstance(code, int) else 0, out, err)
 
     return call
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "panel.ledger"
+
+
+@pytest.fixture
+def ledger(path: Path) -> Ledger:
+    return Ledger.open(path, cap=Loss("1"), neighbours=WORKER)

@@ -10,7 +10,8 @@ import pytest
 
 from support.command_line import SCHEMA, SECRET, SPEC, Call, replaced, write_jobs
 from tacita import cli
-from tacita.release.bundle_files import bundle_files
+from tacita.release.bundle_files import bundle_files, write_json, write_manifest
+from tacita.release.records import write_records
 
 
 def listing(folder: Path) -> list[str]:
@@ -189,6 +190,31 @@ def test_force_deletes_nothing_that_the_specification_names(folder: Path, tacita
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
+def test_figures_of_the_account_are_those_of_the_ledger(folder: Path, tacita: Call) -> None:
+    """A bundle agrees with itself where what others spent and what is left are shifted together."""
+    assert tacita("run", folder / "release.toml", "--out", folder / "bundle").code == 0
+    call = ("verify", folder / "bundle", "--ledger", folder / "jobs.ledger")
+    assert "these entries and figures" in tacita(*call).out
+    path = folder / "bundle" / "ledger.json"
+    honest = json.loads(path.read_text())
+    account = honest["extract"]["accounts"][0]
+    spent, left = {"epsilon": "3/2", "delta": "0"}, {"epsilon": "1/2", "delta": "0"}
+    extract = {**honest["extract"], "accounts": [{**account, "spent": spent, "left": left}]}
+    for forged in (
+        {**honest, "other_releases": left, "left": left},
+        {**honest, "other_releases": left, "left": left, "extract": extract},
+    ):
+        write_json(path, forged)
+        manifest = json.loads((folder / "bundle" / "manifest.json").read_text())
+        head = {key: manifest[key] for key in manifest if key not in ("files", "manifest_sha256")}
+        write_records(folder / "bundle", head["made"])
+        write_manifest(folder / "bundle", head)
+        assert tacita("verify", folder / "bundle").code == 0
+        refused = tacita(*call)
+        assert refused.code == 4
+        assert "not what the ledger" in refused.err or "not those of the ledger" in refused.err
+
+
 def test_force_replaces_a_former_bundle(folder: Path, tacita: Call) -> None:
     for _ in range(2):
         assert tacita("run", folder / "release.toml", "--out", folder / "bundle", "--force").code == 0
@@ -205,7 +231,7 @@ def test_a_crash_after_paying_leaves_no_bundle_and_costs_once(
     spec, out = folder / "release.toml", folder / "bundle"
     with monkeypatch.context() as patch:
         patch.setattr("tacita.release.run.try_out", lambda *args: None)  # it would find this before paying
-        patch.setattr("tacita.release.bundle.render_page", lambda *args: 1 / 0)
+        patch.setattr("tacita.release.records.render_page", lambda *args: 1 / 0)
         said = tacita("run", spec, "--out", out)
     assert said.code == 1
     assert "ZeroDivisionError" in said.err
@@ -218,7 +244,7 @@ def test_a_crash_after_paying_leaves_no_bundle_and_costs_once(
 
 def test_debug_shows_what_is_otherwise_kept_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tacita.release.run.try_out", lambda *args: None)
-    monkeypatch.setattr("tacita.release.bundle.render_page", lambda *args: 1 / 0)
+    monkeypatch.setattr("tacita.release.records.render_page", lambda *args: 1 / 0)
     with pytest.raises(ZeroDivisionError, match="division by zero"):
         cli.main(["run", str(folder / "release.toml"), "--out", str(folder / "bundle"), "--debug"])
 

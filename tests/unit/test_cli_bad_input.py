@@ -9,45 +9,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from support.command_line import SPEC, Call, replaced
+from support.command_line import SCHEMA, SPEC, Call, replaced
 
 SECRET = 987654321  # an id or a size that must never be printed
 
-LINKED_SCHEMA = """
-[dataset]
-identity = "test-linked"
-unit = "establishment"
-source = "a public register"
-[variables.workplace_id]
-role = "id"
-entity = "workplace"
-[variables.worker_id]
-role = "id"
-entity = "worker"
-[variables.place]
-type = "categorical"
-role = "workplace"
-table = "workplace"
-levels = ["north", "south"]
-[variables.sex]
-type = "categorical"
-role = "worker"
-table = "worker"
-levels = ["F", "M"]
-"""
-
-SIZE_SCHEMA = """
-[dataset]
-identity = "test-sizes"
-unit = "establishment"
-source = "a public register"
-[variables.workplace_id]
-role = "id"
-entity = "workplace"
-[variables.place]
-type = "categorical"
-role = "workplace"
-levels = ["north", "south"]
+LINKED_SCHEMA = SCHEMA.replace('role = "workplace"', 'role = "workplace"\ntable = "workplace"').replace(
+    'role = "worker"', 'role = "worker"\ntable = "worker"'
+)
+SIZE_SCHEMA = (
+    SCHEMA[: SCHEMA.index("[variables.sex]")].replace('[variables.worker_id]\nrole = "id"\nentity = "worker"\n', "")
+    + """
 [variables.employment]
 type = "integer"
 role = "size"
@@ -55,6 +26,7 @@ lower = 0
 upper = 100000
 outside = "error"
 """
+)
 
 Columns = dict[str, dict[str, list[Any]]]
 

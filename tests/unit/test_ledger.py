@@ -17,17 +17,6 @@ from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy, SystemEntropy
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne, StrongAlpha, WeakAlpha
 
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "panel.ledger"
-
-
-@pytest.fixture
-def ledger(path: Path) -> Ledger:
-    return Ledger.open(path, cap=Loss("1"), neighbours=WORKER)
-
-
 # ---------------------------------------------------------------- spending
 
 

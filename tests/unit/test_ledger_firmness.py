@@ -29,16 +29,6 @@ SOFT = Assuming("soft", holds="asymptotically", assumes=("the sample is large", 
 FIRM = Assuming("firm", assumes=("bounds are public",))
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "panel.ledger"
-
-
-@pytest.fixture
-def ledger(path: Path) -> Ledger:
-    return Ledger.open(path, cap=Loss("1"), neighbours=WORKER)
-
-
 # ---------------------------------------------------------------- sums
 
 

@@ -44,11 +44,6 @@ def opened(identity: str, frame: pd.DataFrame = JOBS, **more: Any) -> Confidenti
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "panel.ledger"
-
-
-@pytest.fixture
 def ledger(path: Path) -> Ledger:
     ledger = Ledger.open(path, cap=Loss("1"), neighbours=WORKER)
     table(ledger, opened("jobs"))

@@ -16,11 +16,6 @@ FILE = "jobs-2026"
 DATA: Any = FakeData()
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "panel.ledger"
-
-
 def with_caps(path: Path, *caps: tuple[Neighbours, str]) -> Ledger:
     for neighbours, cap in caps:
         ledger = Ledger.open(path, cap=Loss(cap), neighbours=neighbours)

@@ -18,17 +18,6 @@ from tacita.ledger import Ledger, verify_extract
 from tacita.ledger.store import Store
 from tacita.privacy import Loss, StrongAlpha
 
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "panel.ledger"
-
-
-@pytest.fixture
-def ledger(path: Path) -> Ledger:
-    return Ledger.open(path, cap=Loss("1"), neighbours=WORKER)
-
-
 # ---------------------------------------------------------------- the record
 
 

@@ -15,16 +15,6 @@ from tacita.privacy import Loss
 DATA: Any = FakeData()
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "panel.ledger"
-
-
-@pytest.fixture
-def ledger(path: Path) -> Ledger:
-    return Ledger.open(path, cap=Loss("1"), neighbours=WORKER)
-
-
 def together(*plans: FakePlan) -> list[Any]:
     return [(plan, plan.name) for plan in plans]
 

@@ -171,3 +171,13 @@ def test_a_file_that_tells_respondents_from_persons_says_whom_it_protects() -> N
     assert (both.id_for("person"), both.id_for("respondent")) == ("pid", "respondent")
     with pytest.raises(SchemaError, match="individual may mean person or respondent"):
         both.id_for("individual")
+
+
+@pytest.mark.parametrize("collide", [False, True])
+def test_text_ids_repeat_only_where_the_text_does(monkeypatch: pytest.MonkeyPatch, collide: bool) -> None:
+    """They are compared by a hash first; two different ids with one hash are still two."""
+    if collide:
+        monkeypatch.setattr("tacita.data.checks.rows._any_number_repeated", lambda ids: True)
+    Confidential.from_frame(people(), schema()).check_unit("pid", "person")
+    with pytest.raises(SchemaError, match="more than one row"):
+        Confidential.from_frame(pd.concat([people(), people()[:1]]), schema()).check_unit("pid", "person")

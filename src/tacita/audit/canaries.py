@@ -27,9 +27,9 @@ def pair_of(example: Example, seed: int) -> tuple[Confidential, Confidential] | 
     random = np.random.default_rng(seed)
     for _ in range(_TRIES):
         family = example.files.family(random, 2)
-        found = [opened(example.plan, one, example.files) for one in (family.base, family.near[1])]
-        if found[0] is not None and found[1] is not None:
-            return found[0], found[1]
+        pair = [opened(example.plan, one, example.files) for one in (family.base, family.near[1])]
+        if pair[0] is not None and pair[1] is not None:
+            return pair[0], pair[1]
     return None
 
 
@@ -46,18 +46,18 @@ def canary_lower_bound(example: Example, *, trials: int, seed: int = 7) -> float
 
     delta = float(example.plan.guarantee.loss.delta)
     try:
-        found = canary_bound(draw, trials=trials, confidence=_CONFIDENCE, delta=delta, seed=seed)
+        bound = canary_bound(draw, trials=trials, confidence=_CONFIDENCE, delta=delta, seed=seed)
     except TacitaError:
         return None  # the plan breaks off on such files; forcing tells whether that depends on the rows
-    return found.epsilon
+    return bound.epsilon
 
 
 def _numbers_of(plan: Any, data: Confidential, seed: int) -> NDArray[np.float64]:
     tape = Tape(SeededEntropy(seed))
     result = plan.run(data, tape)
     outputs = [one.output for one in tape.draws] or getattr(result, "measured", {})
-    found = np.array(_flat(outputs)[:_NUMBERS], dtype=np.float64)
-    return np.concatenate([found, np.zeros(_NUMBERS - found.size)])
+    numbers = np.array(_flat(outputs)[:_NUMBERS], dtype=np.float64)
+    return np.concatenate([numbers, np.zeros(_NUMBERS - numbers.size)])
 
 
 def _flat(value: Any) -> list[float]:
@@ -70,12 +70,12 @@ def _flat(value: Any) -> list[float]:
         value = [value[key] for key in sorted(value)]
     if is_dataclass(value) and not isinstance(value, type):
         value = [getattr(value, one.name) for one in fields(value)]
-    found: list[float] = []
+    numbers: list[float] = []
     for one in value if isinstance(value, list | tuple) else ():
-        found += _flat(one)
-        if len(found) >= _NUMBERS:
+        numbers += _flat(one)
+        if len(numbers) >= _NUMBERS:
             break
-    return found
+    return numbers
 
 
 def replay_findings(example: Example, *, seed: int = 3) -> tuple[Finding, ...]:

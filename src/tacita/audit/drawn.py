@@ -31,12 +31,12 @@ _CERTAIN = 1e-9  # the chance of a finding that is none, had the source not been
 def law_findings(draws: list[Draw], *, times: int, seed: int = 20_26) -> tuple[Finding, ...]:
     """Every kind of draw of one run, once."""
     kinds = {(one.sampler, str(one.public.get("scale", one.public.get("variance")))): one for one in draws}
-    found = []
+    findings = []
     for at, one in enumerate(kinds.values()):
         problem = _problem(one, times, SeededEntropy(seed + at))
         if problem:
-            found.append(Finding("law", f"{one.sampler}: {problem}"))
-    return tuple(found)
+            findings.append(Finding("law", f"{one.sampler}: {problem}"))
+    return tuple(findings)
 
 
 def _problem(draw: Draw, times: int, entropy: SeededEntropy) -> str | None:

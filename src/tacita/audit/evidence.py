@@ -45,10 +45,10 @@ def _plan(report: PlanReport) -> dict[str, Any]:
     }
 
 
-def evidence(found: dict[str, Any]) -> dict[str, Any]:
+def evidence(document: dict[str, Any]) -> dict[str, Any]:
     """The same without seconds, which say something about a machine and nothing about a plan."""
-    plans = [{key: value for key, value in one.items() if key != "seconds"} for one in found["plans"]]
-    return {**found, "plans": plans}
+    plans = [{key: value for key, value in one.items() if key != "seconds"} for one in document["plans"]]
+    return {**document, "plans": plans}
 
 
 def evidence_name(version: str = VERSION) -> str:
@@ -70,30 +70,32 @@ def evidence_beside(ledger: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        check(found, VERSION)
+        document = json.loads(path.read_text(encoding="utf-8"))
+        check(document, VERSION)
     except (ValueError, RecursionError, OSError, VerificationError):
         raise UsageError(
             f"{path.name}: is not the evidence of a passed audit of tacita {VERSION}; make it again with "
             "`tacita audit --out`, or take it away"
         ) from None
-    return evidence(found)
+    return evidence(document)
 
 
-def check(found: Any, version: str) -> str:
+def check(document: Any, version: str) -> str:
     """One sentence about evidence that is whole, of this version, and has nothing against any plan."""
     try:
-        plans = found["plans"]
-        whole = found["form"] == FORM and all(key in one for one in plans for key in _FIGURES)
+        plans = document["plans"]
+        whole = document["form"] == FORM and all(key in one for one in plans for key in _FIGURES)
         worst = max(one["worst_loss_over_claim"] or 0.0 for one in plans)
-        clean = found["passed"] is True and worst <= 1 + 1e-6 and not any(one["findings"] for one in plans)
+        clean = document["passed"] is True and worst <= 1 + 1e-6 and not any(one["findings"] for one in plans)
         caught = all(twin["caught_by"] for one in plans for twin in one["twins"])
         tried = sum(one["neighbours_tried"] for one in plans)
     except (KeyError, TypeError, ValueError):
         raise VerificationError("evidence.json: is not the evidence of an audit") from None
     if not (whole and clean and caught):
         raise VerificationError("evidence.json: the audit that it reports did not pass")
-    if found["version"] != version:
-        raise VerificationError(f"evidence.json: is about tacita {found['version']}, and this was made with {version}")
+    if document["version"] != version:
+        raise VerificationError(
+            f"evidence.json: is about tacita {document['version']}, and this was made with {version}"
+        )
     files = f"{tried:,} neighbouring files"
     return f"an audit of tacita {version} on {files} found no loss above what {len(plans)} plans promise"

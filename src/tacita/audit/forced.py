@@ -82,18 +82,18 @@ def _force_family(plan: Any, files: Files, family: Family, seed: int) -> Outcome
 def _runs(plan: Any, files: Files, family: Family, seed: int, backend: Any) -> list[_Run]:
     """The first file that is accepted draws; every other one is handed what it drew. Which one draws changes from
     family to family, so that outputs come from both sides."""
-    found = [_Run(refused=True) for _ in family.files]
-    order = [(at + seed) % len(found) for at in range(len(found))]
+    runs = [_Run(refused=True) for _ in family.files]
+    order = [(at + seed) % len(runs) for at in range(len(runs))]
     first: Tape | None = None
     for at in order:
         data = opened(plan, family.files[at], files, backend)
         if data is None:
             continue
         tape = Tape(SeededEntropy(seed)) if first is None else Tape(first)
-        found[at] = _run(plan, data, tape)
-        if first is None and found[at].finding is None:
+        runs[at] = _run(plan, data, tape)
+        if first is None and runs[at].finding is None:
             first = tape
-    return found
+    return runs
 
 
 def opened(plan: Any, file: Any, files: Files, backend: Any = "duckdb") -> Confidential | None:

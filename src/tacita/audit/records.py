@@ -115,17 +115,17 @@ class _Maker:
         }
 
     def _usual(self, random: Random) -> Record:
-        found: Record = {}
+        record: Record = {}
         for name in self.schema.names:
             kind = self.schema[name].kind
             if isinstance(kind, Categorical):
-                found[name] = picked(random, kind.levels)
+                record[name] = picked(random, kind.levels)
             elif isinstance(kind, Integer | Numeric):
                 # Skewed, as money is: half of the values lie in the lowest hundredth of the range.
                 share = float(random.random()) ** (1 if random.random() < 0.5 else 6)
                 value = kind.lower + (kind.upper - kind.lower) * share
-                found[name] = float(round(value, kind.scale if isinstance(kind, Numeric) else 0))
-        return found
+                record[name] = float(round(value, kind.scale if isinstance(kind, Numeric) else 0))
+        return record
 
     def _pool(self, name: str) -> list[Any]:
         """Values on and beyond the borders of a column, as far as its own rules let a file have them."""

@@ -89,14 +89,14 @@ def audit(
     if unknown := sorted(set(plans) - set(known_plans())):
         raise UsageError(f"there is no plan {unknown[0]} to audit; the plans are {', '.join(known_plans())}")
     chosen = [one for one in known_plans() if not plans or one in plans]
-    found = {name: _Gathered() for name in chosen}
+    gathered = {name: _Gathered() for name in chosen}
     for done, of, total in _results(list(_tasks(chosen, size)), workers or os.cpu_count() or 1):
         if progress is not None:
             progress(f"{done.plan}: {done.what}", of, total)
-        _gather(found[done.plan], done)
+        _gather(gathered[done.plan], done)
     return tuple(
         PlanReport(name, one.claims, one.outcome, one.canary, one.seconds, tuple(sorted(one.twins)))
-        for name, one in found.items()
+        for name, one in gathered.items()
     )
 
 
@@ -180,27 +180,27 @@ def try_claim(
     example: Example, *, neighbours: int, law_draws: int = 0, canary_trials: int = 0, seed: int = 1
 ) -> tuple[Outcome, float | None]:
     """Everything that is tried on one claim."""
-    found = Outcome()
+    outcome = Outcome()
     promise = example.plan.guarantee
     if promise.holds == "always":
-        found = _forced(example, neighbours, seed)
-        found += Outcome(findings=replay_findings(example) + _laws(example, law_draws, seed))
+        outcome = _forced(example, neighbours, seed)
+        outcome += Outcome(findings=replay_findings(example) + _laws(example, law_draws, seed))
     canary = canary_lower_bound(example, trials=canary_trials) if canary_trials else None
     if canary is not None and promise.holds == "always" and not promise.loss.rho and canary > promise.loss.epsilon:
-        found += Outcome(findings=(Finding("canary", f"ε is at least {canary:.3g}"),))
-    return found, canary
+        outcome += Outcome(findings=(Finding("canary", f"ε is at least {canary:.3g}"),))
+    return outcome, canary
 
 
 def _forced(example: Example, neighbours: int, seed: int) -> Outcome:
-    found, random = Outcome(), np.random.default_rng(seed)
+    total, random = Outcome(), np.random.default_rng(seed)
     most = 4 * ceil(neighbours / _NEAR)  # families, since some files are refused
     for outcome in force(example.plan, example.files, random, families=most, near=min(_NEAR, neighbours)):
-        found += outcome
-        if found.neighbours >= neighbours or found.findings:
-            return found
-    if not found.neighbours:
-        found += Outcome(findings=(Finding("nothing tried", f"{example.setting}: every file was refused"),))
-    return found
+        total += outcome
+        if total.neighbours >= neighbours or total.findings:
+            return total
+    if not total.neighbours:
+        total += Outcome(findings=(Finding("nothing tried", f"{example.setting}: every file was refused"),))
+    return total
 
 
 def _laws(example: Example, times: int, seed: int) -> tuple[Finding, ...]:

@@ -28,11 +28,11 @@ def audit_and_show(
     size = Size.full() if full else Size()
     size = size if neighbours is None else replace(size, neighbours=neighbours)
     reports = audit(plans, size=size, progress=progress)
-    found = evidence.document(reports)
+    document = evidence.document(reports)
     if json_file is not None:
-        evidence.write(json_file, found)
+        evidence.write(json_file, document)
     if folder is not None:
-        evidence.write(folder / evidence.evidence_name(), evidence.evidence(found))
+        evidence.write(folder / evidence.evidence_name(), evidence.evidence(document))
     return lambda: show(console, reports)
 
 

@@ -25,12 +25,12 @@ def twins() -> tuple[Twin, ...]:
 def caught_by(twin: Twin, seed: int = 1) -> str | None:
     """The first check that finds what is wrong with a twin; None where all of them let it pass."""
     random = np.random.default_rng(seed)
-    found = _law(twin, random)
+    findings = _law(twin, random)
     for outcome in force(twin.example.plan, twin.example.files, random, families=_FAMILIES, near=_NEAR):
-        if found:
+        if findings:
             break
-        found = outcome.findings
-    return found[0].check if found else None
+        findings = outcome.findings
+    return findings[0].check if findings else None
 
 
 def _law(twin: Twin, random: np.random.Generator) -> tuple[Finding, ...]:

@@ -125,24 +125,24 @@ class _FloatIds(Toy):
 
 class _Occupied(Toy):
     def counts(self, rows: Columns) -> Integers:
-        found = super().counts(rows)
-        return found[found > 0]
+        counts = super().counts(rows)
+        return counts[counts > 0]
 
 
 class _ZeroStays(Toy):
     def noisy(self, counts: Integers, entropy: Entropy) -> Integers:
-        found = counts.copy()
-        found[counts > 0] = super().noisy(counts[counts > 0], entropy)
-        return found
+        values = counts.copy()
+        values[counts > 0] = super().noisy(counts[counts > 0], entropy)
+        return values
 
 
 class _MoreRequests(Toy):
     def noisy(self, counts: Integers, entropy: Entropy) -> Integers:
-        found = super().noisy(counts, entropy)
+        values = super().noisy(counts, entropy)
         if counts.sum() > 7:
             entropy.announce(Request("large file", "uniform words", np.zeros(0), np.zeros(0)))
             entropy.words(1)
-        return found
+        return values
 
 
 class _ExactSize(Toy):
@@ -203,8 +203,8 @@ class _WrongShare(Toy):
         places = np.sort((read(data, ["pay"])["pay"] * 10).astype(np.int64))
         share = Fraction(9, 10)
         entropy.announce(Request("quantile", "threshold", np.zeros(1), np.zeros(1)))
-        found = draw_threshold(places, 1001, share, self.epsilon * share / (1 - share), reserve(64, entropy))
-        return ToyResult((found,), 0, entropy.rehearsal)
+        place = draw_threshold(places, 1001, share, self.epsilon * share / (1 - share), reserve(64, entropy))
+        return ToyResult((place,), 0, entropy.rehearsal)
 
 
 class _OffStep(Toy):

@@ -143,9 +143,9 @@ class _CodeInside(SmoothStudent):
 class _OccupiedCells(TruncatedLaplace):
     def measure(self, exact_counts: Workforce, entropy: Entropy) -> Any:
         kept = exact_counts.counts.sum(axis=1) > 0
-        found = np.zeros_like(exact_counts.counts)
-        found[kept] = super().measure(replace(exact_counts, counts=exact_counts.counts[kept]), entropy)
-        return found
+        values = np.zeros_like(exact_counts.counts)
+        values[kept] = super().measure(replace(exact_counts, counts=exact_counts.counts[kept]), entropy)
+        return values
 
 
 class _SoldAsProved(PseudoPosterior):
@@ -169,15 +169,15 @@ class _Twice(Promise):
     """Every question is given twice its share of ε."""
 
     def budget(self, layout: Layout) -> Budget:
-        found = super().budget(layout)
-        return replace(found, parts=tuple((name, 2 * part) for name, part in found.parts))
+        budget = super().budget(layout)
+        return replace(budget, parts=tuple((name, 2 * part) for name, part in budget.parts))
 
 
 class _SpentTwice(PanelSynthesis):
     @property
     def promise(self) -> Promise | None:
-        found = super().promise
-        return None if found is None else _Twice(found.epsilon, found.alpha)
+        promise = super().promise
+        return None if promise is None else _Twice(promise.epsilon, promise.alpha)
 
 
 def _spent_twice() -> Twin:

@@ -321,8 +321,9 @@ class Ledger:
     def verify(self, published: Mapping[str, Any] | None = None) -> str:
         """Check every byte that carries meaning, and return the head of the chain.
 
-        `published` is an extract from an earlier bundle: its lines and head must be in this ledger. That is the only
-        defence against a whole file put back to an older state, which is consistent in itself.
+        `published` is an extract from an earlier bundle: its lines and head must be in this ledger, and its accounts
+        what they were at that head. That is the only defence against a whole file put back to an older state, which is
+        consistent in itself.
         """
         with self._store.reading() as reader:
             records = reader.records()
@@ -365,6 +366,7 @@ def _compare(records: list[Record], published: Mapping[str, Any]) -> None:
                 f"ledger: entry {number} of the published extract is missing or different here; this file was altered "
                 "or put back to an older state"
             )
+    views.compare_accounts(records[: published["head"]["number"]], published)
 
 
 def _admitted(book: Book, plans: Iterable[Plan[Any]], data: Confidential) -> list[Quote]:

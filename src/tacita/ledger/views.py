@@ -290,6 +290,20 @@ def verify_extract(extract: Mapping[str, Any]) -> None:
         raise VerificationError("ledger extract: incomplete or malformed") from None
 
 
+def compare_accounts(records: list[Record], published: Mapping[str, Any]) -> None:
+    """Refuse an extract whose accounts are not what these records, up to its head, add up to."""
+    chosen = {line["entry"]["number"] for line in published["entries"] if line["entry"]["kind"] == "reserve"}
+    book = Book.replay(records)
+    accounts = extract(records, book, choose(book, chosen))["accounts"] if chosen else []
+    stated = published["accounts"]
+    # Earlier versions said less of an account; what they said must be so.
+    known = [{key: account.get(key) for key in one} for one, account in zip(stated, accounts, strict=False)]
+    if len(stated) != len(accounts) or stated != known:
+        raise VerificationError(
+            "ledger: the accounts of the published extract are not what the ledger had added up at its head"
+        )
+
+
 def choose(book: Book, which: str | int | Iterable[int]) -> set[int]:
     """Reservations by label, by number or by several numbers."""
     if isinstance(which, str):

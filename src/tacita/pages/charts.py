@@ -30,6 +30,7 @@ Colours = Mapping[str, str]
 
 _FONT = "Charter, 'Bitstream Charter', 'Source Serif 4', 'Iowan Old Style', Georgia, 'DejaVu Serif', serif"
 _LONGEST_LABEL = 58  # characters; a longer label would leave no room for the plot
+LEFT_OUT = Markup("<p>The picture is left out: the account that made this page has a limit on its address space.</p>")
 _ADDRESS_SPACE = 1 << 40  # bytes; a limit below this has been seen to end the process
 
 
@@ -124,9 +125,7 @@ def inline_svg(chart: Any, *, header: int = 12) -> Markup:
     `header` is the size of the titles of small panels.
     """
     if _is_cramped():
-        return Markup(
-            "<p>The picture is left out: the account that made this page has a limit on its address space.</p>"
-        )
+        return LEFT_OUT
     styled = (
         chart.configure(font=_FONT, background="transparent", padding=4)
         .configure_axis(

@@ -36,12 +36,12 @@ a float is not the number it prints
                 f'{name}: has too many digits, or an exponent beyond ±{_MOST_DIGITS}; write it as "0.1", "1/3" or "2"'
             )
     try:
-        found = Fraction(value)
+        number = Fraction(value)
     except (ValueError, ZeroDivisionError):
         raise UsageError(f'{name}: not a number; write it as "0.1", "1/3" or "2"') from None
-    if abs(found) > 10**_MOST_DIGITS:
+    if abs(number) > 10**_MOST_DIGITS:
         raise UsageError(f"{name}: is larger than 10^{_MOST_DIGITS}; no privacy parameter is that large")
-    return found
+    return number
 
 
 def text(value: Fraction) -> str:

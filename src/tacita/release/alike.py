@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,10 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from tacita.errors import VerificationError
+from tacita.pages.charts import LEFT_OUT
 from tacita.release.csv_cells import harmless
 
+_CHART = re.compile(rf"<svg\b.*?</svg>|{re.escape(LEFT_OUT)}", re.DOTALL)
 _TOLERANCE = 1e-9  # relative: the last digits of a float may depend on the machine and on the library
 
 
@@ -53,6 +57,29 @@ def same_document(one: Any, two: Any) -> bool:
     if isinstance(one, float) and isinstance(two, float):
         return math.isclose(one, two, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE) or (one != one and two != two)
     return type(one) is type(two) and bool(one == two)
+
+
+def same_page(one: str, two: str) -> bool:
+    """Equal to the letter but for the charts, of which the words and values in words are compared.
+
+    How a chart is drawn depends on the drawing library, on the fonts of the machine, and on whether the account that
+    made the page could draw at all.
+
+    >>> same_page("<p>1</p><svg d='1'><text>a</text></svg>", "<p>1</p><svg d='2'><text>a</text></svg>")
+    True
+    >>> same_page("<p>1</p><svg><text>a</text></svg>", "<p>1</p><svg><text>b</text></svg>")
+    False
+    """
+    ours, theirs = _CHART.split(one), _CHART.split(two)
+    charts = zip(_CHART.findall(one), _CHART.findall(two), strict=False)
+    return ours == theirs and all(
+        sorted(_said(left)) == sorted(_said(right)) for left, right in charts if "<svg" in left and "<svg" in right
+    )
+
+
+def _said(chart: str) -> Iterator[str]:
+    yield from re.findall(r'aria-label="([^"]*)"', chart)
+    yield from re.findall(r">([^<>]+)<", chart)
 
 
 def read_table(path: Path, most_rows: int) -> pa.Table:

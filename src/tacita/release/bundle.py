@@ -8,8 +8,7 @@ other file. Nothing in here can reach confidential rows: a `Release` is built fr
 from __future__ import annotations
 
 import platform
-import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,24 +17,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tacita.data.schema import Categorical, Schema
+from tacita.data.schema import Schema
 from tacita.privacy import Guarantee, Loss
 from tacita.privacy.json_form import loss_to_json, neighbours_to_json
-from tacita.release.bundle_files import BUNDLE_FORM, fingerprint, write_json, write_manifest
-from tacita.release.codebook import data_package, ddi
+from tacita.release.bundle_files import BUNDLE_FORM, write_json, write_manifest
 from tacita.release.csv_cells import write_csv
-from tacita.release.facts import ALL_LEVELS, TableFacts, table_facts
 from tacita.release.folder import written_whole
 from tacita.release.former import Kind
-from tacita.release.microdata import Microdata, microdata_facts, write_microdata
-from tacita.release.page import render_page
-from tacita.release.registry import registry_record
-from tacita.release.sdmx import sdmx_csv, sdmx_structure
+from tacita.release.microdata import Microdata, write_microdata
+from tacita.release.records import STAMP, code_hash, write_records
 from tacita.release.verify import verify as verify_bundle
-from tacita.release.words import account_of, guarantee_record, up_front
+from tacita.release.words import guarantee_record
 
-STAMP = "REHEARSAL"
-_LIBRARIES = ("tacita", "numpy", "scipy", "numba", "python-flint", "duckdb", "ibis-framework", "pyarrow", "pyspark")
+_ENGINES = ("duckdb", "ibis-framework", "pyarrow", "pyspark")
+_LIBRARIES = ("tacita", "numpy", "scipy", "numba", "python-flint", *_ENGINES, "altair", "vl-convert-python", "jinja2")
 
 
 @dataclass(frozen=True)
@@ -106,10 +101,6 @@ class Release:
     def rehearsal(self) -> bool:
         return self.seed is not None
 
-    @property
-    def full_title(self) -> str:
-        return f"{STAMP}: {self.title}" if self.rehearsal else self.title
-
     def write(self, out: str | Path, *, force: bool = False) -> Path:
         """Write the bundle aside, then rename it to `out`; an existing folder is replaced only with `force`."""
         target = Path(out)
@@ -121,7 +112,6 @@ class Release:
             write_json(folder / "ledger.json", _ledger_document(self))
             if self.evidence is not None:
                 write_json(folder / "evidence.json", self.evidence)
-            _write_records(self, folder)
             if self.rehearsal:
                 (folder / f"{STAMP}.txt").write_text(
                     f"{STAMP}. Made with a seed from {self.source}. Not a release: it carries no guarantee, "
@@ -129,7 +119,7 @@ class Release:
                     encoding="utf-8",
                 )
             made = _made(self)
-            (folder / "report.html").write_text(render_page(folder, made), encoding="utf-8")
+            write_records(folder, made)
             write_manifest(folder, _manifest_head(self, made))
         return target
 
@@ -202,96 +192,6 @@ def _ledger_document(release: Release) -> dict[str, Any]:
     }
 
 
-def _write_records(release: Release, folder: Path) -> None:
-    tables = [product_facts(product, release.schema) for product in release.products]
-    facts = [*tables]
-    for files in release.microdata:
-        facts += microdata_facts(files, release.schema, rehearsal=release.rehearsal)
-    software = f"tacita {_version('tacita') or 'unknown'}"
-    said = f"{release.guarantee}. Protected: {release.guarantee.neighbours.meaning}."
-    promise = " ".join((*up_front(release.guarantee), said))
-    (folder / "codebook.xml").write_bytes(
-        ddi(
-            title=release.full_title,
-            publisher=release.publisher,
-            published=release.date,
-            software=software,
-            abstract=f"{_products(release)} made from a confidential file and protected as stated.",
-            confidentiality=promise,
-            unit=release.schema.unit,
-            tables=facts,
-        )
-    )
-    name = re.sub(r"[^a-z0-9]+", "-", release.full_title.lower()).strip("-") or "release"
-    write_json(
-        folder / "datapackage.json",
-        data_package(
-            name=name,
-            title=release.full_title,
-            description=promise,
-            publisher=release.publisher,
-            created=f"{release.date}T00:00:00Z",
-            version=release.date,
-            tables=facts,
-            hashes={one.path: fingerprint(folder / one.path) for one in facts},
-        ),
-    )
-    if tables:
-        _write_sdmx(release, tables, folder)
-    (folder / "registry.yaml").write_bytes(
-        registry_record(
-            title=release.full_title,
-            publisher=release.publisher,
-            published=release.date,
-            unit=release.schema.unit,
-            guarantee=release.guarantee,
-            cap=str(release.budget.cap),
-            all_hold=account_of(release.ledger_extract, release.guarantee.neighbours).get("holds"),
-            tables=[_in_short(product) for product in release.products],
-            microdata=[_in_short(files) for files in release.microdata],
-            version=_version("tacita") or "unknown",
-            rehearsal=release.rehearsal,
-        )
-    )
-
-
-def _in_short(product: Product | Microdata) -> dict[str, Any]:
-    return {"name": product.name, "title": product.title, "mechanism": product.settings["mechanism"]}
-
-
-def _products(release: Release) -> str:
-    kinds = (("tables", release.products), ("synthetic files", release.microdata))
-    words = " and ".join(kind for kind, there in kinds if there)
-    return words[:1].upper() + words[1:]
-
-
-def _write_sdmx(release: Release, tables: list[TableFacts], folder: Path) -> None:
-    (folder / "sdmx").mkdir()
-    stamp = f"{STAMP}_" if release.rehearsal else ""  # an SDMX table is told apart by the name of its flow
-    flows = [replace(one, name=f"{stamp}{one.name}") for one in tables]
-    for flow, product in zip(flows, release.products, strict=True):
-        (folder / "sdmx" / f"{product.name}.csv").write_bytes(sdmx_csv(flow, product.table))
-    (folder / "sdmx" / "structure.xml").write_bytes(
-        sdmx_structure(release.full_title, release.date, flows, is_test=release.rehearsal)
-    )
-
-
-def product_facts(product: Product, schema: Schema) -> TableFacts:
-    """The columns of one product, with the schema's public labels."""
-    levels: dict[str, tuple[tuple[str, str], ...]] = {}
-    totals = product.settings.get("totals") or ()
-    for variable in schema.variables:
-        kind = variable.kind
-        if isinstance(kind, Categorical) and variable.name in product.table.column_names:
-            listed = tuple(zip(kind.levels, kind.labels, strict=True))
-            summed = totals and variable.name not in totals
-            levels[variable.name] = (*listed, ALL_LEVELS) if summed else listed
-    where = product.settings.get("where") or {}
-    limits = "; ".join(f"{name} = {', '.join(values)}" for name, values in where.items())
-    universe = "All jobs in the file" + (f" with {limits}" if limits else "")
-    return table_facts(product.name, product.title, universe, str(product.guarantee), product.table, levels)
-
-
 # ---------------------------------------------------------------- manifest
 
 
@@ -303,6 +203,7 @@ def _made(release: Release) -> dict[str, Any]:
         "randomness": "seeded (rehearsal)" if release.rehearsal else "operating system",
         "python": platform.python_version(),
         "versions": versions,
+        "code": code_hash(),
     }
 
 
@@ -316,7 +217,7 @@ def _public_inputs(release: Release) -> list[dict[str, str]]:
 def _manifest_head(release: Release, made: dict[str, Any]) -> dict[str, Any]:
     return {
         "tacita_bundle": BUNDLE_FORM,
-        "title": release.full_title,
+        "title": f"{STAMP}: {release.title}" if release.rehearsal else release.title,
         "rehearsal": release.rehearsal,
         "made": made,
         "schema": {"identity": release.schema.identity, "sha256": release.schema.hash},

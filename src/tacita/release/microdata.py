@@ -21,7 +21,7 @@ from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.errors import VerificationError
 from tacita.implicates import Implicates, Synthetic
 from tacita.privacy import Guarantee
-from tacita.privacy.json_form import digest
+from tacita.privacy.json_form import digest, guarantee_from_json
 from tacita.release.alike import read_both, same_document, same_values
 from tacita.release.bundle_files import read_json
 from tacita.release.csv_cells import write_csv
@@ -100,25 +100,30 @@ def _parameters(measured: Mapping[str, Any]) -> str:
     return json.dumps(dict(measured), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def microdata_facts(product: Microdata, schema: Schema, *, rehearsal: bool) -> list[TableFacts]:
-    """Each file as its reader sees it; all synthetic ones have the same columns, and survey tables follow them."""
-    files = product.implicates
+def microdata_facts(record: Mapping[str, Any], files: Implicates, *, rehearsal: bool) -> list[TableFacts]:
+    """Each file as its reader sees it; all synthetic ones have the same columns, and survey tables follow them.
+
+    `record` is what plan.json says of the product.
+    """
+    name, title, schema = record["name"], record["title"], files.schema
+    guarantee = guarantee_from_json(record["guarantee"])
     columns = tuple(_column(field, schema, files) for field in _plain(files.tables[0]).schema)
     rule = "collected units with drawn values" if files.kind == "partial" else "synthetic records, none of them real"
     synthetic = [
         TableFacts(
-            name=f"{product.name}-{number:02d}",
-            title=f"{product.title}, synthetic file {number} of {files.m}",
+            name=f"{name}-{number:02d}",
+            title=f"{title}, synthetic file {number} of {files.m}",
             universe=f"{spoken(schema.unit)}: {rule}",
-            guarantee=str(product.guarantee),
+            guarantee=str(guarantee),
             rows=rows,
             columns=columns,
             file=f"{FOLDER}/{csv_name(number, rehearsal=rehearsal)}",
-            series=product.name,
+            series=name,
         )
         for number, rows in enumerate(files.rows, start=1)
     ]
-    return synthetic + survey_table_facts(files, product.name, product.title, product.tables, product.guarantee)
+    tables = [tuple(by) for by in record.get("tables", ())]
+    return synthetic + survey_table_facts(files, name, title, tables, guarantee)
 
 
 def _column(field: pa.Field, schema: Schema, files: Implicates) -> Column:

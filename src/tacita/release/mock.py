@@ -16,7 +16,7 @@ ROWS = 8_000
 _LARGEST_MOCK_SIZE = 200  # a declared upper bound is often far above any real establishment
 
 
-def mock_tables(schema: Schema, *, seed: int) -> dict[str, pa.Table]:
+def mock_tables(schema: Schema, *, seed: int, most_rows: int = ROWS) -> dict[str, pa.Table]:
     """Tables by name: the main one (`Schema.row`), and "workplace" and "worker" where the schema links them.
 
     >>> schema = Schema.from_dict({
@@ -31,7 +31,7 @@ def mock_tables(schema: Schema, *, seed: int) -> dict[str, pa.Table]:
     ['workplace_id', 'place', 'sex']
     """
     rng = np.random.default_rng(seed)
-    rows = ESTABLISHMENTS if schema.by_role("size") else ROWS
+    rows = min(ESTABLISHMENTS if schema.by_role("size") else ROWS, most_rows)
     is_linked = any(variable.table != "job" for variable in schema.variables)
     establishment = np.arange(rows) if schema.by_role("size") else rng.integers(ESTABLISHMENTS, size=rows)
     main: dict[str, pa.Array] = {}

@@ -18,13 +18,15 @@ from tacita.errors import RefusedError, UsageError
 from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import Loss
+from tacita.privacy.json_form import loss_from_json
 from tacita.release.bundle import Budget, Release
 from tacita.release.folder import check_target, named_files, source_files
 from tacita.release.making import as_release, made
-from tacita.release.mock import mock_tables
+from tacita.release.mock import ROWS, mock_tables
 from tacita.release.plans import PlannedRelease, prepare
 from tacita.release.spec import Spec
-from tacita.release.trial import try_out
+from tacita.release.trial import TRIED, try_out
+from tacita.release.words import account_of
 
 Progress = Callable[[str], None]
 
@@ -61,7 +63,7 @@ def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lamb
     # Before [cap] is declared: a cap that is declared stays, even if the run is refused.
     quotes = Ledger.foresee(place, plans, data, cap=spec.cap.loss, neighbours=relation, holds=spec.cap.holds)
     if not all(quote.is_free for quote in quotes):
-        try_out(planned, out)
+        try_out(planned, out, lambda: _mock(planned, 0, TRIED))
     ledger = Ledger.open(place, cap=spec.cap.loss, neighbours=relation, holds=spec.cap.holds)
     before = ledger.spent(relation, data)
     labels = {f"{spec.title}: {product.spec.name}": product for product in planned.products}
@@ -72,12 +74,14 @@ def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lamb
     )
     progress("Writing the bundle")
     results = [one.result for one in released]
-    after = ledger.spent(relation, data)
+    extract = ledger.extract({one.entry for one in released})
+    account = account_of(extract, relation)  # as the extract says it: another run may spend at the same time
+    cap, after = loss_from_json(account["cap"]), loss_from_json(account["spent"])
     release = as_release(
         planned,
         *made(planned, results),
-        budget=Budget(ledger.caps()[relation], after, planned.guarantee.loss),
-        ledger_extract=ledger.extract({one.entry for one in released}),
+        budget=Budget(cap, after, planned.guarantee.loss),
+        ledger_extract=extract,
         evidence=evidence,
     )
     return Finished(release.write(out, force=force), release, before, after)
@@ -188,6 +192,6 @@ def _not_public(path: Path, why: str) -> RefusedError:
     )
 
 
-def _mock(planned: PlannedRelease, seed: int) -> Confidential:
-    tables = mock_tables(planned.schema, seed=seed)
+def _mock(planned: PlannedRelease, seed: int, most_rows: int = ROWS) -> Confidential:
+    tables = mock_tables(planned.schema, seed=seed, most_rows=most_rows)
     return Confidential.from_frame(tables if len(tables) > 1 else tables[planned.schema.row], planned.schema)

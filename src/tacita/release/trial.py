@@ -1,17 +1,18 @@
 """A release tried out before it is paid for, on mock measurements of the same shape.
 
-A charge is the last thing before the rows. Everything after them (publishing, names, charts, records, the page,
-writing) is done once beforehand with made-up values in a hidden folder beside the target, so that a level that breaks
-the codebook or a name too long for the disk costs nothing. Small on purpose: it must not be felt beside the run.
+A charge is the last thing before the rows. Everything that follows (synthesizing, publishing, names, charts, records,
+the page, writing) is done once beforehand with made-up values in a hidden folder beside the target, so that a level
+that breaks the codebook or a name too long for the disk costs nothing. Small on purpose: it must not be felt beside the
+run. Mock rows are not the rows: where they are refused as rows, nothing is known, and the real ones have their turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from tacita.data.schema import Identifier, Schema
 from tacita.errors import TacitaError, UsageError
 from tacita.implicates import Implicates, Synthetic
 from tacita.measured import Measured
+from tacita.noise.entropy import SeededEntropy
+from tacita.plan import check
 from tacita.release.bundle import Budget
 from tacita.release.folder import scratch
 from tacita.release.making import as_release, made
@@ -26,24 +29,16 @@ from tacita.release.mock import mock_tables
 from tacita.release.plans import PlannedMicrodata, PlannedRelease, PlannedTable
 
 _CELLS = 2_000  # of one mock table
-_ROWS = 50  # of one mock file
+_ROWS = 50  # of one mock file that no synthesizer made
+TRIED = 300  # rows that a synthesizer is tried on
 
 
-def try_out(planned: PlannedRelease, out: Path) -> None:
-    """Make and write the whole release from mock measurements; an error here has cost nothing."""
+def try_out(planned: PlannedRelease, out: Path, mock: Callable[[], Any]) -> None:
+    """Make and write the whole release from mock rows and measurements; an error here has cost nothing."""
+    files = [_tried(one, mock) or _mock_files(one, planned.schema) for one in planned.microdata]
     try:
-        # The tables made from synthetic files are left out: they need sampling designs that mock rows do not have.
-        results = [
-            *(_mock_counts(table, planned.schema) for table in planned.tables),
-            *(_mock_files(files, planned.schema) for files in planned.microdata),
-        ]
-        bare = _without_survey_tables(planned)
-        cost = planned.guarantee.loss
-        release = as_release(
-            bare, *made(bare, results), budget=Budget(cost, cost, cost), ledger_extract={}, seed=0, source="mock values"
-        )
         with scratch(out) as folder:
-            release.write(folder / "trial")
+            _write_all(planned, files, folder)
     except TacitaError:
         raise
     except Exception as problem:
@@ -51,6 +46,52 @@ def try_out(planned: PlannedRelease, out: Path) -> None:
             f"the release cannot be made: on mock values of the same shape, publishing or writing it failed "
             f"({type(problem).__name__}: {problem}). Names of products, titles, levels and labels are what it is made "
             "of beside the numbers; correct what is unusual there. Nothing was spent"
+        ) from problem
+
+
+def _write_all(planned: PlannedRelease, files: Sequence[Synthetic], folder: Path) -> None:
+    """What a survey table cannot be made of may be the mock sample, such as a stratum of one: then without them."""
+    results = [*(_mock_counts(table, planned.schema) for table in planned.tables), *files]
+    try:
+        _write(planned, results, folder / "trial")
+    except TacitaError:
+        bare = _without_survey_tables(planned)
+        if bare == planned:
+            raise
+        _write(bare, results, folder / "bare")
+
+
+def _write(planned: PlannedRelease, results: Sequence[Any], place: Path) -> None:
+    cost = planned.guarantee.loss
+    release = as_release(
+        planned,
+        *made(planned, results),
+        budget=Budget(cost, cost, cost),
+        ledger_extract={},
+        seed=0,
+        source="mock values",
+    )
+    release.write(place)
+
+
+def _tried(files: PlannedMicrodata, mock: Callable[[], Any]) -> Synthetic | None:
+    """What a synthesizer makes of mock rows; None where there are none that it takes."""
+    try:
+        rows = mock()
+        check(files.plan, rows)
+    except Exception:
+        return None
+    try:
+        return cast(Synthetic, files.plan.run(rows, SeededEntropy(0)))
+    except UsageError as problem:
+        raise UsageError(f"{files.spec.spoken}: {problem}. Nothing was spent") from None
+    except TacitaError:
+        return None
+    except Exception as problem:
+        raise UsageError(
+            f"{files.spec.spoken}: {files.spec.mechanism} failed on mock rows of this schema "
+            f"({type(problem).__name__}: {problem}), and may fail on the file after it is paid for. Change its "
+            "settings, or choose another mechanism. Nothing was spent"
         ) from problem
 
 

@@ -1,4 +1,8 @@
-"""Checks a bundle: every byte as it was written, every claim backed by the ledger, every table by its measurements.
+"""Checks a bundle: every byte as it was written, every claim backed by the ledger, every other file by its sources.
+
+Tables and synthetic files are made again from the measurements and compared by value, whatever versions made them.
+Page and records are made again by the code that wrote them, and compared byte by byte (the charts of the page by their
+words); code of another version words them otherwise, and then it is said that they were not compared.
 
 Nothing in the bundle is taken on trust, but a bundle carries no signature: who can write to it can make another one
 that agrees with itself. Only the ledger (`compare_with_ledger`) or a manifest hash from elsewhere tells them apart.
@@ -25,18 +29,22 @@ from tacita.ledger.terms import Cap, restated
 from tacita.ledger.views import verify_extract
 from tacita.privacy import Guarantee, Loss, in_sequence
 from tacita.privacy.json_form import canonical, digest, guarantee_from_json, loss_from_json, neighbours_from_json
-from tacita.release.alike import read_both, read_table, same_document, same_values
+from tacita.release.alike import read_both, read_table, same_document, same_page, same_values
 from tacita.release.bundle_files import BUNDLE_FORM, bundle_files, fingerprint, json_bytes, manifest_hash, read_json
 from tacita.release.measurements import rebuild
 from tacita.release.microdata import FOLDER, check_made_again, check_microdata
 from tacita.release.page import render_page
 from tacita.release.plans import PUBLISHING, plan_from_record
+from tacita.release.records import PAGE, code_hash, records
+from tacita.release.words import account_of
 from tacita.tables import publish
 
 UNSIGNED = (
     "A bundle is not signed: who can write to it can forge one that verifies. Compare its manifest hash with the "
-    "publisher's; --ledger, where the ledger is, vouches for measurements and entries, not for page and records."
+    "publisher's; --ledger, where the ledger is, vouches for measurements, entries and figures of the account."
 )
+NOT_COMPARED = "not compared: "  # how a sentence begins that reports no check
+_SHARES = ("this_release", "other_releases", "left", "cap")
 _FILE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _MOST_CELLS = 100_000_000  # rows of a measurement file; its noisy values alone would fill a gigabyte
 
@@ -46,8 +54,8 @@ def verify(folder: str | Path) -> list[str]:
     return list(checks(Path(folder)))
 
 
-def checks(folder: Path) -> Iterator[str]:
-    """The same one check at a time, so that a person can watch."""
+def checks(folder: Path, kept: Path | None = None) -> Iterator[str]:
+    """The same one check at a time, so that a person can watch; `kept` is the ledger, where it is at hand."""
     folder = folder.absolute()  # a colon in a relative path would be read as the scheme of an address
     manifest = read_manifest(folder)
     yield "the manifest is whole"
@@ -69,6 +77,10 @@ def checks(folder: Path) -> Iterator[str]:
             yield check_evidence(read_json(folder / "evidence.json"), manifest["made"]["versions"]["tacita"])
         yield from _recomputed(folder, manifest, plan, ledger)
         _check_records(folder, manifest, plan)
+        yield _made_again(folder, manifest)
+    if kept is not None:
+        compare_with_ledger(folder, kept)
+        yield "the ledger holds these entries and figures, and is unaltered"
 
 
 @contextmanager
@@ -186,7 +198,7 @@ def _check_payment(plan: dict[str, Any], ledger: dict[str, Any], guarantee: Guar
     relation = neighbours_from_json(ledger["neighbours"])
     if relation != guarantee.neighbours:
         raise VerificationError("ledger.json: the budget is kept under other neighbours than the promise")
-    this, other, left, cap = (loss_from_json(ledger[key]) for key in ("this_release", "other_releases", "left", "cap"))
+    this, other, left, cap = (loss_from_json(ledger[key]) for key in _SHARES)
     declared = [
         line for line in lines if line["kind"] == "cap" and neighbours_from_json(line["neighbours"]) == relation
     ]
@@ -221,6 +233,23 @@ def _check_records(folder: Path, manifest: dict[str, Any], plan: dict[str, Any])
     for one in read_json(folder / "datapackage.json")["resources"]:
         if one["hash"] != f"sha256:{manifest['files'][one['path']]['sha256']}":
             raise VerificationError(f"datapackage.json: does not pin {one['path']} as it is")
+
+
+def _made_again(folder: Path, manifest: dict[str, Any]) -> str:
+    """The page and the records are what this code makes of the rest."""
+    made = manifest["made"]
+    if made.get("code") != code_hash():
+        return (
+            f"{NOT_COMPARED}the page and the records for archives, which say that other code than this wrote them "
+            f"(tacita {made['versions'].get('tacita')}). Make the page again with `tacita report`, or verify the "
+            "bundle with the version that wrote it"
+        )
+    for path, content in records(folder, made).items():
+        if (folder / path).read_bytes() != content:
+            raise VerificationError(f"{path} is not what this bundle's plan, ledger and products make it")
+    if not same_page((folder / PAGE).read_text(encoding="utf-8"), render_page(folder, made)):
+        raise VerificationError(f"{PAGE} is not the page of this bundle: it was edited; `tacita report` makes it again")
+    return "the page and the records for archives follow from the rest"
 
 
 def _check_microdata(folder: Path, plan: dict[str, Any], ledger: dict[str, Any]) -> None:
@@ -285,7 +314,15 @@ def page_of(folder: Path) -> str:
 
 
 def compare_with_ledger(folder: Path, ledger: Path) -> None:
-    """The bundle's entries are in this ledger, and the ledger itself is sound."""
+    """The bundle's entries and figures are those of this ledger, and the ledger itself is sound."""
     with hostile_content():
-        extract = read_json(folder / "ledger.json")["extract"]
-    Ledger.open(ledger, read_only=True).verify(extract)
+        stated = read_json(folder / "ledger.json")
+    book = Ledger.open(ledger, read_only=True)
+    book.verify(stated["extract"])
+    with hostile_content():
+        relation = neighbours_from_json(stated["neighbours"])
+        account = account_of(stated["extract"], relation)  # which `verify` has compared with the ledger
+        this, other, left, cap = (loss_from_json(stated[key]) for key in _SHARES)
+        known = [loss_from_json(account[key]) for key in ("spent", "left", "cap")]
+        if [this + other, left, cap] != known:
+            raise VerificationError("ledger.json: the shares of the cap are not those of the ledger at that time")

@@ -63,7 +63,7 @@ def least_squares(parents: Sequence[Integers], values: Sequence[Floats], varianc
         spread[at] = np.where(weight > 0, joined, own)
     if bool(np.isinf(spread[0]).any()):
         raise UsageError("variances: a root and something below it are both unmeasured, so it cannot be estimated")
-    found, known = [up[0]], [spread[0]]
+    fitted, known = [up[0]], [spread[0]]
     for at in range(depth - 1):
         parent, own = parents[at], spread[at + 1]
         below, missing = doubt[at][parent], np.isinf(own)
@@ -73,13 +73,13 @@ def least_squares(parents: Sequence[Integers], values: Sequence[Floats], varianc
         usual = np.isfinite(below) & (below > 0)
         gain[usual] = own[usual] / below[usual]
         gain[missing] = 1.0
-        found.append(up[at + 1] + gain * (found[at] - sums[at])[parent])
+        fitted.append(up[at + 1] + gain * (fitted[at] - sums[at])[parent])
         # An unmeasured child is what the others leave of the parent; its parent was estimated without them.
         others = np.bincount(parent, weights=np.where(missing, 0.0, own), minlength=up[at].size)[parent]
         here = np.where(missing, 0.0, own)
         kept = np.where(usual, gain**2 * (known[at][parent] - np.where(usual, below, 0.0)), 0.0)
         known.append(np.where(missing, known[at][parent] + others, here + kept))
-    return Consistent(tuple(found), tuple(np.maximum(one, 0.0) for one in known))
+    return Consistent(tuple(fitted), tuple(np.maximum(one, 0.0) for one in known))
 
 
 def phantom_histogram(
@@ -105,11 +105,11 @@ def phantom_histogram(
         below = np.bincount(parents[at], weights=up[at + 1], minlength=up[at].size)
         inner = np.bincount(parents[at], minlength=up[at].size) > 0
         up[at] = np.where(inner, own * up[at] + (1 - own) * below, up[at])
-    found = [up[0] if total is None else np.full(up[0].size, float(total))]
+    levels = [up[0] if total is None else np.full(up[0].size, float(total))]
     for at in range(depth - 1):
         below = np.bincount(parents[at], weights=up[at + 1], minlength=up[at].size)
-        found.append(up[at + 1] + ((found[at] - below) / b)[parents[at]])
-    return tuple(found)
+        levels.append(up[at + 1] + ((levels[at] - below) / b)[parents[at]])
+    return tuple(levels)
 
 
 def whole(
@@ -125,10 +125,10 @@ def whole(
     [[6], [4, 0, 2]]
     """
     _check(parents, values, values)
-    found = [np.maximum(np.rint(values[0]), 0).astype(np.int64)]
+    counts = [np.maximum(np.rint(values[0]), 0).astype(np.int64)]
     for at, parent in enumerate(parents):
-        found.append(shared_out(values[at + 1], parent, found[at], random=random))
-    return tuple(found)
+        counts.append(shared_out(values[at + 1], parent, counts[at], random=random))
+    return tuple(counts)
 
 
 def shared_out(

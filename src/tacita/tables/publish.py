@@ -110,12 +110,12 @@ def without_totals(table: pa.Table, totals: Sequence[str]) -> pa.Table:
 def _codes(result: Measured, schema: Schema) -> dict[str, NDArray[np.int64]]:
     """Level codes of every cell: workplace attributes repeated over the cross of worker attributes."""
     rows, cells = result.values.shape
-    found = {name: np.repeat(code.astype(np.int64), cells) for name, code in result.keys.items()}
+    codes = {name: np.repeat(code.astype(np.int64), cells) for name, code in result.keys.items()}
     sizes = [len(schema.levels(name)) for name in result.worker]
     if sizes:
         cross = np.unravel_index(np.arange(cells), sizes)
-        found |= {name: np.tile(code, rows) for name, code in zip(result.worker, cross, strict=True)}
-    return found
+        codes |= {name: np.tile(code, rows) for name, code in zip(result.worker, cross, strict=True)}
+    return codes
 
 
 def _group(codes: dict[str, NDArray[np.int64]], names: Sequence[str], schema: Schema) -> NDArray[np.int64]:

@@ -27,7 +27,7 @@ from support.fuzzing.starting_points import MARKS, STARTS, Content, Start
 from tacita import cli
 from tacita.errors import TacitaError
 from tacita.ledger import Ledger
-from tacita.release import bundle
+from tacita.release import records
 
 EXIT_CODES = {1, 2, 3, 4}
 PLAN, RUN = ["plan", "release.toml", "--debug"], ["run", "release.toml", "--out", "bundle", "--debug"]
@@ -144,7 +144,7 @@ def _folder_of_its_own() -> Iterator[Path]:
 
 def main(kind: str, seed: int, first: int, last: int, show: bool) -> None:
     warnings.simplefilter("ignore")
-    bundle.render_page = lambda *given: "<p>"  # type: ignore[attr-defined]  # charts take a second each
+    records.render_page = lambda *given: "<p>"  # type: ignore[attr-defined]  # charts take a second each
     for number in range(first, last):
         random = Random(f"{kind}-{seed}-{number}")
         start = STARTS[number] if kind == "valid" else random.choice(STARTS)

@@ -90,7 +90,7 @@ def test_cps_voting_agrees_with_statsmodels(interactions: bool) -> None:
     path = DATA / "cps_voting_10k" / "cps_2016_10k.csv.gz"
     if not path.exists():
         pytest.skip("needs shared/data/cps_voting_10k (or $TACITA_DATA)")
-    frame = pd.read_csv(path)
+    frame = pd.read_csv(path).sample(4000, random_state=1, ignore_index=True)
     names = ["STATE", "SEX", "EDUCATION", "RACE", "HISPANIC", "VRS_VOTE", "VRS_REG", "VRS_RESIDENCE"]
     names = names[1:3] if interactions else names
     codes = frame[names].astype(str)

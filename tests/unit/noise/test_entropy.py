@@ -1,16 +1,30 @@
-"""Words come from where they should, and no two workers ever see the same ones."""
+"""Words come from where they should; a second run must ask for noise exactly as the first did."""
 
 import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tacita.errors import UsageError
+from tacita.noise import (
+    Recording,
+    Replaying,
+    ReplayMismatch,
+    Request,
+    SeededEntropy,
+    Student,
+    SystemEntropy,
+    add_discrete_laplace,
+    compare,
+    noisy_on_grid,
+)
 from tacita.noise import entropy as module
-from tacita.noise.entropy import Entropy, Request, SeededEntropy, SystemEntropy
+from tacita.noise.entropy import Entropy
 
 FORK = """
 import os
@@ -97,3 +111,124 @@ def test_a_request_shows_no_values() -> None:
     request = Request("jobs", "law", np.array([987654]), np.array([123456]))
     assert "987654" not in repr(request)
     assert "123456" not in repr(request)
+
+
+def request(label: str = "jobs", law: str = "L", shape: tuple[int, ...] = (3,)) -> Request:
+    return Request(label, law, np.zeros(shape, dtype=np.int64), np.ones(shape))
+
+
+@pytest.fixture
+def recording() -> Recording:
+    record = Recording(SeededEntropy(3))
+    record.announce(request("first"))
+    record.words(2)
+    record.words(5)
+    record.announce(request("second"))
+    record.words(1)
+    return record
+
+
+def test_the_same_words_come_back(recording: Recording) -> None:
+    replay = Replaying(recording)
+    replay.announce(request("first"))
+    got = [replay.words(2), replay.words(5)]
+    replay.announce(request("second"))
+    got.append(replay.words(1))
+    replay.finish()
+    expected = [block for draw in recording.draws for block in draw.blocks]
+    assert [block.tolist() for block in got] == [block.tolist() for block in expected]
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        (request("other"), "label"),
+        (request("first", law="M"), "law"),
+        (request("first", shape=(4,)), "shape"),
+        (request("first", shape=(3, 1)), "shape"),
+        (Request("first", "L", np.zeros(3), np.ones(1)), "shape of scale"),
+    ],
+)
+def test_a_changed_request_stops_the_replay(recording: Recording, changed: Request, what: str) -> None:
+    with pytest.raises(ReplayMismatch, match=what):
+        Replaying(recording).announce(changed)
+
+
+@pytest.mark.parametrize(
+    ("steps", "what"),
+    [
+        (["second"], "label"),
+        (["first", 2, 5, "second", 1, "third"], "was not made in the recorded run"),
+        (["first", 2, 5, None], "'second'"),
+        (["first", 3], "words"),
+        (["first", 2, 5, 1], "block 3"),
+        (["first", 2, "second"], "fewer"),
+    ],
+    ids=["order", "more requests", "fewer requests", "other number of words", "more blocks", "fewer blocks"],
+)
+def test_a_run_that_goes_another_way_is_stopped(recording: Recording, steps: list[Any], what: str) -> None:
+    """Requests by their label, draws by their number of words; None ends the run."""
+    replay = Replaying(recording)
+
+    def take(step: Any) -> None:
+        if step is None:
+            compare(recording, replay)
+        elif isinstance(step, int):
+            replay.words(step)
+        else:
+            replay.announce(request(step))
+
+    for step in steps[:-1]:
+        take(step)
+    with pytest.raises(ReplayMismatch, match=what):
+        take(steps[-1])
+
+
+@pytest.mark.parametrize("wrap", [lambda: Recording(SystemEntropy()), lambda: Replaying(Recording(SystemEntropy()))])
+def test_an_unannounced_draw_is_refused(wrap: object) -> None:
+    with pytest.raises(UsageError, match="announce"):
+        wrap().words(1)  # type: ignore[operator]
+
+
+def test_neither_may_release_nor_pickle() -> None:
+    record = Recording(SystemEntropy())
+    for source in (record, Replaying(record)):
+        assert source.rehearsal is True
+        with pytest.raises(UsageError, match="pickle"):
+            pickle.dumps(source)
+
+
+def test_the_record_keeps_its_own_copy() -> None:
+    record = Recording(SeededEntropy(1))
+    true = np.array([1, 2, 3])
+    record.announce(Request("jobs", "L", true, np.ones(3)))
+    words = record.words(4)
+    kept = words.copy()
+    true[:] = 0
+    words[:] = 0
+    assert record.requests[0].true.tolist() == [1, 2, 3]
+    assert record.draws[0].blocks[0].tolist() == kept.tolist()
+
+
+def test_the_same_noise_is_added_to_two_files_and_compared() -> None:
+    d, d2 = np.array([10, 20, 30]), np.array([10, 25, 30])
+    record = Recording(SystemEntropy())
+    one = add_discrete_laplace(d, Fraction(3), record, "jobs")
+    replay = Replaying(record)
+    two = add_discrete_laplace(d2, Fraction(3), replay, "jobs")
+    assert (two - one).tolist() == [0, 5, 0]
+    (difference,) = compare(record, replay)
+    assert difference.label == "jobs"
+    assert np.abs(difference.true_d2 - difference.true_d).sum() == 5
+    assert difference.scale_d.tolist() == difference.scale_d2.tolist() == [3.0, 3.0, 3.0]
+    assert "25" not in repr(difference)
+
+
+def test_scales_that_depend_on_the_rows_are_shown_per_file() -> None:
+    record = Recording(SystemEntropy())
+    noisy_on_grid(np.array([10, 20]), np.array([5, 6]), 10, Student(Fraction(3)), record, "jobs")
+    replay = Replaying(record)
+    noisy_on_grid(np.array([10, 22]), np.array([5, 8]), 10, Student(Fraction(3)), replay, "jobs")
+    (difference,) = compare(record, replay)
+    assert difference.scale_d.tolist() == [0.5, 0.6]
+    assert difference.scale_d2.tolist() == [0.5, 0.8]

@@ -1,5 +1,6 @@
-"""A bundle written once per test."""
+"""A bundle, written once and copied for each test."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,11 @@ import pytest
 from support.release import small_release
 
 
+@pytest.fixture(scope="session")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_release().write(tmp_path_factory.mktemp("release") / "bundle")
+
+
 @pytest.fixture
-def bundle(tmp_path: Path) -> Path:
-    return small_release().write(tmp_path / "bundle")
+def bundle(written: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(written, tmp_path / "bundle")

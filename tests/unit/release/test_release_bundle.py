@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -15,9 +14,9 @@ import pytest
 from support.release import sealed_extract, small_release
 from tacita.errors import UsageError, VerificationError
 from tacita.privacy import Loss
-from tacita.release import bundle as bundle_module
 from tacita.release.bundle import Budget
 from tacita.release.bundle_files import bundle_files, json_bytes, write_manifest
+from tacita.release.page import render_page
 from tacita.release.verify import verify
 
 FILES = [
@@ -41,7 +40,7 @@ def test_layout_is_the_published_one(bundle: Path) -> None:
 
 
 def test_a_sound_bundle_verifies(bundle: Path) -> None:
-    assert len(verify(bundle)) == 7
+    assert len(verify(bundle)) == 8
 
 
 @pytest.mark.parametrize("name", [*FILES, "manifest.json"])
@@ -183,7 +182,7 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     def fail(*args: object) -> str:
         raise RuntimeError("no page today")
 
-    monkeypatch.setattr(bundle_module, "render_page", fail)
+    monkeypatch.setattr("tacita.release.records.render_page", fail)
     with pytest.raises(RuntimeError):
         small_release().write(tmp_path / "bundle")
     assert list(tmp_path.iterdir()) == []
@@ -193,42 +192,11 @@ def test_a_failed_forced_write_keeps_the_old_bundle(bundle: Path, monkeypatch: p
     def fail(*args: object) -> str:
         raise RuntimeError("no page today")
 
-    monkeypatch.setattr(bundle_module, "render_page", fail)
+    monkeypatch.setattr("tacita.release.records.render_page", fail)
     with pytest.raises(RuntimeError):
         small_release(title="Other").write(bundle, force=True)
-    assert len(verify(bundle)) == 7
+    assert len(verify(bundle)) == 8
     assert [path.name for path in bundle.parent.iterdir()] == ["bundle"]
-
-
-def test_the_codebook_describes_every_column(bundle: Path) -> None:
-    root = ElementTree.parse(bundle / "codebook.xml").getroot()
-    space = {"d": "ddi:codebook:2_5"}
-    assert root.tag == "{ddi:codebook:2_5}codeBook"
-    assert root.findtext("d:stdyDscr/d:citation/d:titlStmt/d:titl", namespaces=space) == "Employment by place & sector"
-    variables = root.findall("d:dataDscr/d:var", space)
-    assert [one.get("name") for one in variables] == pq.read_schema(bundle / "tables/employment.parquet").names
-    assert [one.text for one in variables[0].findall("d:catgry/d:labl", space)] == [
-        "Upper <Town>",
-        "Lower Town",
-        "Harbour",
-    ]
-    assert all(one.findtext("d:universe", namespaces=space) for one in variables)
-
-
-def test_the_data_package_pins_the_csv(bundle: Path) -> None:
-    package = json.loads((bundle / "datapackage.json").read_text())
-    manifest = json.loads((bundle / "manifest.json").read_text())
-    (resource,) = package["resources"]
-    assert resource["hash"] == "sha256:" + manifest["files"][resource["path"]]["sha256"]
-    assert resource["schema"]["primaryKey"] == ["place"]
-    assert resource["schema"]["fields"][0]["constraints"] == {"required": True, "enum": ["01", "02", "03"]}
-
-
-def test_the_registry_record_says_unit_and_parameters(bundle: Path) -> None:
-    lines = (bundle / "registry.yaml").read_text().splitlines()
-    assert '  unit: "establishment"' in lines
-    assert '  epsilon: "1"' in lines
-    assert '  cap_over_all_releases: "ε = 2"' in lines
 
 
 def test_the_manifest_lists_versions_and_public_inputs(bundle: Path) -> None:
@@ -310,4 +278,4 @@ def test_the_page_of_an_earlier_bundle_is_made_again(bundle: Path) -> None:
     manifest = json.loads((bundle / "manifest.json").read_text())
     made = {**manifest["made"], "started": "2026-01-01T10:00:00+00:00", "finished": "2026-01-01T10:00:09+00:00"}
     del made["date"]
-    assert "1 January 2026" in bundle_module.render_page(bundle, made)
+    assert "1 January 2026" in render_page(bundle, made)

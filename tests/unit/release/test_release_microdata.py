@@ -124,7 +124,7 @@ def test_plan_shows_cost_and_forecast(spec: Path) -> None:
 def test_the_bundle_has_the_published_layout_and_verifies(synthetic: Path, spec: Path) -> None:
     assert bundle_files(synthetic) == FILES
     said = verify(synthetic)
-    assert said[-1] == "the measurements are those the ledger sealed, and the synthetic files follow from them"
+    assert said[-2] == "the measurements are those the ledger sealed, and the synthetic files follow from them"
     compare_with_ledger(synthetic, spec.parent / "people.ledger")
 
 
@@ -348,7 +348,7 @@ def test_tables_and_synthetic_files_in_one_bundle(spec: Path) -> None:
     finished = run(release, spec.parent / "bundle")
     assert str(finished.spent_after) == "ε = 2"
     said = verify(finished.bundle)
-    assert said[-1].endswith("and the tables and the synthetic files follow from them")
+    assert said[-2].endswith("and the tables and the synthetic files follow from them")
     assert "one table and 3 synthetic files" in _page(finished.bundle)
     assert len(json.loads((finished.bundle / "datapackage.json").read_text())["resources"]) == 4
     root = ElementTree.parse(finished.bundle / "codebook.xml").getroot()

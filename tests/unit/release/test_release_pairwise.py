@@ -82,7 +82,7 @@ def spec(tmp_path: Path) -> Path:
 
 def test_a_bundle_is_made_and_verified(spec: Path) -> None:
     bundle = run(Spec.load(spec), spec.parent / "bundle").bundle
-    assert verify(bundle)[-1].endswith("the synthetic files follow from them")
+    assert verify(bundle)[-2].endswith("the synthetic files follow from them")
     compare_with_ledger(bundle, spec.parent / "voters.ledger")
     files = tc.Implicates.read(bundle / "microdata", tc.Schema.load(spec.parent / "voters.schema.toml"))
     assert (files.m, files.kind, files.columns) == (2, "one-measurement", NAMES)

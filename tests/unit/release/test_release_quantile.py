@@ -8,7 +8,6 @@ import pytest
 
 from support.command_line import Call
 from support.quantile import firms
-from tacita import cli
 from tacita.data.schema import Schema
 from tacita.implicates import Implicates
 from tacita.inference import combine
@@ -75,21 +74,6 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "firms.toml").write_text(SPEC)
     firms(600).drop(columns=["firm", "age", "legal"]).to_parquet(tmp_path / "firms.parquet", index=False)
     return tmp_path
-
-
-@pytest.fixture
-def tacita(capfd: pytest.CaptureFixture[str]) -> Call:
-    from support.command_line import Said
-
-    def call(*arguments: object) -> Said:
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            cli.main([str(one) for one in arguments])
-        code = stop.value.code
-        out, err = capfd.readouterr()
-        return Said(code if isinstance(code, int) else 0, out, err)
-
-    return call
 
 
 def test_every_setting_can_be_written_in_a_specification(folder: Path) -> None:

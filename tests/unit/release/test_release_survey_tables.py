@@ -10,9 +10,10 @@ import pytest
 
 from support.survey import FIELDS, GENDERS
 from tacita.data.schema import Schema
-from tacita.errors import SpecError, VerificationError
+from tacita.errors import SpecError, UsageError, VerificationError
 from tacita.implicates import Implicates
 from tacita.inference.survey import Count, Mean, survey_table
+from tacita.release import survey_tables
 from tacita.release.plans import prepare
 from tacita.release.run import rehearse, run
 from tacita.release.spec import Spec
@@ -193,3 +194,39 @@ def test_tables_need_weights_in_the_files_and_two_files(folder: Path) -> None:
     design: Any = SCHEMA[SCHEMA.index("[design]") :]
     with pytest.raises(SpecError, match="survey tables need weights"):
         prepare(changed(folder, design, "", "doctors.schema.toml"))
+
+
+RUN, TABLE = "tacita.synthesis.quantile.plan.QuantileSynthesis.run", "tacita.release.survey_tables.made_table"
+
+
+@pytest.mark.parametrize(
+    ("broken", "error"),
+    [(RUN, ZeroDivisionError("so it goes")), (RUN, UsageError("so it goes")), (TABLE, ZeroDivisionError("so it goes"))],
+)
+def test_what_fails_on_mock_rows_is_found_before_the_charge(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, broken: str, error: Exception
+) -> None:
+    def fails(*args: Any, **more: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(broken, fails)
+    with pytest.raises(UsageError, match=r"so it goes.*Nothing was spent"):
+        run(Spec.load(folder / "doctors.toml"), folder / "bundle")
+    assert not (folder / "doctors.ledger").exists()
+    assert not (folder / "bundle").exists()
+
+
+def test_a_mock_sample_that_a_table_cannot_be_made_of_is_no_reason_to_refuse(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, calls = survey_tables.made_table, []
+
+    def first_refused(files: Implicates, *args: Any) -> Any:
+        calls.append(files.rows)
+        if len(calls) == 1:
+            raise UsageError("strata: 1 with a single sampled unit")
+        return make(files, *args)
+
+    monkeypatch.setattr(survey_tables, "made_table", first_refused)
+    verify(made(folder, Spec.load(folder / "doctors.toml")))
+    assert max(calls[0]) < 500 < max(calls[1])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +15,12 @@ import pytest
 from support.release import SETTINGS, measured, schema, small_release
 from tacita.data.schema import Schema
 from tacita.errors import VerificationError
+from tacita.release import bundle as bundle_module
 from tacita.release.alike import same_document, same_values
 from tacita.release.bundle_files import write_manifest
 from tacita.release.measurements import long_form
 from tacita.release.plans import PUBLISHING
-from tacita.release.verify import UNSIGNED, verify
+from tacita.release.verify import NOT_COMPARED, UNSIGNED, verify
 from tacita.tables import publish
 
 
@@ -28,15 +30,14 @@ def repin(folder: Path, **made: object) -> None:
     write_manifest(folder, {key: manifest[key] for key in manifest if key not in ("files", "manifest_sha256")})
 
 
-def versions(folder: Path, **changed: str) -> dict[str, str]:
-    found: dict[str, str] = json.loads((folder / "manifest.json").read_text())["made"]["versions"]
-    return found | changed
-
-
 @pytest.mark.parametrize("library", ["tacita", "numpy", "pyarrow"])
-def test_another_version_is_no_reason_not_to_compute_again(bundle: Path, library: str) -> None:
-    repin(bundle, versions=versions(bundle, **{library: "0.0.9"}))
-    assert verify(bundle)[-1].endswith("the tables follow from them")
+def test_another_version_is_no_reason_not_to_compute_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str
+) -> None:
+    version = bundle_module._version
+    monkeypatch.setattr(bundle_module, "_version", lambda name: "0.0.9" if name == library else version(name))
+    bundle = small_release().write(tmp_path / "bundle")
+    assert any(one.endswith("the tables follow from them") for one in verify(bundle))
     path = bundle / "tables/employment.parquet"
     table = pq.read_table(path)
     forged = table.set_column(table.column_names.index("value"), "value", pa.array([15200, 3100, 0]))
@@ -154,3 +155,45 @@ def test_a_csv_file_runs_nothing(tmp_path: Path) -> None:
     fields = json.loads((out / "datapackage.json").read_text())["resources"][0]["schema"]["fields"]
     assert fields[0]["constraints"]["enum"] == ["-1", "'=1+1", "03"]
     assert verify(out)
+
+
+# ---------------------------------------------------------------- files that follow from the others
+
+
+EDITS = {
+    "report.html": ("Employment by place", "Employment by face"),
+    "registry.yaml": ("An office", "Another office"),
+    "codebook.xml": ("Upper", "Lower"),
+    "datapackage.json": ("An office", "Another office"),
+    "sdmx/structure.xml": ("Upper", "Lower"),
+    "sdmx/employment.csv": ("0.9", "0.8"),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_a_page_or_record_that_was_edited_and_pinned_again_is_found(bundle: Path, name: str) -> None:
+    before, after = EDITS[name]
+    text = (bundle / name).read_text()
+    assert before in text
+    (bundle / name).write_text(text.replace(before, after, 1))
+    repin(bundle)
+    with pytest.raises(VerificationError, match=rf"{name} (is not|does not)"):
+        verify(bundle)
+
+
+def test_a_chart_may_be_drawn_otherwise_but_says_the_same(bundle: Path) -> None:
+    page = (bundle / "report.html").read_text()
+    (bundle / "report.html").write_text(re.sub(r"translate\(\d", "translate(9", page))
+    repin(bundle)
+    assert verify(bundle)[-1] == "the page and the records for archives follow from the rest"
+    words = re.search(r"<svg.*?<text[^>]*>([^<]+)<", page, re.DOTALL)
+    assert words
+    (bundle / "report.html").write_text(page[: words.start(1)] + "forged" + page[words.end(1) :])
+    repin(bundle)
+    with pytest.raises(VerificationError, match=r"report\.html is not the page"):
+        verify(bundle)
+
+
+def test_what_other_code_wrote_is_said_not_to_be_compared(bundle: Path) -> None:
+    repin(bundle, code="other")
+    assert verify(bundle)[-1].startswith(NOT_COMPARED)

@@ -185,8 +185,13 @@ def any_repeated(engine: Engine, table: Any, keys: Sequence[str]) -> bool:
         return bool(engine.collect(counted.filter(counted.tacita_rows > 1).limit(1)).num_rows)
     (key,) = keys
     (rows,) = engine.collect(table.aggregate(rows=table.count()))["rows"].to_pylist()
-    if rows <= _IN_MEMORY and table[key].type().is_integer() and engine.name == "duckdb":
-        return _any_number_repeated(engine.collect(table.select(key))[key].to_numpy())
+    kind = table[key].type()
+    if rows <= _IN_MEMORY and engine.name == "duckdb" and (kind.is_integer() or kind.is_string()):
+        numbers = table[key] if kind.is_integer() else table[key].hash()
+        if not _any_number_repeated(engine.collect(table.select(number=numbers))["number"].to_numpy()):
+            return False
+        if kind.is_integer():
+            return True  # of text, two different ids may have one hash: count them
     (different,) = engine.collect(table.aggregate(different=table[key].nunique()))["different"].to_pylist()
     return bool(rows != different)
 

@@ -33,7 +33,7 @@ class Repetitions(Experiment[dict[str, Outcome[Scores]]]):
         original, about, epsilon = simulate(self.rows), voters(), EPSILONS[power]
         kept = self.kept(repetition == 0, f"eps-{float(epsilon):.4g}", FIRST)
         kept.write("original", original)
-        found = {}
+        outcomes = {}
         for at, method in enumerate(everybody()):
             if (self.only and method.file not in self.only) or not method.runs_in(repetition, self.full):
                 continue
@@ -43,9 +43,9 @@ class Repetitions(Experiment[dict[str, Outcome[Scores]]]):
             scores = general(original, files, about.schema)
             if power in (E, ONE_OVER_E) and method.regressed(self.full):  # where the paper prints Tables 5 and 6
                 scores |= regression(original, files)
-            found[method.file] = Outcome(scores, seconds)
+            outcomes[method.file] = Outcome(scores, seconds)
             kept.write(f"synthetic-{method.file}", files[0])
-        return found
+        return outcomes
 
 
 @dataclass(frozen=True)

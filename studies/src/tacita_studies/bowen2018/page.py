@@ -39,39 +39,39 @@ class VoterRows(Rows):
 
 
 def page(rows: Sequence[Row], settings: Mapping[str, Any]) -> dict[str, object]:
-    found = VoterRows(rows)
+    voters = VoterRows(rows)
     best, deep = pairwise(1).name, steps(None).name
-    scores = {_POWER[one]: [found.at(name, paper.SPECKS, one) for name in (best, deep)] for one in reversed(_TWO)}
+    scores = {_POWER[one]: [voters.at(name, paper.SPECKS, one) for name in (best, deep)] for one in reversed(_TWO)}
     return {
         **settings,
         "best": best,
         "scores": {power: both for power, both in scores.items() if None not in both},
-        "fresh": found.at(FRESH, paper.SPECKS, None),
-        "bars": _bars(found),
-        "least": [found.at(LEAST, paper.SPECKS, power) for power in _TWO],
-        "specks": _specks(found),
-        "methods": [(_POWER[power], _methods(found, power)) for power in _TWO if power in found.powers],
+        "fresh": voters.at(FRESH, paper.SPECKS, None),
+        "bars": _bars(voters),
+        "least": [voters.at(LEAST, paper.SPECKS, power) for power in _TWO],
+        "specks": _specks(voters),
+        "methods": [(_POWER[power], _methods(voters, power)) for power in _TWO if power in voters.powers],
         "sets": SETS,
-        "beside": _beside(found),
+        "beside": _beside(voters),
         "level": f"{paper.LEVELS[1]:g}",
         "file": table(
             ("", "paper", "ours"), [(r.metric, r.paper, r.ours) for r in rows if r.method == "simulated file"]
         ),
-        "real": list(_real(found)),
+        "real": list(_real(voters)),
     }
 
 
-def _bars(found: VoterRows) -> Markup:
+def _bars(voters: VoterRows) -> Markup:
     body = []
     for bar in BARS:
-        row, power = bar.row(found), bar.where["power"]
-        value, fresh = None if row is None else row.ours, found.value(FRESH, bar.metric, power=None, file=None)
+        row, power = bar.row(voters), bar.where["power"]
+        value, fresh = None if row is None else row.ours, voters.value(FRESH, bar.metric, power=None, file=None)
         name = bar.metric.split(", at ")[0]
         body.append((f"ε = {_POWER[int(str(power))]}", name, bar.limit, value, fresh, holds(bar.verdict(row))))
     return table(("ε", "measure", "limit", "ours", "fresh sample", ""), body)
 
 
-def _specks(found: VoterRows) -> list[Markup]:
+def _specks(voters: VoterRows) -> list[Markup]:
     records = [
         {
             "method": name.removesuffix(AS_PRINTED),
@@ -80,14 +80,14 @@ def _specks(found: VoterRows) -> list[Markup]:
             "kind": "paper" if name.endswith(AS_PRINTED) else "proved",
             "panel": _PANELS[name.endswith(AS_PRINTED)],
         }
-        for name in found.who
-        for power in found.powers
-        if (row := found.row(name, paper.SPECKS, power=power, file=None)) is not None and row.ours is not None
+        for name in voters.who
+        for power in voters.powers
+        if (row := voters.row(name, paper.SPECKS, power=power, file=None)) is not None and row.ours is not None
     ]
     if not records:
         return []
     shades = zip(dict.fromkeys(str(one["method"]) for one in records), (*PALETTE, "#8B4513", "#999933"), strict=False)
-    fresh = found.at(FRESH, paper.SPECKS, None)
+    fresh = voters.at(FRESH, paper.SPECKS, None)
     picture = Curves(
         y="specks",
         y_title="SPECKS",
@@ -100,38 +100,38 @@ def _specks(found: VoterRows) -> list[Markup]:
         height=300,
         columns=2,
     )
-    body = [(name, *(found.at(name, paper.SPECKS, power) for power in found.powers)) for name in found.who]
-    body.append((FRESH, *(fresh for _ in found.powers)))
+    body = [(name, *(voters.at(name, paper.SPECKS, power) for power in voters.powers)) for name in voters.who]
+    body.append((FRESH, *(fresh for _ in voters.powers)))
     caption = "SPECKS against ε, both on log scales; the dotted line is a fresh sample of the law. Lower is better."
-    head = ("method", *(f"ε = {_POWER[power]}" for power in found.powers))
+    head = ("method", *(f"ε = {_POWER[power]}" for power in voters.powers))
     return [figure(picture.svg(records), caption), table(head, body)]
 
 
-def _methods(found: VoterRows, power: int) -> Markup:
+def _methods(voters: VoterRows, power: int) -> Markup:
     alone = [(one, None) for one in (paper.SPECKS, paper.TV2, paper.L1)]
     columns = [*alone, (paper.ALONE, 0.05), (paper.AGREEMENT, 0.05), (paper.SIGNS, None), (paper.COVERED, None)]
     body: list[Sequence[object]] = [
-        (name, *(found.at(name, metric, power, level) for metric, level in [*columns, (paper.SECONDS, None)]))
-        for name in found.who
+        (name, *(voters.at(name, metric, power, level) for metric, level in [*columns, (paper.SECONDS, None)]))
+        for name in voters.who
     ]
-    body.append((FRESH, *(found.at(FRESH, metric, None, level) for metric, level in columns), None))
+    body.append((FRESH, *(voters.at(FRESH, metric, None, level) for metric, level in columns), None))
     head = ("method", "SPECKS", "TV of pairs", "L1", "tests agree, single", "combined", "signs", "covered", "seconds")
     return table(head, body)
 
 
-def _beside(found: VoterRows) -> Markup:
+def _beside(voters: VoterRows) -> Markup:
     body: list[Sequence[object]] = []
-    for row in found:
+    for row in voters:
         if row.paper is None or "power" not in row.where:
             continue
         proved, power = row.method.removesuffix(AS_PRINTED), row.where["power"]
-        own, pairs = (found.value(name, row.metric, power=power, file=None) for name in (proved, pairwise().name))
+        own, pairs = (voters.value(name, row.metric, power=power, file=None) for name in (proved, pairwise().name))
         body.append((f"ε = {_POWER[power]}", row.metric, proved, row.paper, row.ours, own, pairs))
     return table(("ε", "measure", "method", "paper", "as printed", "proved", pairwise().name), body)
 
 
-def _real(found: VoterRows) -> Iterator[tuple[str, Mapping[str, Any], Markup]]:
-    here = found.of(TABLE)
+def _real(voters: VoterRows) -> Iterator[tuple[str, Mapping[str, Any], Markup]]:
+    here = voters.of(TABLE)
     for name in dict.fromkeys(row.where["file"] for row in here):
         mine = [row for row in here if row.where["file"] == name]
         values = {(row.method, row.where["power"], row.metric): row.ours for row in mine}

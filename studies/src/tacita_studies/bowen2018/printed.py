@@ -53,7 +53,7 @@ def printed(arm: str | None, power: int, metric: str, level: float = 0.05) -> fl
     key = (power, arm)
     if metric == AGREEMENT and key in _TABLE_4 and level in LEVELS:
         return _TABLE_4[key][LEVELS.index(level)] / 105
-    for name, found in ((L1, _L1), (SIGNS, _TABLE_5), (COVERED, _TABLE_6)):
-        if metric == name and key in found:
-            return float(found[key])
+    for name, numbers in ((L1, _L1), (SIGNS, _TABLE_5), (COVERED, _TABLE_6)):
+        if metric == name and key in numbers:
+            return float(numbers[key])
     return None

@@ -151,15 +151,15 @@ def _rows(one: RealFile[PersonFile], data: Path, seed: int, repetitions: int) ->
         yield Row(TABLE, RESAMPLED, metric, ideal[metric, level], guarantee="none: rows of the file", where=where)
     for power in POWERS:
         for method in entrants():
-            epsilon, found, times = methods.EPSILONS[power], [], []
+            epsilon, scored, times = methods.EPSILONS[power], [], []
             for repetition in range(repetitions):
                 made, seconds = timed(partial(method.make, frame, about, epsilon, seed + repetition))
                 times.append(seconds)
-                found.append(general(frame, list(made), about.schema))
+                scored.append(general(frame, list(made), about.schema))
             where = {**shared, "power": power, "epsilon": epsilon, "mode": method.mode}
             row = partial(Row, TABLE, method.name, replicates=repetitions, where=where)
             row = partial(row, guarantee=method.guarantee(about, epsilon))
             for metric, level in metrics:
-                mean, se = mean_and_se([each[metric, level] for each in found])
+                mean, se = mean_and_se([each[metric, level] for each in scored])
                 yield row(metric, mean, se, reference=ideal[metric, level])
             yield row(SECONDS, float(np.median(times)))

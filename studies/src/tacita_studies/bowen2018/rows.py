@@ -63,9 +63,9 @@ def file_rows(frame: pd.DataFrame, about: PersonFile) -> Iterator[Row]:
             "Table 2", "simulated file", f"cells of size {size}", count, paper=paper.TABLE_2[size] if whole else None
         )
     tests = chi_square_agreement(0.05)(compare(frame, [frame], schema=about.schema))
-    found = sum(tests.details["confusion"][key] for key in ("+ +", "- +"))
+    associated = sum(tests.details["confusion"][key] for key in ("+ +", "- +"))
     pairs = len(list(combinations(about.names, 2)))
-    yield Row("Table 4", "simulated file", f"pairs associated at 0.05, of {pairs}", found, paper=paper.SIGNIFICANT)
+    yield Row("Table 4", "simulated file", f"pairs associated at 0.05, of {pairs}", associated, paper=paper.SIGNIFICANT)
     rarest = min(float(frame[name].value_counts(normalize=True).min()) for name in about.names)
     yield Row("Table 1", "simulated file", "share of the rarest level", rarest)
     for power in (paper.ONE_OVER_E, paper.E):

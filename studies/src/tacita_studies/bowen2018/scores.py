@@ -33,16 +33,16 @@ Scores = dict[tuple[str, float | None], float]
 def general(original: pd.DataFrame, files: Sequence[pd.DataFrame], schema: Schema) -> Scores:
     """Values by metric and, for the tests, by level; means over the files unless the metric combines them."""
     comparison = compare(original, files, schema=schema)
-    found: Scores = {
+    scores: Scores = {
         (SPECKS, None): specks()(comparison).value,
         (TV2, None): total_variation(2)(comparison).value,
         (L1, None): full_table_distance()(comparison).value * len(original),
     }
     for level in LEVELS:
         tests = chi_square_agreement(level)(comparison)
-        found[AGREEMENT, level] = tests.value
-        found[ALONE, level] = tests.details["one by one"]
-    return found
+        scores[AGREEMENT, level] = tests.value
+        scores[ALONE, level] = tests.details["one by one"]
+    return scores
 
 
 def regression(original: pd.DataFrame, files: Sequence[pd.DataFrame]) -> Scores:

@@ -84,8 +84,8 @@ class Law:
 
     def draw(self, rows: int, random: np.random.Generator) -> Integers:
         """Records as codes, impossible ones drawn again."""
-        found = np.zeros((0, len(self.shares)), dtype=np.int64)
-        while len(found) < rows:
+        drawn = np.zeros((0, len(self.shares)), dtype=np.int64)
+        while len(drawn) < rows:
             member = random.choice(self.weights.size, size=rows, p=self.weights)
             columns = [
                 np.minimum(
@@ -93,8 +93,8 @@ class Law:
                 )
                 for one in self.shares
             ]
-            found = np.vstack([found, _possible(np.column_stack(columns))])
-        return found[:rows]
+            drawn = np.vstack([drawn, _possible(np.column_stack(columns))])
+        return drawn[:rows]
 
 
 def _possible(codes: Integers) -> Integers:
@@ -165,10 +165,10 @@ class PersonFile:
     @property
     def cells(self) -> int:
         """Cells of the full cross-tabulation, impossible ones included."""
-        found = 1
+        count = 1
         for size in self.sizes:
-            found *= size
-        return found
+            count *= size
+        return count
 
     @property
     def schema(self) -> Schema:

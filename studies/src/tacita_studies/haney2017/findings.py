@@ -53,13 +53,13 @@ class Lookup(Rows):
     ) -> float:
         """The number, or NaN where the mechanism does not exist at that setting."""
         label = f"{method} (as printed)" if printed else method
-        found = self.value(label, metric, table=table, alpha=alpha, epsilon=epsilon, stratum=stratum)
-        return math.nan if found is None else found
+        value = self.value(label, metric, table=table, alpha=alpha, epsilon=epsilon, stratum=stratum)
+        return math.nan if value is None else value
 
     def best_pure(self, table: str, alpha: str, epsilon: str, *, stratum: str = ALL_PLACES) -> tuple[str, float]:
         """The proved mechanism with δ = 0 that has the smallest error here, and its ratio."""
-        found = {name: self(table, name, alpha, epsilon, stratum=stratum) for name in PURE}
-        existing = {name: value for name, value in found.items() if not math.isnan(value)}
+        errors = {name: self(table, name, alpha, epsilon, stratum=stratum) for name in PURE}
+        existing = {name: value for name, value in errors.items() if not math.isnan(value)}
         if not existing:
             return "none", math.nan
         best = min(existing, key=lambda name: existing[name])
@@ -89,7 +89,7 @@ def _existing(values: Iterable[float]) -> list[float]:
 def _keeps_to(
     finding: int,
     paper: str,
-    found: Mapping[str, float],
+    values: Mapping[str, float],
     limit: float,
     proved: str,
     *,
@@ -97,9 +97,9 @@ def _keeps_to(
     words: str = "",
 ) -> Claim:
     """The claim that all numbers that exist keep to the limit."""
-    existing = _existing(found.values())
+    existing = _existing(values.values())
     verdict = all(value >= limit if above else value <= limit for value in existing) if existing else None
-    return Claim(finding, paper, words + _named(found), verdict, proved)
+    return Claim(finding, paper, words + _named(values), verdict, proved)
 
 
 def _named(values: Mapping[str, float]) -> str:
@@ -122,14 +122,14 @@ def _first(at: Lookup) -> Iterator[Claim]:
     yield _keeps_to(1, says, ratio, 3, _best(at, "Workload 1", "0.1", "2"))
     says = "At the same setting Smooth Laplace (δ > 0) is better than noise infusion."
     yield _keeps_to(1, says, laplace, 1, _proved_laplace(at, "Workload 1"))
-    found = {"SmoothLaplace at ε = 2": at.order("SmoothLaplace", "2")}
-    found |= {f"{name} at ε = 4": at.order(name, "4") for name in ratio}
+    orders = {"SmoothLaplace at ε = 2": at.order("SmoothLaplace", "2")}
+    orders |= {f"{name} at ε = 4": at.order(name, "4") for name in ratio}
     says = (
         f"Ranking 1, α = 0.1: correlation close to 1 (read as {_NEAR_ONE} or more) for Smooth Laplace from ε = 2, "
         "for the other two from ε = 4."
     )
     staircase = f"SmoothStaircase {shown(at.order('SmoothStaircase', '2', printed=False))} at ε = 2"
-    yield _keeps_to(1, says, found, _NEAR_ONE, staircase, above=True)
+    yield _keeps_to(1, says, orders, _NEAR_ONE, staircase, above=True)
     every = {place: [at.order("SmoothLaplace", e, place) for e in arms.EPSILONS] for place in LARGE}
     large = {f"SmoothLaplace, lowest, {place}": _lowest(values) for place, values in every.items()}
     large |= {f"LogLaplace at ε = 1, {place}": at.order("LogLaplace", "1", place) for place in LARGE}

@@ -80,14 +80,14 @@ def _truncated(at: Lookup, name: str, metric: str) -> Markup:
 
 def _records(at: Lookup, name: str, metric: str, panel: str, **fixed: str) -> list[dict[str, Any]]:
     """Rows as picture records; `panel` is the setting each small picture stands for."""
-    found = []
+    records = []
     for row in at.of(name, metric=metric, **fixed):
         method = row.method.removesuffix(_PRINTED)
         if method in _COLOURS and row.ours is not None and math.isfinite(row.ours):
             point = {"epsilon": float(row.where["epsilon"]), "value": row.ours, "method": method}
             where = f"α = {row.where['alpha']}" if panel == "alpha" else row.where["stratum"]
-            found.append({**point, "calibration": row.where["calibration"], "panel": where})
-    return found
+            records.append({**point, "calibration": row.where["calibration"], "panel": where})
+    return records
 
 
 def _curves(panels: Sequence[str], y_title: str, *, log_y: bool = True) -> Curves:

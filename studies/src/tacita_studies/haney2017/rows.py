@@ -147,10 +147,10 @@ def _comparator_rows(measured: Measurements, infused: dict[str, Values]) -> Iter
         ),
     }
     for table, (ranks, published) in exact.items():
-        found = np.array([spearman(ranks, one) for one in published])
+        correlations = np.array([spearman(ranks, one) for one in published])
         said = "none: the exact counts cannot be released; they show the highest value to expect"
         for g, group in enumerate(GROUPS):
-            mean, se = mean_and_se(found[:, g])
+            mean, se = mean_and_se(correlations[:, g])
             where = {"stratum": group}
             yield Row(table, "exact counts", CORRELATION, mean, se, None, None, 1.0, len(draws), said, where)
 
@@ -169,9 +169,9 @@ def _outcome_rows(measured: Measurements, outcome: Trials, infused: Values) -> I
         yield Row(task.workload.name, task.arm.label, RATIO, ratio, se, paper, words, 1.0, trials, guarantee, where)
     if outcome.correlation:
         table = RANKING[task.workload.name]
-        found = np.array(outcome.correlation)
+        correlations = np.array(outcome.correlation)
         for g, group in enumerate(GROUPS):
-            mean, se = mean_and_se(found[:, g])
+            mean, se = mean_and_se(correlations[:, g])
             paper, words = printed_correlation(task, table) if group == ALL_PLACES else (None, None)
             where = {**task.where, "stratum": group}
             yield Row(table, task.arm.label, CORRELATION, mean, se, paper, words, 1.0, trials, guarantee, where)

@@ -135,8 +135,8 @@ def suppress(tables: StudyTables, method: SuppressAndRound, *, worker_groups: bo
     published = method.apply(tables.cell, counts, tables.cells)
     state_of_place = np.array([STATES.index(code[:2]) for code in tables.frame.place_codes])
     label = (state_of_place[tables.keys["place"]] * 100 + tables.keys["sector"]) * 2 + tables.keys["ownership"]
-    found, margin = np.unique(label, return_inverse=True)
-    margins = np.zeros((len(found), true.shape[1]))
+    labels, margin = np.unique(label, return_inverse=True)
+    margins = np.zeros((len(labels), true.shape[1]))
     np.add.at(margins, margin, true)
     filled = method.impute(published, margin, margins, tables.totals.establishments)
     return SuppressedTable(filled, float(np.isnan(published).mean()))

@@ -34,7 +34,7 @@ def each(work: Callable[[int], Result], count: int, workers: int, say: Progress,
         return [one.result() for one in asked]
 
 
-def _counted(found: Iterator[Result], count: int, say: Progress, what: str) -> Iterator[Result]:
-    for done, one in enumerate(found, start=1):
+def _counted(results: Iterator[Result], count: int, say: Progress, what: str) -> Iterator[Result]:
+    for done, one in enumerate(results, start=1):
         say(what, done, count)
         yield one

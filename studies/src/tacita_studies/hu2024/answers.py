@@ -38,9 +38,9 @@ class Answer:
     upper: Floats
 
     @classmethod
-    def of(cls, found: Estimate) -> Answer:
-        lower, upper = found.interval(0.95)
-        return cls(found.value, found.standard_error, lower, upper)
+    def of(cls, estimate: Estimate) -> Answer:
+        lower, upper = estimate.interval(0.95)
+        return cls(estimate.value, estimate.standard_error, lower, upper)
 
 
 Answers = Mapping[Statistic, Answer]
@@ -68,15 +68,15 @@ def _statistics(about: SurveyFile) -> tuple[Count, Mean]:
 
 def as_answers(table: pd.DataFrame, about: SurveyFile) -> Answers:
     """A tidy table of counts and means with margins, cells in the order of `about.cells`."""
-    found: dict[Statistic, Answer] = {}
+    answers: dict[Statistic, Answer] = {}
     names: tuple[tuple[Statistic, str], ...] = (("count", "count"), ("mean", f"mean of {about.outcome}"))
     for statistic, name in names:
         part = table[table["statistic"] == name].set_index(list(about.by)).loc[list(about.cells)]
         columns = [part[key].to_numpy(dtype=np.float64) for key in ("estimate", "standard_error", "lower", "upper")]
         if np.isnan(columns[0]).any():
             raise UsageError(f"by: a cell of {about.name} has no record; merge levels")
-        found[statistic] = Answer(*columns)
-    return found
+        answers[statistic] = Answer(*columns)
+    return answers
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +96,8 @@ def score(answers: Sequence[Answer], truth: Floats) -> Scores:
     """`answers` of one method for one statistic, one per sample; `first_rmse` is the paper's, of the first sample.
 
     >>> one, other = (Answer(np.array([v]), np.array([1.0]), np.array([v - 2]), np.array([v + 2])) for v in (9.0, 13.0))
-    >>> found = score([one, other], np.array([10.0]))
-    >>> found.rmse, found.first_rmse, found.coverage, found.length
+    >>> scored = score([one, other], np.array([10.0]))
+    >>> scored.rmse, scored.first_rmse, scored.coverage, scored.length
     (array([2.236...]), array([1.414...]), array([0.5]), array([4.]))
     """
     estimate, error, lower, upper = (

@@ -30,16 +30,16 @@ class RepeatedSamples(Experiment[ByFile]):
         frame, about = draw(self.case, self.seed + number), doctorates()
         kept = self.kept(number == 0, self.case.replace(" ", "-"), FIRST)
         kept.write("sample", frame)
-        found = {}
+        outcomes = {}
         for place, method in enumerate(self.methods):
             try:
                 made, seconds = timed(partial(method.make, frame, about, 1_000_003 * (self.seed + number) + place))
             except RefusedError:
                 continue  # a bound that cannot be met releases nothing; rows count the samples with a release
-            found[method.file] = Outcome(made.answers, seconds)
+            outcomes[method.file] = Outcome(made.answers, seconds)
             for at, one in enumerate(made.files, start=1):
                 kept.write(f"synthetic-{method.file}-{at:02d}", one)
-        return found
+        return outcomes
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +92,9 @@ class RecordBounds:
 def first_bounds(methods: Sequence[SurveyMethod], seed: int) -> list[RecordBounds]:
     """For every pseudo posterior, on the first sample. It is simulated, so its records may be shown."""
     frame, about = draw("informative", seed), doctorates()
-    found = []
+    records = []
     for one in methods:
         if isinstance(one, Pseudo) and one.paper:
             bounds = one.record_bounds(frame, about, seed)
-            found.append(RecordBounds(one.arm, float(one.bound), bounds.before, bounds.after))
-    return found
+            records.append(RecordBounds(one.arm, float(one.bound), bounds.before, bounds.after))
+    return records

@@ -51,10 +51,13 @@ _SUMMARIES = (rows.MEDIAN, rows.MAXIMUM, rows.FIRST_MEDIAN, rows.FIRST_MAXIMUM, 
 
 
 def page(
-    found: Sequence[Row], settings: Mapping[str, Any], measured: Sequence[MeasuredCase], bounds: Sequence[RecordBounds]
+    all_rows: Sequence[Row],
+    settings: Mapping[str, Any],
+    measured: Sequence[MeasuredCase],
+    bounds: Sequence[RecordBounds],
 ) -> dict[str, object]:
     """`measured` has the informative case first."""
-    lines, main = Rows(found), measured[0]
+    lines, main = Rows(all_rows), measured[0]
     printed = [row for row in lines if row.method == "Population" and row.table != "Section 4.1"]
     guarantees = dict.fromkeys((row.method, row.guarantee) for row in lines.of(rows.SUMMARY))
     return {
@@ -123,8 +126,8 @@ def _label(entry: Entry) -> str:
 
 def at_ten_eight(measured: MeasuredCase) -> list[Entry]:
     """What the paper compares at ε = 10.8: one entry for each method."""
-    found = [one for one in measured.entries if one.epsilon == "10.8" and one.sets != 1 and one.sets != 5]
-    return [one for one in found if one.bound in (None, 1.8)]
+    entries = [one for one in measured.entries if one.epsilon == "10.8" and one.sets != 1 and one.sets != 5]
+    return [one for one in entries if one.bound in (None, 1.8)]
 
 
 def _violins(measured: MeasuredCase, entries: Sequence[Entry], *, first: bool = False) -> Markup:
@@ -153,10 +156,10 @@ def _coverage(measured: MeasuredCase) -> Markup:
     records = []
     for entry in (SAMPLE, *at_ten_eight(measured)):
         for statistic in STATISTICS:
-            found = measured.scores[entry, statistic]
+            score = measured.scores[entry, statistic]
             for at in (CELLS.index(cell) for cell in BY_FIELD):
-                if found.cv[at] < 1:
-                    coverage, cv = float(found.coverage[at]), float(found.cv[at])
+                if score.cv[at] < 1:
+                    coverage, cv = float(score.coverage[at]), float(score.cv[at])
                     records.append({"method": entry.method, "panel": NAMES[statistic], "coverage": coverage, "cv": cv})
     return coverage_and_cv(records, _SHADES)
 
@@ -215,9 +218,9 @@ def unexplained(measured: MeasuredCase) -> tuple[float, ...] | None:
     entry = next((one for one in measured.entries if one.arm == "FBP" and one.bound == 1.8 and one.sets == 3), None)
     if entry is None:
         return None
-    line, at, found = REPEATED["mean"]["1", ALL], CELLS.index(("1", ALL)), measured.scores[entry, "mean"]
-    off = 100 * found.bias[at] / line.population
-    return line.coverage["FBP"], float(found.coverage[at]), float(off), 100 * implied_bias(line)
+    line, at, score = REPEATED["mean"]["1", ALL], CELLS.index(("1", ALL)), measured.scores[entry, "mean"]
+    off = 100 * score.bias[at] / line.population
+    return line.coverage["FBP"], float(score.coverage[at]), float(off), 100 * implied_bias(line)
 
 
 def implied_bias(line: Repeated, arm: Arm = "FBP") -> float:

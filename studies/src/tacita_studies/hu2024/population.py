@@ -73,11 +73,11 @@ class Population:
         return np.array([float(salary[one].mean()) for one in inside])
 
     def _inside(self, cell: Cell) -> NDArray[np.bool_]:
-        found = np.ones(len(self.frame), dtype=bool)
+        inside = np.ones(len(self.frame), dtype=bool)
         for name, level in zip(("field", "gender"), cell, strict=True):
             if level != ALL:
-                found &= (self.frame[name] == level).to_numpy()
-        return found
+                inside &= (self.frame[name] == level).to_numpy()
+        return inside
 
     @property
     def correlation(self) -> float:
@@ -89,8 +89,8 @@ class Population:
 def population(case: Case = "informative") -> Population:
     """The same persons every time; the cases differ in the sizes only.
 
-    >>> found = population()
-    >>> len(found.frame), round(found.correlation, 2), found.truth("count")[:3]
+    >>> people = population()
+    >>> len(people.frame), round(people.correlation, 2), people.truth("count")[:3]
     (100000, -0.58, array([100000.,  58534.,  41466.]))
     """
     random = np.random.default_rng(_SEED)
@@ -138,9 +138,9 @@ def draw(case: Case, seed: int, sampled: int = SAMPLE_SIZE) -> pd.DataFrame:
     """
     random = np.random.default_rng((2024, seed))
     while True:
-        found = _drawn(case, random, sampled)
-        if len(found.groupby(["field", "gender"])) == len(INTERIOR):
-            return found
+        sample = _drawn(case, random, sampled)
+        if len(sample.groupby(["field", "gender"])) == len(INTERIOR):
+            return sample
 
 
 def _drawn(case: Case, random: np.random.Generator, sampled: int) -> pd.DataFrame:
@@ -156,8 +156,8 @@ def _drawn(case: Case, random: np.random.Generator, sampled: int) -> pd.DataFram
             place = _systematic(chance, count, random)
         drawn = frame.iloc[inside[place]][["field", "gender", "salary"]]
         parts.append(drawn.assign(weight=1 / (count * chance[place])))
-    found: pd.DataFrame = pd.concat(parts, ignore_index=True)
-    return found
+    sample: pd.DataFrame = pd.concat(parts, ignore_index=True)
+    return sample
 
 
 def _systematic(chance: Floats, count: int, random: np.random.Generator) -> NDArray[np.int64]:

@@ -44,11 +44,11 @@ def _both(read: Callable[[list[str]], dict[Cell, Line]], text: str) -> dict[Stat
 
 
 def _repeated(lines: list[str]) -> dict[Cell, Repeated]:
-    found = {}
+    cells = {}
     for cell, line in zip(BY_FIELD, lines, strict=True):
         population, fbs, fbs_length, fbp, fbp_length = map(float, line.split())
-        found[cell] = Repeated(population, {"FBS": fbs, "FBP": fbp}, {"FBS": fbs_length, "FBP": fbp_length})
-    return found
+        cells[cell] = Repeated(population, {"FBS": fbs, "FBP": fbp}, {"FBS": fbs_length, "FBP": fbp_length})
+    return cells
 
 
 # Table 4 | Table 5
@@ -114,12 +114,12 @@ class Applied:
 
 def _applied(lines: list[str]) -> dict[Cell, Applied]:
     methods = ("Sample", "Laplace", "FBS", "FBP")
-    found = {}
+    cells = {}
     for cell, line in zip(CELLS, lines, strict=True):
         numbers = [float(one) for one in line.split()]
         pairs = dict(zip(methods, zip(numbers[::2], numbers[1::2], strict=True), strict=True))
-        found[cell] = Applied({one: pairs[one][0] for one in methods}, {one: pairs[one][1] for one in methods})
-    return found
+        cells[cell] = Applied({one: pairs[one][0] for one in methods}, {one: pairs[one][1] for one in methods})
+    return cells
 
 
 # Table 2 | Table 3

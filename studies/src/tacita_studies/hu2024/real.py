@@ -142,21 +142,21 @@ def chosen(answers: Mapping[Entry, Answers]) -> Entry:
 
 
 def _distances(ours: Answers, sample: Answers, truth: Mapping[Statistic, Floats] | None) -> dict[str, float]:
-    found = {}
+    distances = {}
     for statistic in STATISTICS:
         one, base = ours[statistic], sample[statistic]
         known = base.error > 1e-6 * np.abs(base.estimate)  # a stratum's count may be known exactly
         off = np.abs(one.estimate - base.estimate)[known] / base.error[known]
         name = _NAMES[statistic]
-        found[f"{name}: relative difference, median"] = float(np.median(np.abs(one.estimate / base.estimate - 1)))
-        found[f"{name}: distance, median"] = float(np.median(off))
-        found[f"{name}: distance, largest"] = float(off.max())
-        found[f"{name}: standard error over the file's, median"] = float(
+        distances[f"{name}: relative difference, median"] = float(np.median(np.abs(one.estimate / base.estimate - 1)))
+        distances[f"{name}: distance, median"] = float(np.median(off))
+        distances[f"{name}: distance, largest"] = float(off.max())
+        distances[f"{name}: standard error over the file's, median"] = float(
             np.median(one.error[known] / base.error[known])
         )
         if truth is not None:
-            found[f"{name}: cells covered, of {len(one.estimate)}"] = _covered(one, truth[statistic])
-    return found
+            distances[f"{name}: cells covered, of {len(one.estimate)}"] = _covered(one, truth[statistic])
+    return distances
 
 
 def _covered(one: Answer, truth: Floats) -> float:

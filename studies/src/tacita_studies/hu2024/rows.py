@@ -39,11 +39,11 @@ _FIELDS = [CELLS.index(cell) for cell in BY_FIELD]
 def population_rows(seed: int) -> Iterator[Row]:
     """Counts and means of the population beside the printed ones, and how informative the samples are."""
     for statistic in STATISTICS:
-        found = population().truth(statistic)
+        truth = population().truth(statistic)
         for cell in BY_FIELD:
             paper = REPEATED[statistic][cell].population
             where = {"cell": words(cell), "statistic": statistic}
-            yield Row(TABLES[statistic], "Population", statistic, found[CELLS.index(cell)], paper=paper, where=where)
+            yield Row(TABLES[statistic], "Population", statistic, truth[CELLS.index(cell)], paper=paper, where=where)
     said = "correlation of salary and weight"
     for case in CASES:
         informative, where = case != "nearly non-informative", {"case": case}
@@ -62,11 +62,11 @@ def printed_arm(entry: Entry) -> Arm | None:
 
 def agreement(measured: MeasuredCase, entry: Entry, statistic: Statistic) -> tuple[float, float]:
     """Cells of 24 with the printed coverage to within 0.06, and the mean ratio of interval lengths."""
-    arm, found = printed_arm(entry), measured.scores[entry, statistic]
+    arm, score = printed_arm(entry), measured.scores[entry, statistic]
     lines = [REPEATED[statistic][cell] for cell in BY_FIELD]
     coverage, length = (np.array([getattr(one, name)[arm] for one in lines]) for name in ("coverage", "length"))
-    near = np.abs(found.coverage[_FIELDS] - coverage) <= NEAR + 1e-9
-    return float(near.sum()), float((found.length[_FIELDS] / length).mean())
+    near = np.abs(score.coverage[_FIELDS] - coverage) <= NEAR + 1e-9
+    return float(near.sum()), float((score.length[_FIELDS] / length).mean())
 
 
 def printed_for(entry: Entry, statistic: Statistic) -> list[Repeated] | None:
@@ -84,11 +84,11 @@ def cell_rows(measured: MeasuredCase) -> Iterator[Row]:
             continue
         said = method.guarantee(entry, about)
         for statistic in STATISTICS:
-            found = measured.scores[entry, statistic]
+            score = measured.scores[entry, statistic]
             values = {
-                COVERAGE: found.coverage,
-                LENGTH: found.length,
-                CV: found.cv,
+                COVERAGE: score.coverage,
+                LENGTH: score.length,
+                CV: score.cv,
                 RATIO: measured.ratios(entry, statistic),
                 FIRST_RATIO: measured.ratios(entry, statistic, first=True),
             }
@@ -99,8 +99,8 @@ def cell_rows(measured: MeasuredCase) -> Iterator[Row]:
                     if lines is not None and entry.arm is not None and cell in BY_FIELD:
                         line = lines[BY_FIELD.index(cell)]
                         paper = {COVERAGE: line.coverage, LENGTH: line.length}.get(metric, {}).get(entry.arm)
-                    share, count = float(numbers[at]), 1 if metric == FIRST_RATIO else found.replicates
-                    error = (share * (1 - share) / found.replicates) ** 0.5 if metric == COVERAGE else None
+                    share, count = float(numbers[at]), 1 if metric == FIRST_RATIO else score.replicates
+                    error = (share * (1 - share) / score.replicates) ** 0.5 if metric == COVERAGE else None
                     where = {**entry.where, "case": measured.case, "statistic": statistic, "cell": words(cell)}
                     table = TABLES[statistic]
                     yield Row(table, entry.method, metric, share, error, paper, None, None, count, said, where)
@@ -126,8 +126,8 @@ def summary_rows(measured: MeasuredCase) -> Iterator[Row]:
 
 
 def _summaries(measured: MeasuredCase, entry: Entry, statistic: Statistic) -> Iterator[tuple[str, float, float | None]]:
-    found = measured.scores[entry, statistic]
-    coverage = found.coverage[_FIELDS]
+    score = measured.scores[entry, statistic]
+    coverage = score.coverage[_FIELDS]
     lines = printed_for(entry, statistic) if measured.case != "nearly non-informative" else None
     paper_coverage = None if lines is None else np.array([one.coverage[entry.arm or ""] for one in lines])
     if entry != SAMPLE:

@@ -16,8 +16,8 @@ from tacita_studies.hu2024.rows import cell_rows, population_rows, summary_rows
 
 def report(chosen: Settings, *, only: Sequence[str]) -> Report:
     rows = list(population_rows(chosen.seed))
-    found = [measure(case, everybody(only) if case == "informative" else in_short(only), chosen) for case in CASES]
-    rows += [*cell_rows(found[0]), *(row for one in found for row in summary_rows(one))]
+    measured = [measure(case, everybody(only) if case == "informative" else in_short(only), chosen) for case in CASES]
+    rows += [*cell_rows(measured[0]), *(row for one in measured for row in summary_rows(one))]
     bounds = first_bounds(everybody(only), chosen.seed)
     if chosen.data is not None:
         rows += real_rows(chosen.data, chosen.seed, chosen.say, in_short(only))
@@ -29,4 +29,4 @@ def report(chosen: Settings, *, only: Sequence[str]) -> Report:
         "only": list(only),
         "real_data": chosen.data is not None,
     }
-    return Report(rows, settings, partial(page, rows, settings, found, bounds))
+    return Report(rows, settings, partial(page, rows, settings, measured, bounds))

@@ -57,11 +57,11 @@ def combined(files: Implicates) -> Estimate:
 def law(establishments: int = LARGE) -> Floats:
     """The coefficients of the law that panels are drawn from."""
     parts = [min(_PART, establishments - start) for start in range(0, establishments, _PART)]
-    found = [
+    means = [
         regression(Industry(ONE.sic3, ONE.sector, size).simulate(seed=_LARGE_SEED + at)).value
         for at, size in enumerate(parts)
     ]
-    return np.average(found, axis=0, weights=parts)
+    return np.average(means, axis=0, weights=parts)
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,10 @@ class RepeatedPanels(Experiment[dict[str, Estimate]]):
     def __call__(self, number: int) -> dict[str, Estimate]:
         industry = Industry(ONE.sic3, ONE.sector, self.size)
         panel = industry.simulate(seed=self.seed + 1 + number)
-        found = {CONFIDENTIAL: regression(panel)}
+        estimates = {CONFIDENTIAL: regression(panel)}
         for method in self.methods:
-            found[method.name] = combined(method.make(panel, industry, 1_000_003 * (self.seed + number)))
-        return found
+            estimates[method.name] = combined(method.make(panel, industry, 1_000_003 * (self.seed + number)))
+        return estimates
 
 
 @dataclass(frozen=True)
@@ -101,18 +101,18 @@ def coverage(
     answers = experiment.all(panels, chosen.workers, chosen.say, "regressions: repeated panels")
     own = _widths([one[CONFIDENTIAL] for one in answers])
     error = np.sqrt(np.mean([one[CONFIDENTIAL].variances for one in answers], axis=0))
-    found = {}
+    covered = {}
     for name in answers[0]:
         estimates = [one[name] for one in answers]
         ends = [one.interval() for one in estimates]
         inside = np.mean([(low <= truth) & (truth <= high) for low, high in ends], axis=0)
         length = _widths(estimates) / own
         bias = (np.mean([one.value for one in estimates], axis=0) - truth) / error
-        found[name] = tuple(
+        covered[name] = tuple(
             Coverage(*one)
             for one in zip(COEFFICIENTS, truth.tolist(), inside.tolist(), length.tolist(), bias.tolist(), strict=True)
         )
-    return found
+    return covered
 
 
 def _widths(estimates: Sequence[Estimate]) -> Floats:

@@ -171,12 +171,12 @@ class Units:
 
     def by_size(self, hits: Floats) -> dict[str, tuple[float, int]]:
         """Mean and number of establishments for each class of cells that occurs, and for all."""
-        found = {ALL: (float(hits.mean()), len(hits))}
+        shares = {ALL: (float(hits.mean()), len(hits))}
         for at, name in enumerate(CELL_SIZES):
             inside = self.size == at
             if inside.any():
-                found[name] = (float(hits[inside].mean()), int(inside.sum()))
-        return found
+                shares[name] = (float(hits[inside].mean()), int(inside.sum()))
+        return shares
 
     def linked(self, files: Sequence[pa.Table]) -> Floats:
         """The chance to be right for each establishment, from the values of its own row."""

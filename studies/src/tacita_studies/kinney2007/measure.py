@@ -88,8 +88,8 @@ def measure(
     tasks += [(main, seed + 1000 * (1 + draw)) for draw in range(draws if main in methods else 0)]
     work = Draws(industry, tuple(tasks), len(methods), seed=seed, keep=chosen.keep)
     what = "synthesis: methods and other draws of the noise"
-    found = work.all(len(tasks), chosen.workers, chosen.say, what)
+    made = work.all(len(tasks), chosen.workers, chosen.say, what)
     units = Units.of(panel)
-    again = tuple(one.files for one in found[len(methods) :])
+    again = tuple(one.files for one in made[len(methods) :])
     guess = units.by_size(units.without_files())
-    return MeasuredIndustry(establishments, Figures.of(panel), guess, tuple(found[: len(methods)]), again)
+    return MeasuredIndustry(establishments, Figures.of(panel), guess, tuple(made[: len(methods)]), again)

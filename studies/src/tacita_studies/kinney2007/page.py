@@ -41,8 +41,8 @@ _COSTS = (*(largest(name) for name in ("employment", *_RATES)), rows.K_MARGINAL)
 class _Page:
     """Rows and settings, and the parts that are made of them."""
 
-    def __init__(self, found: Sequence[Row], settings: Mapping[str, Any]) -> None:
-        self.rows, self.settings, self.methods = Rows(found), settings, list(settings["methods"])
+    def __init__(self, all_rows: Sequence[Row], settings: Mapping[str, Any]) -> None:
+        self.rows, self.settings, self.methods = Rows(all_rows), settings, list(settings["methods"])
         # Lines in pictures: more than four cannot be told apart.
         self.drawn = [TRUTH, *(name for name in self.methods if name in (PLAIN.name, formal("1").name, FORMAL))]
         others = iter((PALETTE[4], PALETTE[3], PALETTE[2], PALETTE[5]))
@@ -147,10 +147,10 @@ class _Page:
                 first = lines[PLAIN.name]
                 if first is None:
                     continue
-                found = {GUESS: first.reference, **{name: row and row.ours for name, row in lines.items()}}
+                shares = {GUESS: first.reference, **{name: row and row.ours for name, row in lines.items()}}
                 if size != ALL:
-                    records += [{"panel": panel, "method": name, "cell": size, "share": found[name]} for name in order]
-                body.append([panel, size, first.where["establishments"], *found.values()])
+                    records += [{"panel": panel, "method": name, "cell": size, "share": shares[name]} for name in order]
+                body.append([panel, size, first.where["establishments"], *shares.values()])
         picture = by_cell(records, self.colours, order, CELL_SIZES)
         return picture, table(("rows", "cell size", "establishments", GUESS, *self.methods), body)
 
@@ -163,24 +163,24 @@ class _Page:
         return table(("file", "coefficient", "truth", "coverage", "its error", rows.LENGTH, rows.BIAS), body)
 
     def real(self) -> Iterator[tuple[str, int, Markup]]:
-        found = self.rows.of(TABLE)
+        lines = self.rows.of(TABLE)
         methods = (RESAMPLED, *self.methods)
-        for name in dict.fromkeys(row.where["name"] for row in found):
-            here = [row for row in found if row.where["name"] == name]
+        for name in dict.fromkeys(row.where["name"] for row in lines):
+            here = [row for row in lines if row.where["name"] == name]
             values = {(row.method, row.metric): row.ours for row in here}
             metrics = dict.fromkeys(row.metric for row in here)
             body = [[metric, *(values.get((method, metric)) for method in methods)] for metric in metrics]
             yield name, here[0].where["units"], table(("measure", *methods), body)
 
 
-def page(found: Sequence[Row], settings: Mapping[str, Any], measured: MeasuredIndustry) -> dict[str, object]:
-    it = _Page(found, settings)
+def page(all_rows: Sequence[Row], settings: Mapping[str, Any], measured: MeasuredIndustry) -> dict[str, object]:
+    it = _Page(all_rows, settings)
     formal_metrics = (within("employment"), within("job creation"), rows.K_MARGINAL, largest("payroll"))
     alone = {"table": rows.DISCLOSURE, "label": CELL_SIZES[0]}
     first = it.rows.row(PLAIN.name, rows.IN_THE_CELL, **alone)
     costs = (within("employment"), within("job creation"), *_COSTS)
     checks = it.rows.of(rows.CHECKS, metric=rows.SECONDS)
-    broken = [row for row in found if row.metric == rows.IMPOSSIBLE]
+    broken = [row for row in all_rows if row.metric == rows.IMPOSSIBLE]
     return {
         **settings,
         "main": MAIN,

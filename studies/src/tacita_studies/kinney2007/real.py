@@ -86,18 +86,18 @@ class UnitFile:
             wide = [frame[self._column(name)].to_numpy(dtype=np.float64)[None] for name in ("employment", "payroll")]
             return wide[0], wide[1]
         unit, _ = pd.factorize(frame["unit"])
-        found = np.full((2, self.years[1] - self.years[0] + 1, unit.max() + 1), np.nan)
+        numbers = np.full((2, self.years[1] - self.years[0] + 1, unit.max() + 1), np.nan)
         for at, name in enumerate(("employment", "payroll")):
-            found[at, frame["year"] - self.years[0], unit] = frame[name]
-        return found[0], found[1]
+            numbers[at, frame["year"] - self.years[0], unit] = frame[name]
+        return numbers[0], numbers[1]
 
 
 def _british(path: Path) -> pd.DataFrame:
     frame = pd.read_csv(path)
     jobs = (1000 * frame["emp"]).round().astype(int)  # thousands in the file
     pay = (jobs * frame["wage"]).round().astype(int)
-    found = pd.DataFrame({"unit": frame["firm"], "year": frame["year"], "sector": frame["sector"].astype(str)})
-    return found.assign(employment=jobs, payroll=pay)
+    panel = pd.DataFrame({"unit": frame["firm"], "year": frame["year"], "sector": frame["sector"].astype(str)})
+    return panel.assign(employment=jobs, payroll=pay)
 
 
 def _spanish(path: Path) -> pd.DataFrame:
@@ -113,14 +113,14 @@ def _loans(path: Path) -> pd.DataFrame:
     """Those that state jobs. The loan is about 2.5 times the monthly payroll."""
     columns = ["LoanAmount", "NAICSCode", "JobsRetained", "file_state"]
     frame = pd.read_csv(path, usecols=columns, dtype={"NAICSCode": str}).dropna(subset=["JobsRetained"])
-    found = {
+    panel = {
         "unit": np.arange(len(frame)),
         "state": frame["file_state"].to_numpy(),
         "sector": sector_of(frame["NAICSCode"]).to_numpy(),
         "employment2020": frame["JobsRetained"].to_numpy(dtype=np.int64),
         "payroll2020": frame["LoanAmount"].round().to_numpy(dtype=np.int64),
     }
-    return pd.DataFrame(found)
+    return pd.DataFrame(panel)
 
 
 _BRITISH = UnitFile("EmplUK", {"sector": tuple("123456789")}, (1976, 1984), (500_000, 20_000_000))
@@ -154,21 +154,21 @@ def _rows(one: RealFile[UnitFile], data: Path, methods: Sequence[BusinessMethod]
     resampled = [(truth[0][:, chosen], truth[1][:, chosen]) for chosen in anew]
     where = {"name": one.name, "units": units}
     for metric, value in distances(resampled, truth).items():
-        found = Author(None).row(TABLE, metric, value, replicates=SETS, where=where)
-        yield replace(found, method=RESAMPLED)
+        row = Author(None).row(TABLE, metric, value, replicates=SETS, where=where)
+        yield replace(row, method=RESAMPLED)
     for method in methods:
         plan = about.plan(method)
         made, seconds = timed(partial(plan.rehearse, frame, about.schema, seed=seed))
         measured = distances([about.arrays(file) for file in made.implicates], truth)
         for metric, value in (measured | {SECONDS: seconds}).items():
-            found = Author(method).row(TABLE, metric, value, replicates=SETS, where=where)
-            yield replace(found, guarantee=in_words(plan.guarantee))
+            row = Author(method).row(TABLE, metric, value, replicates=SETS, where=where)
+            yield replace(row, guarantee=in_words(plan.guarantee))
 
 
 def distances(files: Sequence[tuple[Floats, Floats]], truth: tuple[Floats, Floats]) -> dict[str, float]:
     """How far the average of the files is off, in the year where it is most; k-marginals are averages of scores."""
-    wanted, found = _numbers(*truth), [_numbers(*one) for one in files]
-    mean = {name: np.mean([one[name] for one in found], axis=0) for name in wanted}
+    wanted, made = _numbers(*truth), [_numbers(*one) for one in files]
+    mean = {name: np.mean([one[name] for one in made], axis=0) for name in wanted}
     off = {
         name: float(np.abs(mean[name] / wanted[name] - 1).max())
         for name in (UNITS, EMPLOYMENT, PAYROLL, SPREAD)
@@ -177,22 +177,22 @@ def distances(files: Sequence[tuple[Floats, Floats]], truth: tuple[Floats, Float
     off |= {name: float(np.abs(mean[name] - wanted[name]).max()) for name in (PERSISTENCE, TOGETHER) if name in wanted}
     for name in (PAIRS, CLASSES):
         if name in wanted:
-            off[name] = float(np.mean([1000 * (1 - variation(one[name], wanted[name])) for one in found]))
+            off[name] = float(np.mean([1000 * (1 - variation(one[name], wanted[name])) for one in made]))
     return off
 
 
 def _numbers(jobs: Floats, pay: Floats) -> dict[str, Floats]:
     there = ~np.isnan(jobs)
     logs, log_pay = np.log1p(jobs), np.log1p(pay)
-    found = {
+    numbers = {
         EMPLOYMENT: np.nansum(jobs, axis=1),
         PAYROLL: np.nansum(pay, axis=1),
         SPREAD: np.array([np.nanstd(logs)]),
         TOGETHER: np.array([correlation(logs, log_pay)]),
     }
     if len(jobs) == 1:
-        return found | {CLASSES: pair_shares(jobs, pay, _PAY_CUTS)}
-    return found | {
+        return numbers | {CLASSES: pair_shares(jobs, pay, _PAY_CUTS)}
+    return numbers | {
         UNITS: there.sum(axis=1).astype(np.float64),
         PERSISTENCE: np.array([correlation(logs[1:], logs[:-1])]),
         PAIRS: pair_shares(jobs[:-1], jobs[1:]),

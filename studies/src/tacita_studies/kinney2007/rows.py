@@ -62,10 +62,10 @@ class Series:
     relative: bool = False
 
     def distances(self, made: Figures, truth: Figures) -> Floats:
-        found, wanted = self.of(made), self.of(truth)
+        drawn, wanted = self.of(made), self.of(truth)
         if self.relative:
-            return np.asarray(np.abs(found / np.where(wanted == 0, 1.0, wanted) - 1))
-        return np.asarray(np.abs(found - wanted))
+            return np.asarray(np.abs(drawn / np.where(wanted == 0, 1.0, wanted) - 1))
+        return np.asarray(np.abs(drawn - wanted))
 
 
 _LATER = YEARS[1:]
@@ -125,8 +125,8 @@ def simulated_rows(measured: MeasuredIndustry) -> Iterator[Row]:
     for one in measured.made:
         by = Author(one.method)
         yield from _distances(by, DISTANCES, one.files, truth, {})
-        for metric, found in ((LINKED, one.linked), (IN_THE_CELL, one.in_the_cell)):
-            for size, (share, count) in found.items():
+        for metric, shares in ((LINKED, one.linked), (IN_THE_CELL, one.in_the_cell)):
+            for size, (share, count) in shares.items():
                 where = {"label": size, "establishments": count}
                 yield by.row(DISCLOSURE, metric, share, reference=measured.without_files[size][0], where=where)
         yield by.row(CHECKS, IMPOSSIBLE, one.impossible, where={"checked": one.checked})
@@ -149,11 +149,11 @@ def _table_2(by: Author, figures: Figures, truth: Figures) -> Iterator[Row]:
 
 def _sizes(by: Author, figures: Figures, truth: Figures) -> Iterator[Row]:
     for name in ("employment", "payroll"):
-        found, true = (getattr(one, f"{name}_quantiles") for one in (figures, truth))
+        drawn, true = (getattr(one, f"{name}_quantiles") for one in (figures, truth))
         for at, year in enumerate(SHOWN_YEARS):
             for place, quantile in enumerate(QUANTILES):
                 where = {"label": year, "quantile": quantile}
-                yield by.row(SIZES, name, found[at, place], reference=float(true[at, place]), where=where)
+                yield by.row(SIZES, name, drawn[at, place], reference=float(true[at, place]), where=where)
 
 
 def _distances(
@@ -177,11 +177,11 @@ def _distances(
 
 
 def coverage_rows(
-    found: Mapping[str, Sequence[Coverage]], methods: Sequence[BusinessMethod], panels: int, size: int
+    covered: Mapping[str, Sequence[Coverage]], methods: Sequence[BusinessMethod], panels: int, size: int
 ) -> Iterator[Row]:
     """The confidential panel's rows have no method of their own: no file was made."""
     by_name = {method.name: method for method in methods}
-    for name, coefficients in found.items():
+    for name, coefficients in covered.items():
         method = by_name.get(name)
         for one in coefficients:
             where = {"coefficient": one.coefficient, "truth": one.truth, "establishments": size}

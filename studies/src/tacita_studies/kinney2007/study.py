@@ -33,8 +33,8 @@ def report(
     measured = measure(establishments or ESTABLISHMENTS, methods, chosen, again)
     rows = list(simulated_rows(measured))
     inferred = [method for method in methods if method in (PLAIN, formal(MAIN))]
-    found = coverage.coverage(inferred, chosen.replicates, size, large or coverage.LARGE, chosen)
-    rows += coverage_rows(found, inferred, chosen.replicates, size)
+    covered = coverage.coverage(inferred, chosen.replicates, size, large or coverage.LARGE, chosen)
+    rows += coverage_rows(covered, inferred, chosen.replicates, size)
     if chosen.data is not None:
         rows += real_rows(chosen.data, methods, chosen.seed, chosen.say)
     settings = {

@@ -7,9 +7,9 @@ is exact and one-dimensional; whole planes come from `chain` and must pass its g
 
 >>> from tacita.noise.entropy import SeededEntropy
 >>> y = np.arange(1000.0)
->>> found = HonestLayout("stepwise").fit(np.zeros((1000, 0)), y, box=[], bounds=(0, 1000),
+>>> planes = HonestLayout("stepwise").fit(np.zeros((1000, 0)), y, box=[], bounds=(0, 1000),
 ...     quantiles=[Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)], epsilon="100", entropy=SeededEntropy(1))
->>> found.round(-1).ravel().tolist()
+>>> planes.round(-1).ravel().tolist()
 [250.0, 500.0, 750.0]
 """
 
@@ -89,27 +89,27 @@ class HonestLayout(Layout):
         design = np.column_stack([np.ones(len(response)), _to_unit_box(predictors, box)])
         wanted = np.clip(np.nan_to_num(np.asarray(response, dtype=np.float64), nan=low), low, high)
         size = design.shape[1]
-        found: dict[Fraction, Numbers] = {}
+        fitted: dict[Fraction, Numbers] = {}
         line: _Line | None = _Line(wanted, low, high, self.spacing) if size == 1 else None
         radius, diameter = box_size([(0, 1)] * (size - 1))
         for step in steps:
             name, share = f"{label}, quantile {float(step.tau):g}", step.share * budget
             if line is not None:
                 own = rate(step.tau, share, self.neighbours)
-                found[step.tau] = line.draw(step, own, entropy, name)
+                fitted[step.tau] = line.draw(step, own, entropy, name)
             else:
                 own = rate(step.tau, share, self.neighbours, radius, diameter)
                 floor, cap = (
-                    found[one] if one in found else np.array([end, *np.zeros(size - 1)])
+                    fitted[one] if one in fitted else np.array([end, *np.zeros(size - 1)])
                     for one, end in ((step.floor, low), (step.cap, high))
                 )
-                found[step.tau] = sample_plane(
+                fitted[step.tau] = sample_plane(
                     design, wanted, float(step.tau), float(own), floor, cap, entropy, gate=self.gate, label=name
                 ).plane
                 if step.tau == HALF and self.slope == "fixed" and self.kind != "plain":
-                    line = _Line.beside(found[HALF], design, wanted, low, high, self.spacing)
-                    found[HALF] = line.plane(HALF)
-        planes = np.array([found[tau] for tau in sorted(found)])
+                    line = _Line.beside(fitted[HALF], design, wanted, low, high, self.spacing)
+                    fitted[HALF] = line.plane(HALF)
+        planes = np.array([fitted[tau] for tau in sorted(fitted)])
         return _to_data_units(planes, box)
 
 

@@ -171,7 +171,7 @@ def paper_planes(
     plain = setting.layout.kind == "plain"
     unit = float(np.abs(response).max()) if plain else 1.0
     begin = np.zeros(len(columns)) if plain else (start or median_plane)(predictors, response)
-    found: dict[Fraction, Numbers] = {}
+    drawn: dict[Fraction, Numbers] = {}
     for number, step in enumerate(setting.layout.steps(QUANTILES)):
         walking = plain or number <= _walked(setting.layout)
         size = (setting.walk if walking else setting.between) / unit
@@ -184,19 +184,19 @@ def paper_planes(
             float(step.tau),
             rate,
             setting.base,
-            begin if first else _neighbour(found, step),
+            begin if first else _neighbour(drawn, step),
             setting.steps,
             size,
             alone,
             columns if first else at,  # the first plane is checked on the confidential rows themselves
             -math.inf if plain else 0.0,
             math.inf if plain else setting.upper,
-            found[step.floor] if step.floor in found else np.zeros(0),
-            found[step.cap] if step.cap in found else np.zeros(0),
+            drawn[step.floor] if step.floor in drawn else np.zeros(0),
+            drawn[step.cap] if step.cap in drawn else np.zeros(0),
             stream,
         )
-        found[step.tau] = states[-1] * unit
-    return np.array([found[tau] for tau in QUANTILES])
+        drawn[step.tau] = states[-1] * unit
+    return np.array([drawn[tau] for tau in QUANTILES])
 
 
 def median_chain(predictors: Numbers, response: Numbers, setting: Setting, stream: Words) -> Numbers:
@@ -243,12 +243,12 @@ def _walked(layout: Layout) -> int:
     return len(QUANTILES) if layout.kind == "stepwise" else sum(tau in layout.main for tau in QUANTILES) - 1
 
 
-def _neighbour(found: dict[Fraction, Numbers], step: Step) -> Numbers:
+def _neighbour(drawn: dict[Fraction, Numbers], step: Step) -> Numbers:
     """Chains below the median start from the quantile above, chains above it from the one below."""
     nearer = step.cap if step.tau < HALF else step.floor
     if nearer is None:
         raise UsageError("quantiles: every quantile but the median needs one already drawn towards the median")
-    return found[nearer]
+    return drawn[nearer]
 
 
 def _uniforms(stream: Words, count: int) -> Numbers:

@@ -108,13 +108,13 @@ def drawn_from_the_law(gate: Gate, variant: Variant | None = None) -> tuple[File
 
     `gate` says what their chains must show before a plane is used.
     """
-    found = []
+    draws = []
     for kind, slope in LAYOUTS:
         variables = layouts.simulation(kind, slope, gate=gate)
         if variant is not None:  # at their best: thresholds spaced by ratio lose less in heavy tails
             variables = _moved(layouts.simulation(kind, slope, spacing="ratio", gate=gate), variant)
         promise = layouts.synthesis_guarantee(variables, "1")
-        found.append(
+        draws.append(
             FileMethod(
                 layout_name(kind, slope) + HONEST,
                 f"{kind}-{slope}-honest",
@@ -125,7 +125,7 @@ def drawn_from_the_law(gate: Gate, variant: Variant | None = None) -> tuple[File
                 most=ONCE if kind == "plain" else FEW,
             )
         )
-    return tuple(found)
+    return tuple(draws)
 
 
 def _moved(

@@ -46,13 +46,13 @@ _MODES = {
 
 
 def page(
-    found: Sequence[Row],
+    all_rows: Sequence[Row],
     settings: Mapping[str, Any],
     files: Mapping[str, Mapping[str, Numbers]],
     trend_records: Sequence[Mapping[str, Any]],
 ) -> dict[str, object]:
     """`files` are the synthetic values of the first replicate, by method and variable."""
-    rows = Rows(found)
+    rows = Rows(all_rows)
     shades = {RAW: "#000000", **dict(zip(rows.methods("Table 5"), PALETTE, strict=False))}
     gross, rates = ([one for one in trend_records if one["figure"] == name] for name in (EMPLOYMENT, "rates"))
     alone = (unconditional.RANK_ERROR, unconditional.SECONDS)
@@ -77,8 +77,8 @@ def page(
 
 
 def _value(rows: Rows, method: str, table_name: str = "Table 1", metric: str = K_MARGINAL) -> float:
-    found = rows.value(method, metric, table=table_name)
-    return math.nan if found is None else found
+    value = rows.value(method, metric, table=table_name)
+    return math.nan if value is None else value
 
 
 def _start(rows: Rows) -> tuple[str, float | None, float, float] | None:
@@ -125,8 +125,8 @@ def _comparison(rows: Rows, name: str, metrics: Sequence[str]) -> Markup:
         if methods:
             body.append([_bold(words), *([""] * (len(metrics) + 1))])
         for method in methods:
-            found = [rows.row(method, metric, table=name) for metric in metrics]
-            body.append([method, *map(beside, found), "–" if found[0] is None else str(found[0].replicates)])
+            shown = [rows.row(method, metric, table=name) for metric in metrics]
+            body.append([method, *map(beside, shown), "–" if shown[0] is None else str(shown[0].replicates)])
     return table(("Method", *metrics, "Files"), body)
 
 
@@ -159,8 +159,8 @@ def _variants(rows: Rows) -> Iterator[tuple[str, Markup]]:
             best[metric] = min(private, key=lambda one: sign * scores[one])
         body: list[list[object]] = []
         for method in rows.methods(name):
-            found = {metric: number(rows.row(method, metric, table=name)) for metric in metrics}
-            body.append([method, *(_bold(one) if method == best[metric] else one for metric, one in found.items())])
+            shown = {metric: number(rows.row(method, metric, table=name)) for metric in metrics}
+            body.append([method, *(_bold(one) if method == best[metric] else one for metric, one in shown.items())])
         head = [f"{metric} {'↑' if metric in HIGHER_IS_BETTER else '↓'}" for metric in metrics]
         yield f"{variant.name[0].upper()}{variant.name[1:]}: {variant.words}.", table(("Method", *head), body)
 

@@ -60,14 +60,14 @@ def general(training: pd.DataFrame, synthetic: pd.DataFrame, *, further: bool = 
 def general_and_specific(training: pd.DataFrame, testing: pd.DataFrame, synthetic: pd.DataFrame) -> dict[str, float]:
     """Tables 1 and 2. Coefficients are those of X2 on X1; a constant X1 leaves them undefined, which is NaN."""
     comparison = compare(training, synthetic, holdout=testing)
-    found = _scored(comparison, TABLE_1)
+    scores = _scored(comparison, TABLE_1)
     terms = coefficient_difference(_ON_X1)(comparison).details["files"][0]["terms"]
     slope = terms.pop("x1", math.nan)
-    found[INTERCEPT] = next(iter(terms.values()), math.nan)
-    found[SLOPE] = slope
-    found[NRMSE_X2] = holdout_nrmse(_ON_X1)(comparison).value
-    found[NRMSE_X3] = holdout_nrmse(_ON_BOTH)(comparison).value
-    return found
+    scores[INTERCEPT] = next(iter(terms.values()), math.nan)
+    scores[SLOPE] = slope
+    scores[NRMSE_X2] = holdout_nrmse(_ON_X1)(comparison).value
+    scores[NRMSE_X3] = holdout_nrmse(_ON_BOTH)(comparison).value
+    return scores
 
 
 def _scored(comparison: Comparison, metrics: Mapping[str, Metric]) -> dict[str, float]:

@@ -68,7 +68,7 @@ class Replicates(Experiment[dict[str, FileOutcome]]):
         kept = self.kept(number == 0, FIRST)
         kept.write("original", training)
         kept.write("test", testing)
-        found = {ORIGINAL: FileOutcome({}, 0.0, _values(training))} if number == 0 else {}
+        outcomes = {ORIGINAL: FileOutcome({}, 0.0, _values(training))} if number == 0 else {}
         for place, method in enumerate(self.methods):
             if not method.runs_in(number):
                 continue
@@ -81,9 +81,9 @@ class Replicates(Experiment[dict[str, FileOutcome]]):
                 if self.variant is None
                 else general(training, synthetic, further=True)
             )
-            found[method.file] = FileOutcome(scores, seconds, _values(synthetic) if number == 0 else {})
+            outcomes[method.file] = FileOutcome(scores, seconds, _values(synthetic) if number == 0 else {})
             kept.write(f"synthetic-{method.file}", synthetic)
-        return found
+        return outcomes
 
 
 def _values(frame: pd.DataFrame) -> dict[str, Numbers]:
@@ -103,8 +103,8 @@ class MeasuredMethods:
 
     def seconds(self, method: FileMethod) -> float:
         """The median, so that the compilation in the first replicate does not count."""
-        found = [one[method.file].seconds for one in self.replicates if method.file in one]
-        return float(np.median(found)) if found else math.nan
+        times = [one[method.file].seconds for one in self.replicates if method.file in one]
+        return float(np.median(times)) if times else math.nan
 
     @property
     def first_files(self) -> dict[str, Mapping[str, Numbers]]:

@@ -102,12 +102,12 @@ def _scored(method: str, sic3: str, frame: pd.DataFrame, files: Sequence[pd.Data
 
 def _binned(original: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     """The six bins of section 4.2 per year; a year outside an establishment's life is a bin of its own."""
-    found = {}
+    binned = {}
     for name in COLUMNS.values():
         cuts = six(original[name].to_numpy(dtype=np.float64))
         values = frame[name].to_numpy(dtype=np.float64)
-        found[name] = np.where(np.isnan(values), -1, np.searchsorted(cuts, values)).astype(str)
-    return pd.DataFrame(found)
+        binned[name] = np.where(np.isnan(values), -1, np.searchsorted(cuts, values)).astype(str)
+    return pd.DataFrame(binned)
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,8 @@ def _together(parts: Sequence[Trends]) -> Trends:
 
 
 def measure_panel(experiment: PanelExperiment, workers: int, say: Progress) -> MeasuredPanel:
-    found = experiment.all(len(experiment.tasks), workers, say, "section 5: the panel")
-    return MeasuredPanel(experiment.methods, {(one.method, one.sic3): one for one in found})
+    measured = experiment.all(len(experiment.tasks), workers, say, "section 5: the panel")
+    return MeasuredPanel(experiment.methods, {(one.method, one.sic3): one for one in measured})
 
 
 def panel_rows(measured: MeasuredPanel, reference: PanelMethod) -> Iterator[Row]:
@@ -189,9 +189,9 @@ def trend_records(measured: MeasuredPanel) -> Iterator[dict[str, object]]:
             yield from _line("rates", f"{name} rate", method.name, measured.rate(method, name), YEARS[1:])
 
 
-def _line(figure: str, panel: str, method: str, found: Numbers, years: Sequence[int]) -> Iterator[dict[str, object]]:
-    middle = found.mean(axis=0)
-    spread = found.std(axis=0, ddof=1) if len(found) > 1 else np.zeros(len(middle))
+def _line(figure: str, panel: str, method: str, values: Numbers, years: Sequence[int]) -> Iterator[dict[str, object]]:
+    middle = values.mean(axis=0)
+    spread = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(len(middle))
     for year, value, sd in zip(years, middle.tolist(), spread.tolist(), strict=True):
         yield {
             "figure": figure, "panel": panel, "method": method, "year": year,

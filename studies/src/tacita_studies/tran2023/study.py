@@ -36,8 +36,8 @@ def report(
     fewer = chosen.replicates if chosen.full else min(chosen.replicates, VARIANT_REPLICATES)
     for variant in VARIANTS:
         on_variant = Replicates(those_of(methods.on_variant(variant, gate)), size, variant, seed=chosen.seed)
-        found = measure(on_variant, fewer, chosen.workers, chosen.say, f"variant: {variant.name}")
-        rows += variant_rows(found, variant, reference)
+        measured = measure(on_variant, fewer, chosen.workers, chosen.say, f"variant: {variant.name}")
+        rows += variant_rows(measured, variant, reference)
     rows += quantile_rows(chosen.replicates, size, chosen.seed, chosen.say)
     by_section5 = section5()
     on_panel = PanelExperiment(by_section5, repetitions, panel_scale, seed=chosen.seed, keep=chosen.keep)

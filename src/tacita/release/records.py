@@ -1,0 +1,147 @@
+"""The files of a bundle that follow from its others: codebook, data package, registry record, SDMX and the page.
+
+They are made from the documents and products in the folder and from nothing else. `verify` makes them again the same
+way and compares: a record or a page that was edited by hand contradicts its own bundle.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import tacita
+from tacita.data.schema import Categorical, Schema
+from tacita.implicates import Implicates
+from tacita.privacy import Guarantee
+from tacita.privacy.json_form import guarantee_from_json, loss_from_json
+from tacita.release.bundle_files import fingerprint, json_bytes, read_json
+from tacita.release.codebook import data_package, ddi
+from tacita.release.facts import ALL_LEVELS, TableFacts, table_facts
+from tacita.release.microdata import FOLDER, microdata_facts
+from tacita.release.page import render_page
+from tacita.release.registry import registry_record
+from tacita.release.sdmx import sdmx_csv, sdmx_structure
+from tacita.release.words import account_of, up_front
+
+PAGE = "report.html"
+STAMP = "REHEARSAL"
+
+
+@cache
+def code_hash() -> str:
+    """A hash of the package's own files: two installations with the same one write the same records."""
+    package = Path(tacita.__file__).parent
+    whole = hashlib.sha256()
+    for path in sorted(one for one in package.rglob("*") if one.suffix in (".py", ".j2", ".css")):
+        whole.update(f"{path.relative_to(package).as_posix()}\n".encode() + path.read_bytes())
+    return whole.hexdigest()
+
+
+def full_title(plan: Mapping[str, Any]) -> str:
+    return f"{STAMP}: {plan['title']}" if plan["rehearsal"] else str(plan["title"])
+
+
+def write_records(folder: Path, made: Mapping[str, Any]) -> None:
+    """All of them, into a folder that holds everything else; the page last, since it lists the others."""
+    for path, content in records(folder, made).items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_bytes(content)
+    (folder / PAGE).write_text(render_page(folder, made), encoding="utf-8")
+
+
+def records(folder: Path, made: Mapping[str, Any]) -> dict[str, bytes]:
+    """Every record by its path; `made` is the manifest's account of how the bundle was made."""
+    plan, ledger = (read_json(folder / name) for name in ("plan.json", "ledger.json"))
+    schema, guarantee = Schema.from_dict(plan["schema"]), guarantee_from_json(plan["guarantee"])
+    version, date = made["versions"].get("tacita") or "unknown", made["date"]
+    tables = {one["name"]: pq.read_table(folder / "tables" / f"{one['name']}.parquet") for one in plan["tables"]}
+    facts = [_table_facts(one, tables[one["name"]], schema) for one in plan["tables"]]
+    files = [
+        fact
+        for one in plan["microdata"]
+        for fact in microdata_facts(one, Implicates.read(folder / FOLDER, schema), rehearsal=plan["rehearsal"])
+    ]
+    title, promise = full_title(plan), _promise(guarantee)
+    codebook = ddi(
+        title=title,
+        publisher=plan["publisher"],
+        published=date,
+        software=f"tacita {version}",
+        abstract=f"{_products(plan)} made from a confidential file and protected as stated.",
+        confidentiality=promise,
+        unit=schema.unit,
+        tables=[*facts, *files],
+    )
+    package = data_package(
+        name=re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "release",
+        title=title,
+        description=promise,
+        publisher=plan["publisher"],
+        created=f"{date}T00:00:00Z",
+        version=date,
+        tables=[*facts, *files],
+        hashes={one.path: fingerprint(folder / one.path) for one in (*facts, *files)},
+    )
+    registry = registry_record(
+        title=title,
+        publisher=plan["publisher"],
+        published=date,
+        unit=schema.unit,
+        guarantee=guarantee,
+        cap=str(loss_from_json(ledger["cap"])),
+        all_hold=account_of(ledger["extract"], guarantee.neighbours).get("holds"),
+        tables=[_in_short(one) for one in plan["tables"]],
+        microdata=[_in_short(one) for one in plan["microdata"]],
+        version=version,
+        rehearsal=plan["rehearsal"],
+    )
+    written = {"codebook.xml": codebook, "datapackage.json": json_bytes(package), "registry.yaml": registry}
+    return written | (_sdmx(plan, facts, tables, date) if facts else {})
+
+
+def _sdmx(plan: dict[str, Any], facts: list[TableFacts], tables: dict[str, pa.Table], date: str) -> dict[str, bytes]:
+    stamp = f"{STAMP}_" if plan["rehearsal"] else ""  # an SDMX table is told apart by the name of its flow
+    flows = {one.name: replace(one, name=f"{stamp}{one.name}") for one in facts}
+    structure = sdmx_structure(full_title(plan), date, list(flows.values()), is_test=plan["rehearsal"])
+    values = {f"sdmx/{name}.csv": sdmx_csv(flow, tables[name]) for name, flow in flows.items()}
+    return values | {"sdmx/structure.xml": structure}
+
+
+def _promise(guarantee: Guarantee) -> str:
+    said = f"{guarantee}. Protected: {guarantee.neighbours.meaning}."
+    return " ".join((*up_front(guarantee), said))
+
+
+def _in_short(record: dict[str, Any]) -> dict[str, Any]:
+    return {"name": record["name"], "title": record["title"], "mechanism": record["settings"]["mechanism"]}
+
+
+def _products(plan: dict[str, Any]) -> str:
+    kinds = (("tables", plan["tables"]), ("synthetic files", plan["microdata"]))
+    words = " and ".join(kind for kind, there in kinds if there)
+    return words[:1].upper() + words[1:]
+
+
+def _table_facts(record: dict[str, Any], table: pa.Table, schema: Schema) -> TableFacts:
+    """The columns of one table, with the schema's public labels."""
+    levels: dict[str, tuple[tuple[str, str], ...]] = {}
+    totals = record["settings"].get("totals") or ()
+    for variable in schema.variables:
+        kind = variable.kind
+        if isinstance(kind, Categorical) and variable.name in table.column_names:
+            listed = tuple(zip(kind.levels, kind.labels, strict=True))
+            summed = totals and variable.name not in totals
+            levels[variable.name] = (*listed, ALL_LEVELS) if summed else listed
+    where = record["settings"].get("where") or {}
+    limits = "; ".join(f"{name} = {', '.join(values)}" for name, values in where.items())
+    universe = "All jobs in the file" + (f" with {limits}" if limits else "")
+    guarantee = str(guarantee_from_json(record["guarantee"]))
+    return table_facts(record["name"], record["title"], universe, guarantee, table, levels)
