@@ -250,7 +250,7 @@ def bound(name: str, trials: int, times: Fraction = Fraction(1)) -> CanaryBound:
     variables, groups = given._variables(SCHEMA), given._groups(SCHEMA)
     honest = given._costs(variables)
     costs = Costs(honest.counts * times, {one: cost * times for one, cost in honest.variables.items()})
-    names = given.columns(SCHEMA)
+    names = given.reads(SCHEMA)
 
     def draw(canary_in: bool, count: int, random: np.random.Generator) -> list[list[float]]:
         columns = {one: np.append(COLUMNS[one], CANARY[one]) if canary_in else COLUMNS[one] for one in names}

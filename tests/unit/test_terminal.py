@@ -9,7 +9,7 @@ import pytest
 
 from support.command_line import Call, replaced
 from tacita import account, cli
-from tacita.release import charts
+from tacita.pages import charts
 from tacita.terminal import console, styled
 
 

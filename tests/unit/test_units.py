@@ -157,7 +157,7 @@ def table(request: pytest.FixtureRequest) -> Any:
 def test_a_code_that_is_also_a_size_is_refused_and_one_outside_is_not(table: Any) -> None:
     inside = size_schema(missing=0, missing_codes=[999])
     with pytest.raises(SchemaError, match=r"variables\.size\.missing_codes.*outside") as refused:
-        Confidential.from_frame(sizes(998, 5), inside).check(table.columns(inside))
+        Confidential.from_frame(sizes(998, 5), inside).check(table.reads(inside))
     assert "998" not in str(refused.value)
     outside = size_schema(missing=0, missing_codes=[99_999, -1])
     check(table, Confidential.from_frame(sizes(998, 99_999), outside))
@@ -179,8 +179,8 @@ def test_a_code_among_the_values_of_any_measured_number_is_refused() -> None:
 
 def test_sizes_beyond_the_noise_and_between_two_workers_are_refused(table: Any) -> None:
     with pytest.raises(SchemaError, match=r"variables\.size\.upper"):
-        table.columns(size_schema(upper=2**31 + 1))
-    table.columns(size_schema(upper=2**31))
+        table.reads(size_schema(upper=2**31 + 1))
+    table.reads(size_schema(upper=2**31))
     with pytest.raises(SchemaError, match=r"establishment\.size: a size is not a whole number"):
         check(table, Confidential.from_frame(sizes(2.5, 7), size_schema()))
 
@@ -191,7 +191,7 @@ def test_rows_without_an_establishment_id_are_refused_when_planned(tmp_path: Pat
     jobs = Schema.from_dict({"dataset": {"identity": "j", "unit": "person"}, "variables": {"place": PLACE}})
     for schema in (size_schema(with_id=False), jobs):
         with pytest.raises(SchemaError, match='entity = "workplace"'):
-            plan.columns(schema)
+            plan.reads(schema)
     with pytest.raises(SchemaError, match=r"establishment\.wid: an establishment has more than one row"):
         check(plan, Confidential.from_frame(sizes(5, 5).assign(wid=1), size_schema()))
 
