@@ -119,12 +119,14 @@ def test_elections_that_are_not_paid_are_found() -> None:
 # ---------------------------------------------------------------- where the schema has no rule
 
 PLANS: dict[str, Callable[[str], Any]] = {
-    "steps": lambda epsilon: StepsSynthesis(NAMES, epsilon, zeros=ZEROS),
-    "steps, public order": lambda epsilon: StepsSynthesis(NAMES, epsilon, zeros=ZEROS, election="public"),
+    "steps": lambda epsilon: StepsSynthesis(NAMES, epsilon, zeros=ZEROS, neighbours=REPLACE),
+    "steps, public order": lambda epsilon: StepsSynthesis(
+        NAMES, epsilon, zeros=ZEROS, election="public", neighbours=REPLACE
+    ),
     "pairs": lambda epsilon: PairwiseSynthesis(NAMES, epsilon, neighbours=REPLACE),
-    "histogram": lambda epsilon: HistogramSynthesis(NAMES, epsilon, zeros=ZEROS),
-    "independent": lambda epsilon: IndependentSynthesis(NAMES, epsilon, zeros=ZEROS),
-    "dirichlet": lambda epsilon: DirichletSynthesis(NAMES, epsilon, zeros=ZEROS),
+    "histogram": lambda epsilon: HistogramSynthesis(NAMES, epsilon, zeros=ZEROS, neighbours=REPLACE),
+    "independent": lambda epsilon: IndependentSynthesis(NAMES, epsilon, zeros=ZEROS, neighbours=REPLACE),
+    "dirichlet": lambda epsilon: DirichletSynthesis(NAMES, epsilon, zeros=ZEROS, neighbours=REPLACE),
 }
 BAD: dict[str, tuple[Any, str]] = {
     "missing": (None, "region: a value is missing"),

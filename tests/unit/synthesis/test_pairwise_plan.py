@@ -299,6 +299,8 @@ def test_larger_and_smaller_files_have_the_same_shares(rows: int, neighbours: An
     given, names = voters(2000), ["sex", "registered", "voted", "region"]
     one = plan("50", columns=names, cuts={}, rows=rows, neighbours=neighbours)
     (frame,) = one.rehearse(given, schema(), seed=1).implicates.frames
+    later = plan("50", columns=names, cuts={}, neighbours=neighbours).rehearse(given, schema(), seed=1)
+    assert later.sample(rows=rows).tables[0].equals(frame), "the length can be chosen when files are drawn"
     found = frame.to_pandas()
     assert len(found) == rows
     for a in names:

@@ -197,7 +197,7 @@ def test_the_paper_has_no_guarantee_and_a_tree_for_every_file() -> None:
     assert len({tuple(tree.layers[0].attribute) for tree in result.released}) == 1
     assert result.implicates.kind == "partial"
     assert PAPER.restore(result.to_bytes()).implicates.tables[2].equals(result.implicates.tables[2])
-    with pytest.raises(UsageError, match="measured for itself"):
+    with pytest.raises(UsageError, match="each cost its share"):
         result.sample(4)
 
 
