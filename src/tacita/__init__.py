@@ -35,7 +35,13 @@ if TYPE_CHECKING:
     from tacita.plan import Bounded, Forecast, Plan
     from tacita.privacy import AddRemoveOne, Guarantee, Loss, NumbersWithin, ReplaceOne, StrongAlpha, WeakAlpha
     from tacita.release.bundle import Release
-    from tacita.synthesis import PairwiseSynthesis, PanelSynthesis, QuantileSynthesis, SurveySynthesis
+    from tacita.synthesis import (
+        PairwiseSynthesis,
+        PanelSynthesis,
+        PlainPanelSynthesis,
+        QuantileSynthesis,
+        SurveySynthesis,
+    )
     from tacita.tables import publish
 
 __version__ = "0.1.0"
@@ -62,7 +68,13 @@ _HOMES = {
     "tacita.plan": ["Bounded", "Forecast", "Plan"],
     "tacita.privacy": ["AddRemoveOne", "Guarantee", "Loss", "NumbersWithin", "ReplaceOne", "StrongAlpha", "WeakAlpha"],
     "tacita.release.bundle": ["Release"],
-    "tacita.synthesis": ["PairwiseSynthesis", "PanelSynthesis", "QuantileSynthesis", "SurveySynthesis"],
+    "tacita.synthesis": [
+        "PairwiseSynthesis",
+        "PanelSynthesis",
+        "PlainPanelSynthesis",
+        "QuantileSynthesis",
+        "SurveySynthesis",
+    ],
     "tacita.tables": ["publish"],
 }
 _MODULES = ("comparison", "inference", "mechanisms", "tables")
@@ -98,6 +110,7 @@ __all__ = [
     "NumbersWithin",
     "PairwiseSynthesis",
     "PanelSynthesis",
+    "PlainPanelSynthesis",
     "Plan",
     "QuantileSynthesis",
     "RefusedError",

@@ -26,7 +26,7 @@ FIRM = 7
 PLANS: dict[str, dict[str, Any]] = {
     "whole": {},
     "grouped": {"group": "sector"},
-    "jobs only": {"yearly": {"jobs": "jobs{year}"}},
+    "jobs only": {"columns": {"jobs": "jobs{year}"}},
     "lives from rows": {"first": None, "last": None, "static": [], "change": {}},
     "one year": {"years": (2006, 2006), "static": [], "change": {}},
 }

@@ -26,7 +26,7 @@ FIRM = 7  # the row whose history is replaced
 PLANS: dict[str, dict[str, Any]] = {
     "whole": {},
     "grouped": {"group": "sector"},
-    "jobs only, no status": {"yearly": {"jobs": "jobs{year}"}, "static": [], "change": {}},
+    "jobs only, no status": {"columns": {"jobs": "jobs{year}"}, "static": [], "change": {}},
     "lives from rows": {"first": None, "last": None, "static": [], "change": {}},
     "two years": {"years": (2005, 2006), "static": [], "change": {}},
 }

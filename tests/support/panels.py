@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tacita.data.schema import Schema
-from tacita.synthesis.panel import PanelSynthesis
+from tacita.synthesis.panel import PanelSynthesis, PlainPanelSynthesis
 
 YEARS = tuple(range(2000, 2007))
 COUNTIES = ("0101", "0102", "0103", "0201", "0202")
@@ -72,12 +72,13 @@ def to_long(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(alive, ignore_index=True)
 
 
-def plan(**changes: Any) -> PanelSynthesis:
+def plan(**changes: Any) -> Any:
+    """With epsilon the formal plan, without it the plain one."""
     given: dict[str, Any] = {
         "unit": "firm",
         "keep": ["county", "industry"],
         "years": (2000, 2006),
-        "yearly": {"jobs": "jobs{year}", "pay": "pay{year}"},
+        "columns": {"jobs": "jobs{year}", "pay": "pay{year}"},
         "first": "born",
         "last": "gone",
         "static": ["kind"],
@@ -86,8 +87,9 @@ def plan(**changes: Any) -> PanelSynthesis:
         "ratios": {"pay": ("jobs", 5, 80)},
         "sets": 2,
     }
-    return PanelSynthesis(**{**given, **changes})
+    made = PlainPanelSynthesis if changes.get("epsilon") is None else PanelSynthesis
+    return made(**{name: one for name, one in {**given, **changes}.items() if name != "epsilon" or one is not None})
 
 
-def long_plan(**changes: Any) -> PanelSynthesis:
-    return plan(**{"yearly": {"jobs": "jobs", "pay": "pay"}, "period": "year", **changes})
+def long_plan(**changes: Any) -> Any:
+    return plan(**{"columns": {"jobs": "jobs", "pay": "pay"}, "period": "year", **changes})

@@ -134,7 +134,7 @@ def test_delta_and_rho_are_priced_by_group_privacy() -> None:
 def test_plans_that_cannot_be_bounded_say_why() -> None:
     with pytest.raises(UsageError, match="main job"):
         Bounded(SmoothStaircase("0.1", "1", by=["place"]), at_most=2)
-    panel = PanelSynthesis("firm", keep=["county"], years=(2000, 2001), yearly={"jobs": "jobs{year}"}, epsilon="1")
+    panel = PanelSynthesis({"jobs": "jobs{year}"}, "1", unit="firm", keep=["county"], years=(2000, 2001))
     survey = SurveySynthesis(["pay"], "1", weight="w", by=["field"])
     keeps = QuantileSynthesis(["days"], "1", keep=["ward"], neighbours=ReplaceOne("patient"))
     for plan in (panel, survey, keeps):

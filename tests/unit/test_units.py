@@ -282,9 +282,7 @@ def test_values_one_step_apart_are_read_one_apart() -> None:
     from tacita.synthesis.panel.formal.units import whole_steps
     from tacita.synthesis.panel.reading import read_group
 
-    plan = PanelSynthesis(
-        "firm", keep=["county"], years=(2000, 2006), yearly={"jobs": "jobs{year}"}, epsilon="2", alpha="0.1"
-    )
+    plan = PanelSynthesis({"jobs": "jobs{year}"}, "2", unit="firm", keep=["county"], years=(2000, 2006), alpha="0.1")
     assert isinstance(plan.guarantee.neighbours, NumbersWithin)
     read = []
     for more in (0.0, 1.0):

@@ -263,8 +263,8 @@ def _surveys() -> Iterator[Example]:
 
 # ---------------------------------------------------------------- panels
 
-_WIDE: dict[str, Any] = {"yearly": {"jobs": "jobs{year}", "pay": "pay{year}"}}
-_LONG: dict[str, Any] = {"yearly": {"jobs": "jobs", "pay": "pay"}, "period": "year"}
+_WIDE: dict[str, Any] = {"columns": {"jobs": "jobs{year}", "pay": "pay{year}"}}
+_LONG: dict[str, Any] = {"columns": {"jobs": "jobs", "pay": "pay"}, "period": "year"}
 _LIVES: dict[str, Any] = {"first": "born", "last": "gone"}
 _STATIC: dict[str, Any] = {"static": ["kind"], "change": {"switched": ("kind", ("switched",))}}
 PANEL_SETTINGS: dict[str, dict[str, Any]] = {
@@ -285,7 +285,7 @@ PANEL_SETTINGS: dict[str, dict[str, Any]] = {
 
 def _panels() -> Iterator[Example]:
     for setting, given in PANEL_SETTINGS.items():
-        more = {"keep": ["county", "industry"], "years": (YEARS[0], YEARS[-1]), "sets": 1, "epsilon": "4", **given}
-        plan = synthesis.PanelSynthesis("firm", **more)
+        more = {"unit": "firm", "keep": ["county", "industry"], "years": (YEARS[0], YEARS[-1]), **given}
+        plan = synthesis.PanelSynthesis(epsilon="4", **more)
         files = panel_files(plan.guarantee.neighbours, long="period" in given)
         yield Example(setting, plan, files, adaptive=True)

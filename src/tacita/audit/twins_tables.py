@@ -175,9 +175,8 @@ class _Twice(Promise):
 
 class _SpentTwice(PanelSynthesis):
     @property
-    def promise(self) -> Promise | None:
-        promise = super().promise
-        return None if promise is None else _Twice(promise.epsilon, promise.alpha)
+    def promise(self) -> Promise:
+        return _Twice(self.epsilon, self.alpha)
 
 
 def _spent_twice() -> Twin:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -50,12 +50,30 @@ class Result(Protocol):
 R = TypeVar("R", bound=Result, covariant=True)
 
 
-class _Renaming(ABCMeta):
+class Renaming(ABCMeta):
     """Lets a plan be made with names that its settings had before: old scripts keep working."""
 
     former: Mapping[str, str]
 
     def __call__(cls, *args: Any, **settings: Any) -> Any:
+        for said in cls.outdated(args, settings):
+            warnings.warn(f"{cls.__name__}: {said}", DeprecationWarning, stacklevel=2)
+        meant, args, settings = cls.updated(args, settings)
+        meant.refuse_more_by_place(args)
+        return super(Renaming, meant).__call__(*args, **settings)
+
+    def outdated(cls, args: tuple[Any, ...], settings: Mapping[str, Any]) -> Iterator[str]:
+        """What a call still has in its old form, and how it is said now."""
+        for old in cls.former.keys() & settings.keys():
+            yield f"the setting {old} is called {cls.former[old]} now"
+
+    def updated(
+        cls, args: tuple[Any, ...], settings: Mapping[str, Any]
+    ) -> tuple[Renaming, tuple[Any, ...], dict[str, Any]]:
+        """The call as it is made now: which class makes the plan, and from what."""
+        return cls, args, {cls.former.get(name, name): value for name, value in settings.items()}
+
+    def refuse_more_by_place(cls, args: tuple[Any, ...]) -> None:
         known = cls.__signature__.parameters.values()
         by_place = [one.name for one in known if one.kind is not one.KEYWORD_ONLY]
         if len(args) > len(by_place):
@@ -64,15 +82,15 @@ class _Renaming(ABCMeta):
                 f"{cls.__name__}: only {' and '.join(by_place)} may be given by place; "
                 f"write {cls.__name__}({', '.join((*by_place, *named))}, …)"
             )
-        renamed = cls.renamed(settings)
-        for old in settings.keys() - renamed.keys():
-            said = f"{cls.__name__}: the setting {old} is called {cls.former[old]} now"
-            warnings.warn(said, DeprecationWarning, stacklevel=2)
-        return super().__call__(*args, **renamed)
 
     def renamed(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Settings under the names that they have now."""
-        return {cls.former.get(name, name): value for name, value in settings.items()}
+        return cls.updated((), settings)[2]
+
+    def from_record(cls, settings: Mapping[str, Any]) -> Any:
+        """The plan that any version described by these settings."""
+        meant, _, now = cls.updated((), settings)
+        return meant(**now)
 
     @property
     def __signature__(cls) -> inspect.Signature:
@@ -82,7 +100,7 @@ class _Renaming(ABCMeta):
 
 
 @frozen
-class Plan(Generic[R], metaclass=_Renaming):
+class Plan(Generic[R], metaclass=Renaming):
     """The base of every plan: what the ledger, the specification and the contract suite speak to.
 
     A subclass declares its settings as attrs fields (`tacita.plan.fields` has the rules they share) and says what it

@@ -242,6 +242,5 @@ def plan_from_record(record: Mapping[str, Any]) -> Plan[Any]:
     settings = {key: _tuples(value) for key, value in record.items() if key not in ("mechanism", "at_most")}
     if isinstance(settings.get("neighbours"), dict):
         settings["neighbours"] = neighbours_from_json(settings["neighbours"])
-    mechanism = mechanism_named(record["mechanism"])
-    plan = mechanism(**mechanism.renamed(settings))
+    plan = mechanism_named(record["mechanism"]).from_record(settings)
     return Bounded(plan, record["at_most"]) if "at_most" in record else plan

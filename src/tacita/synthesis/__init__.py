@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from tacita.synthesis.comparison.pseudo import CensoredPosterior, PseudoPosterior
     from tacita.synthesis.comparison.steps import StepsSynthesis
     from tacita.synthesis.pairwise import PairwiseSynthesis
-    from tacita.synthesis.panel import PanelSynthesis
+    from tacita.synthesis.panel import PanelSynthesis, PlainPanelSynthesis
     from tacita.synthesis.quantile import QuantileSynthesis
     from tacita.synthesis.survey import SurveySynthesis
 
 HOMES = {
     "PairwiseSynthesis": "pairwise",
     "PanelSynthesis": "panel",
+    "PlainPanelSynthesis": "panel",
     "QuantileSynthesis": "quantile",
     "SurveySynthesis": "survey",
     # to be compared with
@@ -41,6 +42,7 @@ __all__ = [
     "IndependentSynthesis",
     "PairwiseSynthesis",
     "PanelSynthesis",
+    "PlainPanelSynthesis",
     "PseudoPosterior",
     "QuantileSynthesis",
     "StepsSynthesis",

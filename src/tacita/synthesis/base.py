@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -47,7 +47,7 @@ class Model(Generic[Released]):
     rehearsal: bool
 
     @abstractmethod
-    def files(self, m: int, random: np.random.Generator, rows: int | None) -> Implicates:
+    def files(self, m: int, random: Any, rows: int | None) -> Implicates:
         """m synthetic files; `rows` is the number of rows that was asked for, if any."""
 
     @property
@@ -88,7 +88,11 @@ class Model(Generic[Released]):
             raise UsageError("rows: must be a whole number of at least 1")
         if rows is not None and not self.any_length:
             raise UsageError("rows: the files have the length of the release; leave rows out")
-        return self.files(count, np.random.default_rng(self.seed if seed is None else seed), rows)
+        return self.files(count, self.random(self.seed if seed is None else seed), rows)
+
+    def random(self, seed: int) -> Any:
+        """Where `files` takes its draws from."""
+        return np.random.default_rng(seed)
 
     @property
     def any_length(self) -> bool:
@@ -104,6 +108,14 @@ class Model(Generic[Released]):
         content, table = self.stored()
         about = {"plan": self.plan.describe(), "schema": self.schema.to_dict()}
         return packed(self.form, {**about, "seed": self.seed, "rehearsal": self.rehearsal, **content}, table)
+
+    @classmethod
+    def from_bytes(cls, plan: Any, stored: bytes) -> Self:
+        content, table = opened(stored, cls.form)
+        schema = Schema.from_dict(content["schema"])
+        released = cls.released_from(content, table, plan, schema)
+        seed = content["seed"]
+        return cls(plan, schema, released, int(seed, 16) if isinstance(seed, str) else seed, content["rehearsal"])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self.plan.columns)}; {self.plan.guarantee})"
@@ -160,8 +172,5 @@ class Synthesizer(Plan[M]):
         return made  # type: ignore[no-any-return]
 
     def restore(self, stored: bytes) -> M:
-        content, table = opened(stored, self.model.form)
-        schema = Schema.from_dict(content["schema"])
-        released = self.model.released_from(content, table, self, schema)
-        made: Any = self.model(self, schema, released, content["seed"], content["rehearsal"])
-        return made  # type: ignore[no-any-return]
+        restored: Any = self.model.from_bytes(self, stored)
+        return restored  # type: ignore[no-any-return]

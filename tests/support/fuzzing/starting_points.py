@@ -174,7 +174,7 @@ _WORKER = {"neighbours": "add-remove", "unit": "worker", "epsilon": "2"}
 _PANEL: Content = {
     "keep": ["county", "industry"],
     "years": [2000, 2006],
-    "yearly": {"jobs": "jobs{year}", "pay": "pay{year}"},
+    "columns": {"jobs": "jobs{year}", "pay": "pay{year}"},
     "first": "born",
     "last": "gone",
     "static": ["kind"],

@@ -1,15 +1,17 @@
 """Panels of businesses: lives, static variables and yearly numbers, drawn one conditional model after another.
 
-`PanelSynthesis` is the plan; `write_panel` runs it out of core. The models: `DirichletMultinomial`,
-`CollapsingMultinomial`, `LifeTable`, `LogitRegression` and `CategoryTree` for categories, `NormalRegression`,
-`QuantileRegression` and `NumberTree` for numbers.
+Two plans with one layout (`settings`): `PanelSynthesis` draws from noisy tables, with a guarantee, and
+`PlainPanelSynthesis` from models of the rows, with none. `write_panel` runs either out of core. The models:
+`DirichletMultinomial`, `CollapsingMultinomial`, `LifeTable`, `LogitRegression` and `CategoryTree` for categories,
+`NormalRegression`, `QuantileRegression` and `NumberTree` for numbers.
 """
 
 from tacita.synthesis.panel.categories import CollapsingMultinomial, DirichletMultinomial
+from tacita.synthesis.panel.formal.plan import PanelSynthesis
 from tacita.synthesis.panel.lifetable import LifeTable
 from tacita.synthesis.panel.logit import LogitRegression
 from tacita.synthesis.panel.normal import NormalRegression
-from tacita.synthesis.panel.plan import PanelSynthesis
+from tacita.synthesis.panel.plain import PlainPanelSynthesis
 from tacita.synthesis.panel.quantiles import QuantileRegression
 from tacita.synthesis.panel.trees import CategoryTree, NumberTree
 from tacita.synthesis.panel.writing import write_panel
@@ -23,6 +25,7 @@ __all__ = [
     "NormalRegression",
     "NumberTree",
     "PanelSynthesis",
+    "PlainPanelSynthesis",
     "QuantileRegression",
     "write_panel",
 ]

@@ -115,6 +115,10 @@ class Layout:
             yield name, tuple(found[name])
 
     @property
+    def group_count(self) -> int:
+        return 1 if self.group is None else sum(1 for _ in self.groups())
+
+    @property
     def group_column(self) -> tuple[str, int | None]:
         for name, column, digits in self.coarser:
             if name == self.group:
@@ -157,18 +161,18 @@ def span(schema: Schema, name: str | None, what: str, years: tuple[int, ...]) ->
 def yearly(schema: Schema, name: str, pattern: str, years: tuple[int, ...], long: bool) -> Yearly:
     if long == ("{year}" in pattern):
         fix = "name its one column" if long else 'name its columns by year, such as "emp{year}"'
-        raise UsageError(f"yearly.{name}: a {'long' if long else 'wide'} file is declared, so {fix}")
+        raise UsageError(f"columns.{name}: a {'long' if long else 'wide'} file is declared, so {fix}")
     found = Yearly(name, pattern, Scale(0.0, 0.0, 1.0))
     scales = set()
     for year in years[:1] if long else years:
         kind = schema[found.column(year)].kind
         if not isinstance(kind, Integer | Numeric):
-            raise UsageError(f"yearly.{name}: {found.column(year)} must be an integer or a number")
+            raise UsageError(f"columns.{name}: {found.column(year)} must be an integer or a number")
         if kind.lower < 0:
-            raise UsageError(f"yearly.{name}: {found.column(year)} must have lower ≥ 0; sizes are modelled by logs")
+            raise UsageError(f"columns.{name}: {found.column(year)} must have lower ≥ 0; sizes are modelled by logs")
         scales.add(Scale.of(kind))
     if len(scales) != 1:
-        raise UsageError(f"yearly.{name}: its columns must have the same bounds and decimal places in every year")
+        raise UsageError(f"columns.{name}: its columns must have the same bounds and decimal places in every year")
     return Yearly(name, pattern, scales.pop())
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from tacita.data.confidential import Confidential
 from tacita.errors import RefusedError, VerificationError
-from tacita.synthesis.panel.plan import PanelSynthesis
+from tacita.synthesis.panel.settings import PanelPlan
 
 RECORD = "panel.json"
 _KEPT_APART = ("key", "rows", "seed")
@@ -40,17 +40,18 @@ class Run:
     finished: bool = False
 
     @classmethod
-    def begin(cls, folder: Path, plan: PanelSynthesis, data: Confidential, seed: str | None, rehearsal: bool) -> Run:
+    def begin(cls, folder: Path, plan: PanelPlan[Any], data: Confidential, seed: str | None, rehearsal: bool) -> Run:
         """A new record, on disk before anything is drawn from its seed."""
         key = secrets.token_hex(32)
-        given = json.loads(json.dumps(plan.describe()))
-        run = cls(folder, given, data.schema.hash, str(plan.guarantee), rehearsal, seed, key, _digest(key, data))
+        run = cls(
+            folder, plan.describe(), data.schema.hash, str(plan.guarantee), rehearsal, seed, key, _digest(key, data)
+        )
         _clear(folder)
         run._write()
         return run
 
     @classmethod
-    def of(cls, folder: Path, plan: PanelSynthesis, data: Confidential) -> Run | None:
+    def of(cls, folder: Path, plan: PanelPlan[Any], data: Confidential) -> Run | None:
         """The run that began to fill the folder; None where it is empty. Refuses another plan, schema or file."""
         record = folder / RECORD
         if not record.exists():
@@ -59,7 +60,8 @@ class Run:
                 raise RefusedError(f"{folder.name}: is not empty and holds no {RECORD}; give a new folder")
             return None
         run = _read(record)
-        if run.plan != json.loads(json.dumps(plan.describe())) or run.schema != data.schema.hash:
+        described = (plan.describe(), *plan.former_descriptions())
+        if run.plan not in described or run.schema != data.schema.hash:
             raise RefusedError(f"{folder.name}: holds the files of another plan or schema; give a new folder")
         if not run.finished and run.key is None:
             raise RefusedError(

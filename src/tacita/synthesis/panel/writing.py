@@ -27,20 +27,22 @@ from tacita.ledger import Ledger
 from tacita.noise.entropy import Entropy, SystemEntropy
 from tacita.plan import check
 from tacita.synthesis.panel.formal.model import PanelModel
+from tacita.synthesis.panel.formal.plan import PanelSynthesis
 from tacita.synthesis.panel.group import group_files
 from tacita.synthesis.panel.layout import Layout
-from tacita.synthesis.panel.plan import PanelSynthesis
+from tacita.synthesis.panel.plain import PlainPanelSynthesis
 from tacita.synthesis.panel.reading import ALL, canonical, groups_of, to_panel
 from tacita.synthesis.panel.record import RECORD, Run, put
 from tacita.synthesis.panel.sequence import Models
 from tacita.synthesis.panel.streams import recorded_seed
 
+AnyPanel = PanelSynthesis | PlainPanelSynthesis
 Work = Callable[[str, pa.Table], None]
 REHEARSED = "measured.json"  # what a rehearsal measured, until its files are written; a release has it in the ledger
 
 
 def write_panel(
-    plan: PanelSynthesis,
+    plan: AnyPanel,
     data: Confidential,
     folder: str | Path,
     entropy: Entropy | None = None,
@@ -51,9 +53,9 @@ def write_panel(
 ) -> tuple[Path, ...]:
     """All synthetic files of a panel, written group by group; the finished ones of an earlier call are kept.
 
-    A plan with epsilon needs a ledger and a label, as in `Ledger.release`; a rehearsal of it on public or mock rows
-    takes a seeded `entropy` instead. Without epsilon `entropy` is the system's unless one is given, and there is
-    nothing for a ledger to account for.
+    `PanelSynthesis` needs a ledger and a label, as in `Ledger.release`; a rehearsal of it on public or mock rows takes
+    a seeded `entropy` instead. For `PlainPanelSynthesis` `entropy` is the system's unless one is given, and there is
+    nothing for a ledger to account for: its files stay inside. `Ledger.disclose` is the way out.
 
     An earlier call that was broken off is gone on with: nothing is measured, charged or drawn again, and plan, schema
     and rows must be those of that call. (Broken off while it was measuring, it has nothing to go on with: the ledger
@@ -70,7 +72,7 @@ def write_panel(
     folder, layout = Path(folder), plan.layout(data.schema)
     folder.mkdir(parents=True, exist_ok=True)
     run = Run.of(folder, plan, data)
-    if run is not None and plan.epsilon is not None and run.rehearsal == (ledger is not None):
+    if run is not None and isinstance(plan, PanelSynthesis) and run.rehearsal == (ledger is not None):
         raise RefusedError(f"{folder.name}: a rehearsal and a release do not share a folder; give a new one")
     groups = groups_of(data, layout)
     place = Partitions(layout, plan.sets, str(folder))
@@ -82,13 +84,13 @@ def write_panel(
         return tuple(path for group in groups for path in place.paths(group))
     if run is None:
         source = SystemEntropy() if entropy is None else entropy
-        seed = None if plan.epsilon is not None else recorded_seed(source)
+        seed = recorded_seed(source) if isinstance(plan, PlainPanelSynthesis) else None
         run = Run.begin(folder, plan, data, seed, source.rehearsal)
     for stray in folder.glob("**/*.part"):
         stray.unlink()
     todo = [group for group in groups if place.waiting(group)]
-    if run.seed is not None:
-        work = GroupWriter(place, plan.sequence(layout), run.seed)
+    if isinstance(plan, PlainPanelSynthesis):
+        work = GroupWriter(place, plan.sequence(layout), str(run.seed))
         _each(data, layout, todo, lambda table: canonical(table, layout), work, workers)
     else:
         # The files need no rows, but engines spread work by rows: so one for each level of a public column.
@@ -101,11 +103,12 @@ def write_panel(
     return tuple(path for group in groups for path in place.paths(group))
 
 
-def _suits(plan: PanelSynthesis, entropy: Entropy | None, ledger: Ledger | None, label: str | None) -> None:
-    if plan.epsilon is None:
+def _suits(plan: AnyPanel, entropy: Entropy | None, ledger: Ledger | None, label: str | None) -> None:
+    if isinstance(plan, PlainPanelSynthesis):
         if ledger is not None:
             raise UsageError(
-                "ledger: a panel without epsilon has no guarantee that could be accounted for; leave it out"
+                "ledger: a panel without epsilon has no guarantee that could be accounted for; leave it out, or put "
+                "its files on record with Ledger.disclose"
             )
         return
     if ledger is None and (entropy is None or not entropy.rehearsal):
@@ -126,14 +129,12 @@ def _measured(
 ) -> PanelModel:
     """What the files are drawn from: measured now and kept, or kept by a run that was broken off."""
     if ledger is not None:
-        model = ledger.release(plan, data, label=str(label))
-    elif (kept := folder / REHEARSED).exists():
-        model = plan.restore(kept.read_bytes())
-    else:
-        assert entropy is not None
-        model = plan.run(data, entropy)
-        put(kept, model.to_bytes())
-    assert isinstance(model, PanelModel)
+        return ledger.release(plan, data, label=str(label))
+    if (kept := folder / REHEARSED).exists():
+        return plan.restore(kept.read_bytes())
+    assert entropy is not None
+    model = plan.run(data, entropy)
+    put(kept, model.to_bytes())
     return model
 
 

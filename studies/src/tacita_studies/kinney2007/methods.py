@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tacita.implicates import Implicates
-from tacita.synthesis.panel import PanelSynthesis
+from tacita.synthesis.panel import PanelSynthesis, PlainPanelSynthesis
 from tacita_studies.harness.experiment import Method
 from tacita_studies.harness.results import in_words
-from tacita_studies.kinney2007.simulation import Industry, plan, schema
+from tacita_studies.kinney2007.simulation import Industry, formal_plan, plan, schema
 
 FILES = 5
 EPSILONS = ("1", "2", "4", "8")
@@ -19,16 +19,15 @@ MAIN = "4"  # the ε for which the study has bars
 class BusinessMethod(Method):
     """Without ε it is the plain version, which has no guarantee."""
 
-    def plan(self, sets: int = FILES) -> PanelSynthesis:
-        return plan(sets, epsilon=self.epsilon)
+    def plan(self, sets: int = FILES) -> PanelSynthesis | PlainPanelSynthesis:
+        return plan(sets) if self.epsilon is None else formal_plan(self.epsilon, sets)
 
     @property
     def guarantee(self) -> str:
         return in_words(self.plan().guarantee)
 
     def make(self, panel: object, industry: Industry, seed: int, sets: int = FILES) -> Implicates:
-        made: Implicates = self.plan(sets).rehearse(panel, schema((industry,)), seed=seed).implicates
-        return made
+        return self.plan(sets).rehearse(panel, schema((industry,)), seed=seed).implicates
 
 
 def formal(epsilon: str) -> BusinessMethod:

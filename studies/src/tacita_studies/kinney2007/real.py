@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 
 from tacita.data.schema import Schema
-from tacita.synthesis.panel import PanelSynthesis
+from tacita.synthesis.panel import PanelSynthesis, PlainPanelSynthesis
+from tacita.synthesis.panel.settings import PanelPlan
 from tacita_studies.harness.experiment import timed
 from tacita_studies.harness.real import NAICS, TABLE, RealFile, each_file, sector_of
 from tacita_studies.harness.replicates import Progress
@@ -68,17 +69,19 @@ class UnitFile:
     def _column(self, name: str) -> str:
         return f"{name}{self.years[0]}" if self.one_year else name
 
-    def plan(self, method: BusinessMethod) -> PanelSynthesis:
+    def plan(self, method: BusinessMethod) -> PanelPlan[Any]:
         pattern = "{year}" if self.one_year else ""
-        return PanelSynthesis(
-            "unit",
-            keep=list(self.keep),
-            years=self.years,
-            yearly={name: f"{name}{pattern}" for name in ("employment", "payroll")},
-            period=None if self.one_year else "year",
-            sets=SETS,
-            epsilon=method.epsilon,
-        )
+        layout: dict[str, Any] = {
+            "columns": {name: f"{name}{pattern}" for name in ("employment", "payroll")},
+            "unit": "unit",
+            "keep": list(self.keep),
+            "years": self.years,
+            "period": None if self.one_year else "year",
+            "sets": SETS,
+        }
+        if method.epsilon is None:
+            return PlainPanelSynthesis(**layout)
+        return PanelSynthesis(epsilon=method.epsilon, **layout)
 
     def arrays(self, frame: pd.DataFrame) -> tuple[Floats, Floats]:
         """Employment and payroll, a row per year and a column per unit."""

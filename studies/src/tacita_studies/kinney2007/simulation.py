@@ -23,7 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tacita.data.schema import Schema
-from tacita.synthesis.panel import PanelSynthesis
+from tacita.synthesis.panel import PanelSynthesis, PlainPanelSynthesis
 from tacita_studies.kinney2007.facts import AVERAGE_ENTRY, AVERAGE_EXIT, BY_YEAR, SECTORS, YEARS, Sector
 
 Floats = NDArray[np.float64]
@@ -120,24 +120,34 @@ def schema(given: tuple[Industry, ...] = (ONE,)) -> Schema:
     )
 
 
-def plan(sets: int = 5, **settings: Any) -> PanelSynthesis:
+def plan(sets: int = 5, **settings: Any) -> PlainPanelSynthesis:
     """The synthesis of the file, as the paper describes it; `settings` replace any argument.
 
     >>> plan(2).sets
     2
     """
-    given: dict[str, Any] = {
+    return PlainPanelSynthesis(**_layout(sets), **settings)
+
+
+def formal_plan(epsilon: str, sets: int = 5) -> PanelSynthesis:
+    """The same panel with a guarantee."""
+    return PanelSynthesis(epsilon=epsilon, **_layout(sets))
+
+
+def _layout(sets: int) -> dict[str, Any]:
+    return {
+        "unit": "establishment",
         "keep": ["county", "sic4", "sic3"],
         "years": (YEARS[0], YEARS[-1]),
-        "yearly": {"employment": "emp{year}", "payroll": "pay{year}"},
+        "columns": {"employment": "emp{year}", "payroll": "pay{year}"},
         "first": "firstyear",
         "last": "lastyear",
         "static": ["multiunit"],
         "change": {"changeyear": ("multiunit", STATUSES[1:4])},
         "group": "sic3",
         "coarser": {"state": ("county", 2)},
+        "sets": sets,
     }
-    return PanelSynthesis("establishment", **{**given, "sets": sets, **settings})
 
 
 @cache

@@ -12,7 +12,7 @@ import pytest
 
 from tacita.data.schema import Schema
 from tacita.evaluation.trends import long_trends
-from tacita.synthesis.panel import PanelSynthesis
+from tacita.synthesis.panel import PlainPanelSynthesis
 from tacita.synthesis.panel.rules import broken_rules
 from tacita_studies.kinney2007.facts import YEARS
 from tacita_studies.kinney2007.simulation import BEFORE, STATUSES, Industry, plan, schema
@@ -118,11 +118,11 @@ def test_real_panels_of_firms(name: str) -> None:
             },
         }
     )
-    given = PanelSynthesis(
-        "firm",
+    given = PlainPanelSynthesis(
+        {"emp": "emp", "wage": "wage"},
+        unit="firm",
         keep=["sector"],
         years=(int(frame.year.min()), int(frame.year.max())),
-        yearly={"emp": "emp", "wage": "wage"},
         period="year",
         sets=5,
     )

@@ -24,7 +24,7 @@ from tacita.synthesis.panel import (
     LogitRegression,
     NormalRegression,
     NumberTree,
-    PanelSynthesis,
+    PlainPanelSynthesis,
     QuantileRegression,
 )
 
@@ -44,7 +44,7 @@ ALTERNATIVES: dict[str, dict[str, Any]] = {
 }
 
 
-def files_of(given: PanelSynthesis, frame: pd.DataFrame, schema: Any, seed: int = 1) -> list[pd.DataFrame]:
+def files_of(given: PlainPanelSynthesis, frame: pd.DataFrame, schema: Any, seed: int = 1) -> list[pd.DataFrame]:
     return list(given.rehearse(frame, schema, seed=seed).implicates)
 
 
@@ -98,8 +98,8 @@ def test_a_plan_is_what_it_describes(name: str) -> None:
     given = plan(models=ALTERNATIVES[name])
     record = json.loads(json.dumps(given.describe()))
     assert record == given.describe()
-    assert record.pop("mechanism") == "PanelSynthesis"
-    again = PanelSynthesis(**record)
+    assert record.pop("mechanism") == "PlainPanelSynthesis"
+    again = PlainPanelSynthesis(**record)
     assert again == given
     assert hash(again) == hash(given)
     assert again.describe() == given.describe()
@@ -180,7 +180,7 @@ def test_the_result_comes_back_and_the_seed_decides() -> None:
     assert result.implicates.kind == "partial"
     assert set(result.implicates.synthesized) == set(result.implicates.columns) - {"county", "industry"}
     back = plan().restore(result.to_bytes())
-    assert all(one.equals(two) for one, two in zip(back.tables, result.tables, strict=True))
+    assert all(one.equals(two) for one, two in zip(back.released, result.released, strict=True))
     assert back.to_bytes() == result.to_bytes()
     assert plan().rehearse(frame, wide_schema(), seed=3).to_bytes() == result.to_bytes()
     assert plan().rehearse(frame, wide_schema(), seed=4).to_bytes() != result.to_bytes()
@@ -192,7 +192,7 @@ def test_the_result_comes_back_and_the_seed_decides() -> None:
 def test_a_file_does_not_depend_on_how_many_others_are_drawn() -> None:
     frame = wide(200)
     two, three = (plan(sets=sets).rehearse(frame, wide_schema(), seed=3) for sets in (2, 3))
-    assert two.tables[1].equals(three.tables[1])
+    assert two.released[1].equals(three.released[1])
 
 
 # ---------------------------------------------------------------- refusals
@@ -205,7 +205,7 @@ def test_a_file_does_not_depend_on_how_many_others_are_drawn() -> None:
         ({"years": (2006, 2000)}, "years"),
         ({"keep": []}, "keep"),
         ({"keep": "county"}, "keep: give a list"),
-        ({"yearly": {}}, "yearly"),
+        ({"columns": {}}, "columns"),
         ({"sets": 0}, "sets"),
         ({"last": None}, "first, last"),
         ({"group": "kind"}, "group: kind is neither"),
@@ -216,8 +216,8 @@ def test_a_file_does_not_depend_on_how_many_others_are_drawn() -> None:
         ({"models": {"jobs": {"model": "NumberTree", "given": ["age"], "depth": 3}}}, "a setting is not one of"),
         ({"unit": "county"}, "unit: county must be an id"),
         ({"keep": ["county", "industry", "kind"]}, "keep: kind has role confidential"),
-        ({"yearly": {"jobs": "jobs2000"}, "ratios": {}}, "yearly.jobs: a wide file"),
-        ({"yearly": {"jobs": "staff{year}"}, "ratios": {}}, "staff2000: no such variable"),
+        ({"columns": {"jobs": "jobs2000"}, "ratios": {}}, "columns.jobs: a wide file"),
+        ({"columns": {"jobs": "staff{year}"}, "ratios": {}}, "staff2000: no such variable"),
         ({"change": {"switched": ("kind", ("moved",))}}, '"moved" is not a level of kind'),
         ({"models": {"size": NumberTree(("age",))}}, "models: size is not drawn"),
         ({"models": {"jobs": CategoryTree(("age",))}}, "CategoryTree is no model of a number"),
@@ -225,7 +225,7 @@ def test_a_file_does_not_depend_on_how_many_others_are_drawn() -> None:
         ({"models": {"kind": LifeTable(("born",))}}, "models.kind: LifeTable is for gone"),
         ({"models": {"jobs": NumberTree(("pay",))}}, "is given pay, which is not known then"),
         ({"models": {"born": DirichletMultinomial(("gone",))}}, "is given gone, which is not known then"),
-        ({"period": "born"}, "yearly.jobs: a long file"),
+        ({"period": "born"}, "columns.jobs: a long file"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_name(change: dict[str, Any], said: str) -> None:

@@ -13,18 +13,17 @@ from tacita_studies.kinney2007.facts import YEARS
 from tacita_studies.kinney2007.simulation import ONE, schema
 
 PLAN = PanelSynthesis(
-    "establishment",
+    {"employment": "emp{year}", "payroll": "pay{year}"},
+    "4",
+    unit="establishment",
     keep=["county", "sic4", "sic3"],
     years=(YEARS[0], YEARS[-1]),
-    yearly={"employment": "emp{year}", "payroll": "pay{year}"},
     first="firstyear",
     last="lastyear",
     static=["multiunit"],
     change={"changeyear": ("multiunit", ("2", "3", "4"))},
     coarser={"state": ("county", 2)},
     group="sic3",
-    sets=1,
-    epsilon="4",
 )
 Floats = NDArray[np.float64]
 

@@ -24,7 +24,7 @@ PLANS: dict[str, dict[str, Any]] = {
     "whole": {},
     "grouped": {"group": "sector"},
     "no status": {"static": [], "change": {}},
-    "jobs only": {"yearly": {"jobs": "jobs{year}"}, "ratios": {}},
+    "jobs only": {"columns": {"jobs": "jobs{year}"}, "ratios": {}},
     "lives from rows": {"first": None, "last": None, "static": [], "change": {}},
     "one year": {"years": (2006, 2006), "static": [], "change": {}},
     "two years": {"years": (2005, 2006), "static": [], "change": {}, "sets": 1},
@@ -152,7 +152,7 @@ def test_several_files_differ_by_what_the_noise_leaves_open() -> None:
     """The number of entrants of a year is fixed where there is no noise, and varies as much as the noise otherwise."""
 
     def entrants(epsilon: str) -> list[int]:
-        model = run(epsilon, rows=2000, sets=8, yearly={"jobs": "jobs{year}"}, ratios={})
+        model = run(epsilon, rows=2000, sets=8, columns={"jobs": "jobs{year}"}, ratios={})
         return [int((table["born"].to_numpy() == 2003).sum()) for table in model.implicates.tables]
 
     assert np.ptp(entrants("100000")) <= 1

@@ -2,5 +2,5 @@
 
 `measuring` asks the questions, with the shares of `budget`; the proof is `formal.md`. `drawing` makes a file: first
 years and who leaves (`lives`), sizes (`growth`, `steps`, `targets`), other numbers (`ratios`). `promise` is what
-`PanelSynthesis` does where it has an epsilon, `model` what it returns.
+`PanelSynthesis` (`plan`) says before it acts, `model` what it returns.
 """

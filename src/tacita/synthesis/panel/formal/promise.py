@@ -1,26 +1,14 @@
-"""What a panel with epsilon promises, says beforehand, and does: the formal side of `PanelSynthesis`."""
+"""What `PanelSynthesis` promises and says beforehand."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
-from tacita.data.confidential import Confidential
-from tacita.data.schema import Schema
-from tacita.noise.entropy import Entropy
-from tacita.plan import Forecast
 from tacita.privacy import Guarantee, Loss, NumbersWithin, ReplaceOne, text
 from tacita.synthesis.panel.formal.budget import Budget
-from tacita.synthesis.panel.formal.frame import Frame
-from tacita.synthesis.panel.formal.measuring import measure
-from tacita.synthesis.panel.formal.model import PanelModel, unpacked
-from tacita.synthesis.panel.formal.released import Measurement
 from tacita.synthesis.panel.formal.sensitivities import WholeHistory, WithinAlpha
 from tacita.synthesis.panel.layout import Layout
-from tacita.synthesis.panel.reading import groups_of, read_group
-from tacita.synthesis.panel.streams import recorded_seed
 
 # Questions whose answers follow from lives, static variables and public columns alone.
 LIVES = ("lives", "static ", "public ", "change ")
@@ -75,7 +63,8 @@ class Promise:
         return Guarantee(NumbersWithin(unit, self.alpha), Loss(self.epsilon), assumes=assumes)
 
 
-def forecast(layout: Layout, sets: int, promise: Promise, groups: int) -> Forecast:
+def foreseen(layout: Layout, promise: Promise) -> tuple[list[str], dict[str, float]]:
+    """Where ε goes and how large the noise is, in sentences and figures."""
     budget, epsilon, alpha = promise.budget(layout), promise.epsilon, promise.alpha
     years = len(layout.years)
     size = layout.yearly[0].name
@@ -88,7 +77,6 @@ def forecast(layout: Layout, sets: int, promise: Promise, groups: int) -> Foreca
     lives = 2 * 2**0.5 / float(budget["lives"])
     about = f"{percent(*LIVES)} of ε" if alpha is None else "outside the promise, so at no cost; but with noise"
     sentences = [
-        f"{sets} files from one measurement, with {', '.join(layout.keep)} as collected",
         f"ε = {text(epsilon)} covers all {years} years of a unit together: a further year needs a new plan and a new ε",
         f"lives and static variables: {about}; the number of units with a given first and last year has noise of about "
         f"{lives:.2g}, whatever it is",
@@ -109,29 +97,4 @@ def forecast(layout: Layout, sets: int, promise: Promise, groups: int) -> Foreca
             "moves whose law is the same in all years, and a clamped sum of all years together"
         )
     figures = {f"share of epsilon, {name}": float(one / epsilon) for name, one in spent.items()}
-    figures |= {"noise of a count of lives": lives, "files": float(sets)}
-    product = (
-        f"Synthetic panel: {', '.join(one.name for one in layout.yearly)}, {layout.years[0]} to {layout.years[-1]}"
-    )
-    return Forecast(product, len(budget.parts) * groups, tuple(sentences), figures)
-
-
-def run(
-    data: Confidential, layout: Layout, sets: int, promise: Promise, plan: Mapping[str, Any], entropy: Entropy
-) -> PanelModel:
-    """Everything is measured, one group in memory at a time."""
-    budget, change = promise.budget(layout), promise.change
-
-    def measured(group: str) -> tuple[Frame, Measurement]:
-        panel = read_group(data, layout, group)
-        return Frame.of(panel), measure(panel, budget, entropy, group, change)
-
-    groups = {group: measured(group) for group in groups_of(data, layout)}
-    return PanelModel(layout, groups, sets, recorded_seed(entropy), plan, entropy.rehearsal)
-
-
-def restore(stored: bytes, layout_of: Callable[[Schema], Layout]) -> PanelModel:
-    """`layout_of` is the plan's layout for a schema."""
-    content, groups = unpacked(stored)
-    layout = layout_of(Schema.from_dict(content["schema"]))
-    return PanelModel(layout, groups, content["sets"], content["seed"], content["plan"], content["rehearsal"])
+    return sentences, figures | {"noise of a count of lives": lives}

@@ -1,0 +1,90 @@
+"""`PanelSynthesis`: panels drawn from noisy tables, with a guarantee for a unit's whole history."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from attrs import field, frozen
+
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
+from tacita.errors import UsageError
+from tacita.noise.entropy import Entropy
+from tacita.plan import Forecast
+from tacita.plan.fields import as_epsilon
+from tacita.plan.how import FREE, How
+from tacita.privacy import Guarantee, Number, exact
+from tacita.synthesis.panel.formal.frame import Frame
+from tacita.synthesis.panel.formal.measuring import measure
+from tacita.synthesis.panel.formal.model import PanelModel
+from tacita.synthesis.panel.formal.promise import Promise, foreseen
+from tacita.synthesis.panel.reading import all_groups
+from tacita.synthesis.panel.settings import PanelPlan
+from tacita.synthesis.panel.streams import recorded_seed
+
+
+def _as_alpha(given: Number | None) -> Fraction | None:
+    alpha = None if given is None else exact(given, "alpha")
+    if alpha is not None and alpha <= 0:
+        raise UsageError('alpha: must be above 0, such as "0.1" for ten percent')
+    return alpha
+
+
+@frozen(kw_only=True)
+class PanelSynthesis(PanelPlan[PanelModel]):
+    """Synthetic panels of businesses, drawn from noisy tables: ε holds for all years of a unit together. With `alpha`
+    it holds for the unit's numbers to within a factor 1 + α, and not for its life or categories. The other settings
+    are those of `PanelPlan`; `PlainPanelSynthesis` draws the same panels without a guarantee.
+
+    >>> columns = {"employment": "emp{year}"}
+    >>> print(PanelSynthesis(columns, "4", unit="firm", keep=["county"], years=(1976, 1978)).guarantee)
+    ε = 4 under one firm's record replaced
+    """
+
+    gone = ("models",)
+    model = PanelModel
+
+    epsilon: Fraction = field(converter=as_epsilon, kw_only=False)
+    alpha: Fraction | None = field(default=None, converter=_as_alpha)
+
+    @property
+    def promise(self) -> Promise:
+        """What the noise is for."""
+        return Promise(self.epsilon, self.alpha)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.promise.guarantee(self.unit, self.keep)
+
+    @property
+    def proof(self) -> str:
+        return self.promise.proof
+
+    @property
+    def on_grid(self) -> bool:
+        return self.alpha is not None
+
+    @property
+    def how(self) -> How:
+        return How(self.promise.knows(self.unit), self.public, FREE)
+
+    def former_descriptions(self) -> tuple[dict[str, Any], ...]:
+        return (self.described_before(models=[]),)
+
+    def forecast(self, schema: Schema) -> Forecast:
+        layout = self.layout(schema)
+        sentences, figures = foreseen(layout, self.promise)
+        cells = len(self.promise.budget(layout).parts) * layout.group_count
+        files = f"{self.files} from one measurement, with {', '.join(self.keep)} as collected"
+        return Forecast(self.product, cells, (files, *sentences), figures | {"files": float(self.sets)})
+
+    def run(self, data: Confidential, entropy: Entropy) -> PanelModel:
+        """Everything is measured, one group in memory at a time."""
+        layout, promise = self.layout(data.schema), self.promise
+        budget = promise.budget(layout)
+        groups = {
+            group: (Frame.of(panel), measure(panel, budget, entropy, group, promise.change))
+            for group, panel in all_groups(data, layout)
+        }
+        return PanelModel(self, data.schema, groups, int(recorded_seed(entropy), 16), entropy.rehearsal)
