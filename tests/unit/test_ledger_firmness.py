@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from support.ledger_fakes import WORKER, FakeData, FakePlan, release
-from tacita.errors import RefusedError, UsageError, VerificationError
+from tacita.errors import RefusedError, UsageError, VerificationError, spent
 from tacita.ledger import Ledger, verify_extract
-from tacita.privacy import Guarantee, Loss
+from tacita.privacy import AddRemoveOne, Guarantee, Loss
 
 DATA: Any = FakeData()
 
@@ -102,6 +102,105 @@ def test_firmness_sealed_by_hand_against_the_rules_is_noticed(ledger: Ledger) ->
 def test_only_always_can_be_asked_of_a_cap(path: Path) -> None:
     with pytest.raises(UsageError, match='holds: must be "always"'):
         Ledger.open(path, cap=Loss("1"), neighbours=WORKER, holds="asymptotically")  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- what has no guarantee
+
+BARE: Any = Assuming("bare", loss=Loss.zero(), holds="never", assumes=("nothing bounds it",))
+REASON = "The board let it pass for validation inside the office."
+
+
+def disclose(ledger: Ledger, plan: Any = BARE, data: Any = DATA, reason: str = REASON) -> Any:
+    return ledger.disclose(plan, data, label="plain files", reason=reason)
+
+
+def test_a_disclosure_has_a_line_of_its_own_a_reason_and_no_price(ledger: Ledger) -> None:
+    release(ledger, FIRM, label="firm")
+    result = disclose(ledger)
+    entry = ledger.entries()[-2]
+    assert (entry.kind, entry.label, entry.loss, entry.holds) == ("disclose", "plain files", None, "never")
+    assert entry.state == f"disclosed, NO GUARANTEE: {REASON}"
+    assert ledger.spent(WORKER, DATA) == Loss("0.1")
+    assert disclose(ledger).to_bytes() == result.to_bytes()  # drawn once
+    assert len([entry for entry in ledger.entries() if entry.kind == "disclose"]) == 1
+    with pytest.raises(RefusedError, match=f'for another reason; give that one, "{REASON}"'):
+        disclose(ledger, reason="another")
+    ledger.verify()
+
+
+def test_beside_a_disclosure_no_sum_of_the_file_bounds_anything_and_every_extract_says_so(ledger: Ledger) -> None:
+    release(ledger, FIRM, label="before")
+    disclose(ledger)
+    release(ledger, FakePlan("after"), label="after")
+    release(ledger, FIRM, FakeData("hospital stays", "rows-h"), label="elsewhere")
+    jobs, stays = ledger.accounts()
+    assert (jobs.holds, stays.holds) == ("never", "always")
+    assert "spent (bounds nothing: more was disclosed without a guarantee)" in str(jobs)
+    for label, told in (("before", True), ("after", True), ("plain files", True), ("elsewhere", False)):
+        extract = ledger.extract(label)
+        verify_extract(extract)
+        ledger.verify(extract)
+        lines = [line["entry"] for line in extract["entries"] if line["entry"]["kind"] == "disclose"]
+        assert [line["reason"] for line in lines] == ([REASON] if told else [])
+        assert [line["guarantee"]["holds"] for line in lines] == (["never"] if told else [])
+        assert {one["holds"] for one in extract["accounts"]} == {"never" if told else "always"}
+
+
+def test_a_firm_cap_and_a_disclosure_exclude_each_other(path: Path) -> None:
+    ledger = Ledger.open(path, cap=Loss("1"), neighbours=WORKER, holds="always")
+    before = path.read_bytes()
+    with pytest.raises(RefusedError, match=r"takes only promises that always hold.*has no guarantee"):
+        disclose(ledger)
+    assert path.read_bytes() == before
+    other = Ledger.open(path.with_name("other.ledger"), cap=Loss("1"), neighbours=WORKER)
+    disclose(other)
+    for unit in ("worker", "firm"):
+        with pytest.raises(RefusedError, match="takes only promises that always hold"):
+            Ledger.open(path.with_name("other.ledger"), cap=Loss("1"), neighbours=AddRemoveOne(unit), holds="always")
+
+
+@pytest.mark.parametrize(
+    ("plan", "reason", "error"),
+    [
+        (FIRM, REASON, "reason: this plan has a guarantee"),
+        (BARE, " ", "reason: must say why this may leave without a guarantee"),
+    ],
+)
+def test_the_door_is_for_what_has_no_guarantee_and_asks_why(
+    ledger: Ledger, path: Path, plan: Any, reason: str, error: str
+) -> None:
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match=error):
+        disclose(ledger, plan, reason=reason)
+    with pytest.raises(RefusedError, match=r"no guarantee.*Ledger.disclose\(plan, data, label=…, reason=…\)"):
+        release(ledger, BARE)
+    assert path.read_bytes() == before
+
+
+def test_a_disclosure_that_fails_is_on_record_and_costs_nothing(ledger: Ledger) -> None:
+    with pytest.raises(OSError, match="disk") as failed:
+        disclose(ledger, Assuming("bare", loss=Loss.zero(), holds="never", error=OSError("disk")))
+    assert not spent(failed.value)
+    assert ledger.entries()[2].state == f"failed (OSError), NO GUARANTEE: {REASON}"
+    assert ledger.spent(WORKER, DATA).is_zero
+    assert not ledger.interrupted()
+
+
+@pytest.mark.parametrize("change", [{"reason": " "}, {"kind": "reserve"}, {"promised": True}])
+def test_a_disclosure_sealed_by_hand_against_the_rules_is_noticed(ledger: Ledger, change: dict[str, Any]) -> None:
+    disclose(ledger)
+    release(ledger, FIRM)
+    with ledger._store.writing() as writer:
+        records = writer.records()
+        kept = ("label", "identity", "lineage", "domain", "plan", "guarantee", "reason")
+        facts = {key: records[2].body[key] for key in kept} | {"label": "again", "reason": change.get("reason", "why")}
+        if "promised" in change:
+            facts["guarantee"] = records[4].body["guarantee"]
+        if "kind" in change:
+            facts |= {key: records[4].body[key] for key in ("account", "charge")}
+        writer.append(change.get("kind", "disclose"), facts, {"fingerprint": "rows-a"})
+    with pytest.raises(VerificationError, match="ledger entry 7"):
+        ledger.verify()
 
 
 # ---------------------------------------------------------------- what is public

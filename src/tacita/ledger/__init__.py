@@ -2,7 +2,7 @@
 
 Where to look:
 
-* `ledger.py`  what a person calls: `Ledger.open`, `release`, `waive`, `quote`, `remaining`, `verify`, `extract`
+* `ledger.py`  what a person calls: `Ledger.open`, `release`, `disclose`, `waive`, `quote`, `verify`, `extract`
 * `asking.py`  one request: its key, its quote, whether it fits
 * `releasing.py`  reserve, run, commit: the one place where plans meet rows
 * `kin.py`     files that hold the same units under another name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from tacita.errors import RefusedError
+from tacita.errors import RefusedError, UsageError
 from tacita.ledger.book import Book
 from tacita.ledger.terms import Cap, DataKey, Reservation, Tally, request_key
 from tacita.ledger.views import Account, Quote, Share, account, unfinished_note
@@ -20,15 +20,19 @@ if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an eng
 class Asked:
     """One request, checked before the ledger is touched: a bad plan, file or column leaves no trace."""
 
-    def __init__(self, plan: Plan[Any], data: Confidential) -> None:
+    def __init__(self, plan: Plan[Any], data: Confidential, reason: str | None = None) -> None:
+        """`reason` is why something without a guarantee may be disclosed all the same."""
         from tacita.plan import check, claimed  # here, so that `tacita ledger show` need not load an engine
 
-        self.guarantee = claimed(plan, data.schema)
-        if self.guarantee.holds == "never":
+        self.guarantee, self.reason = claimed(plan, data.schema), reason
+        if self.guarantee.holds == "never" and reason is None:
             raise RefusedError(
-                "this plan has no guarantee, so the ledger cannot account for it; use a plan with one, or rehearse "
-                "it on public or mock data"
+                "this plan has no guarantee, so the ledger cannot account for it; use a plan with one, rehearse it on "
+                "public or mock data, or have it disclosed on record with Ledger.disclose(plan, data, label=…, "
+                "reason=…), which every later extract of this file shows"
             )
+        if self.guarantee.holds != "never" and reason is not None:
+            raise UsageError(f"reason: this plan has a guarantee, {self.guarantee}; release it with Ledger.release")
         plan.reads(data.schema)
         plan.forecast(data.schema)  # builds the law of the noise: parameters that no law exists for are refused here
         data.refuse_changed()
@@ -59,7 +63,13 @@ def data_key(data: str | Confidential) -> DataKey:
 def stored_result(book: Book, asked: Asked) -> Reservation | None:
     """The one stored result of this request: of two runs side by side, the one that finished first."""
     done = [made for made in _made(book, asked) if made.stored is not None]
-    return min(done, key=lambda made: made.finished_in or 0, default=None)
+    first = min(done, key=lambda made: made.finished_in or 0, default=None)
+    if first is not None and first.reason != (asked.reason or ""):
+        raise RefusedError(
+            f"reason: exactly this was disclosed in entry {first.number}, for another reason; give that one, "
+            f'"{first.reason}"'
+        )
+    return first
 
 
 def _made(book: Book, asked: Asked) -> list[Reservation]:

@@ -62,6 +62,8 @@ class Book:
                 self._add_overlap(record)
             case "reserve":
                 self._add_reservation(record)
+            case "disclose":
+                self._add_disclosure(record)
             case "begin":
                 self._begin(record)
             case "commit":
@@ -114,6 +116,25 @@ class Book:
         self.overlaps[pair] = Waiver(reason, record.number)
 
     def _add_reservation(self, record: Record) -> None:
+        account, charge = neighbours_from_json(record.body["account"]), loss_from_json(record.body["charge"])
+        made, charges = self._asked_for(record, account, charge)
+        paid = charges[0][0].neighbours == account and charges[0][1] == charge
+        self._require(paid, record, "the charge is not what its guarantee costs")
+        root = self._root(made.data.names[0])
+        for cap, loss in charges:
+            total = self._totals[root].get(cap.neighbours, Tally()) + Tally.of(loss)
+            self._require(total.fits(cap.loss), record, f"this spend does not fit under the cap for {cap.neighbours}")
+            self._totals[root][cap.neighbours] = total
+
+    def _add_disclosure(self, record: Record) -> None:
+        made, charges = self._asked_for(record, None, None, str(record.body["reason"]))
+        meant = made.guarantee.holds == "never" and not charges and bool(made.reason.strip())
+        self._require(meant, record, "a disclosure has no guarantee and no price, but a reason")
+
+    def _asked_for(
+        self, record: Record, account: Neighbours | None, charge: Loss | None, reason: str = ""
+    ) -> tuple[Reservation, list[tuple[Cap, Loss]]]:
+        """A run that was let near the rows, and what it counts against."""
         body = record.body
         content = str(record.private["fingerprint"])
         made = Reservation(
@@ -122,8 +143,9 @@ class Book:
             DataKey(body["identity"], content, tuple(body["lineage"])),
             request_key(body["plan"], body["guarantee"], body["domain"], content),
             guarantee_from_json(body["guarantee"]),
-            neighbours_from_json(body["account"]),
-            loss_from_json(body["charge"]),
+            account,
+            charge,
+            reason,
             begun=not record.private.get("waits", False),
             sketch={entity: tuple(hashes) for entity, hashes in record.private.get("sketch", {}).items()},
         )
@@ -134,15 +156,10 @@ class Book:
             raise VerificationError(
                 f"ledger entry {record.number}: this guarantee does not answer the caps of its time"
             ) from None
-        paid = charges[0][0].neighbours == made.account and charges[0][1] == made.charge
-        self._require(paid, record, "the charge is not what its guarantee costs")
-        root = self._join(made.data.names)
-        for cap, loss in charges:
-            total = self._totals[root].get(cap.neighbours, Tally()) + Tally.of(loss)
-            self._require(total.fits(cap.loss), record, f"this spend does not fit under the cap for {cap.neighbours}")
-            self._totals[root][cap.neighbours] = total
+        self._join(made.data.names)
         self.reservations[made.number] = made
         self._requests.setdefault(made.request, []).append(made.number)
+        return made, charges
 
     def _begin(self, record: Record) -> None:
         reserved = self.reservations.get(record.body["reserve"])
@@ -230,8 +247,13 @@ class Book:
     def charges(self, guarantee: Guarantee) -> list[tuple[Cap, Loss]]:
         """Every cap a promise counts against and how much; first the account its entry names.
 
-        Refuses a promise that no cap is declared for, and one that is silent on a cap that was not waived.
+        Refuses a promise that no cap is declared for, and one that is silent on a cap that was not waived. What has no
+        guarantee costs nothing that could be counted; a cap that takes only firm promises refuses it.
         """
+        if guarantee.holds == "never":
+            for cap in self.caps.values():
+                cap.refuse_softer(guarantee)
+            return []
         named = self._account(guarantee)
         losses = [(cap, restated(guarantee, cap)) for cap in (named, *self.caps.values())]
         broken = [cap for cap, loss in losses if loss is None and cap.neighbours not in self.waivers]
@@ -247,7 +269,7 @@ class Book:
     def refuse_softer(self, cap: Cap) -> None:
         """Refuse a cap that takes only firm promises where softer ones were counted before."""
         for made in self.reservations.values():
-            if implies(made.guarantee, cap.neighbours):
+            if made.is_disclosure or implies(made.guarantee, cap.neighbours):
                 cap.refuse_softer(made.guarantee)
 
     def lost_before(self, cap: Cap) -> dict[Name, Tally]:
@@ -259,8 +281,9 @@ class Book:
                 f"it (entries: {_listed(silent)}). Declare it after ledger.waive(neighbours, reason=…), which leaves "
                 "an entry that every view of this account shows"
             )
+        self.refuse_softer(cap)
         totals: dict[Name, Tally] = {}
-        for made in self.reservations.values():
+        for made in self._of(None):
             loss = restated(made.guarantee, cap)
             if loss is not None:
                 root = self._root(("identity", made.data.identity))
@@ -279,14 +302,22 @@ class Book:
         return tuple(made.number for made in self._of(data) if not implies(made.guarantee, neighbours))
 
     def counted(self, neighbours: Neighbours, data: DataKey) -> list[Guarantee]:
-        """The promises that were added up in one account: of them, the sum has the firmness and the assumptions."""
-        return [made.guarantee for made in self._of(data) if implies(made.guarantee, neighbours)]
+        """The promises that were added up in one account, and what was disclosed without one beside them: of them, the
+        sum has the firmness and the assumptions."""
+        counted = [made.guarantee for made in self._of(data) if implies(made.guarantee, neighbours)]
+        return counted + [made.guarantee for made in self.disclosures(data)]
 
-    def _of(self, data: DataKey | None) -> Iterator[Reservation]:
-        """The reservations of one family, or of all."""
+    def disclosures(self, data: DataKey) -> Iterator[Reservation]:
+        """What one family disclosed without a guarantee."""
+        return self._of(data, disclosed=True)
+
+    def _of(self, data: DataKey | None, *, disclosed: bool = False) -> Iterator[Reservation]:
+        """The reservations of one family, or of all: those with a price, or the others."""
         roots = None if data is None else {self._root(name) for name in data.names}
         for made in self.reservations.values():
-            if roots is None or self._root(("identity", made.data.identity)) in roots:
+            if made.is_disclosure == disclosed and (
+                roots is None or self._root(("identity", made.data.identity)) in roots
+            ):
                 yield made
 
     def _account(self, guarantee: Guarantee) -> Cap:

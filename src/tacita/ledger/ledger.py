@@ -183,11 +183,22 @@ class Ledger:
         result: R = self.release_all([(plan, label)], data, entropy=entropy)[0].result
         return result
 
+    def disclose(self, plan: Plan[R], data: Confidential, *, label: str, reason: str) -> R:
+        """Run a plan that has no guarantee and let its result leave, for a reason that stays on record.
+
+        There is no price, since no sum could bound what it shows: from then on no account of this file bounds
+        anything, and every view and every later extract of it says so. A cap that takes only promises that always
+        hold refuses it.
+        """
+        result: R = self.release_all([(plan, label)], data, reason=reason)[0].result
+        return result
+
     def release_all(
         self,
         wanted: Sequence[tuple[Plan[Any], str]],
         data: Confidential,
         *,
+        reason: str | None = None,
         entropy: SystemEntropy | None = None,
         starting: Callable[[str], None] = lambda label: None,
     ) -> list[Released]:
@@ -196,12 +207,15 @@ class Ledger:
         As `release` otherwise. Where a run fails the others are still made, since they are paid for, and the first
         error is raised at the end. Asking again returns what is stored and takes up what was not begun, at no charge.
         `starting` is told each label before its run; what it raises is logged, since the run is paid for by then.
+        With a `reason` they are disclosed, as in `disclose`.
         """
         _refuse_other_entropy(entropy)
+        if reason is not None:
+            _require_text(reason, "reason", "why this may leave without a guarantee, and who decided it")
         for _, label in wanted:
             _require_text(label, "label", 'what the release is for, such as "2026 tables"')
         return release_all(
-            self._store, data, [Wanted(plan, label, Asked(plan, data)) for plan, label in wanted], starting
+            self._store, data, [Wanted(plan, label, Asked(plan, data, reason)) for plan, label in wanted], starting
         )
 
     def quote(self, plan: Plan[Any], data: Confidential) -> Quote:
@@ -237,10 +251,14 @@ class Ledger:
         cap: Loss,
         neighbours: Neighbours,
         holds: Literal["always"] | None = None,
+        reason: str | None = None,
     ) -> list[Quote]:
-        """What `admit` will say once a ledger is opened with this cap, also where there is none yet. Writes nothing."""
+        """What `admit` will say once a ledger is opened with this cap, also where there is none yet. Writes nothing.
+
+        With a `reason` the plans have no guarantee and are to be disclosed.
+        """
         book = cls.open(path, read_only=True)._read()[1] if cls.is_begun(path) else Book()
-        return _admitted(with_cap(book, cap, neighbours, holds), plans, data)
+        return _admitted(with_cap(book, cap, neighbours, holds), plans, data, reason)
 
     def preview(
         self,
@@ -310,7 +328,9 @@ class Ledger:
     def interrupted(self) -> list[Entry]:
         """Reservations whose run has not ended: it is still under way, or it was killed. They count as spent."""
         records, book = self._read()
-        unfinished = {number for number, made in book.reservations.items() if made.interrupted}
+        unfinished = {
+            number for number, made in book.reservations.items() if made.interrupted and not made.is_disclosure
+        }
         return [entry for entry in views.entries(records, book) if entry.number in unfinished]
 
     def extract(self, which: str | int | Iterable[int]) -> dict[str, Any]:
@@ -338,7 +358,7 @@ class Ledger:
                 if made.stored is not None:
                     checked_result(reader, made)
         if published is not None:
-            _compare(records, published)
+            views.compare(records, published)
         return records[-1].hash
 
     def _read(self) -> tuple[list[Record], Book]:
@@ -353,24 +373,8 @@ class Ledger:
         return records, Book.replay(records)
 
 
-def _compare(records: list[Record], published: Mapping[str, Any]) -> None:
-    views.verify_extract(published)
-    hashes = {record.number: record.hash for record in records}
-    lines = [(line["entry"]["number"], line["sha256"]) for line in published["entries"]]
-    lines.append((published["head"]["number"], published["head"]["sha256"]))
-    if published["ledger"] != records[0].body["ledger"]:
-        raise VerificationError("ledger: the published extract comes from another ledger")
-    for number, seal in lines:
-        if hashes.get(number) != seal:
-            raise VerificationError(
-                f"ledger: entry {number} of the published extract is missing or different here; this file was altered "
-                "or put back to an older state"
-            )
-    views.compare_accounts(records[: published["head"]["number"]], published)
-
-
-def _admitted(book: Book, plans: Iterable[Plan[Any]], data: Confidential) -> list[Quote]:
-    asked = [Asked(plan, data) for plan in plans]
+def _admitted(book: Book, plans: Iterable[Plan[Any]], data: Confidential, reason: str | None = None) -> list[Quote]:
+    asked = [Asked(plan, data, reason) for plan in plans]
     quotes = admitted(book, asked)
     if not all(quote.is_free for quote in quotes):
         refuse_kin(book, data, asked[0].key)

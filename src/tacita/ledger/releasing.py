@@ -102,9 +102,9 @@ def _reserve(writer: Writer, book: Book, wanted: Sequence[Wanted], kin: Kin) -> 
 
 def _line(writer: Writer, one: Wanted, quote: Quote, private: dict[str, Any]) -> Record:
     """The run that is first in turn begins with its reservation; the others wait, and say so when they begin."""
-    if quote.unfinished:
-        _log.warning("%s: %s", one.label, unfinished_note(quote.unfinished))
     asked = one.asked
+    if quote.unfinished and asked.reason is None:
+        _log.warning("%s: %s", one.label, unfinished_note(quote.unfinished))
     facts = {
         "label": one.label,
         "identity": asked.key.identity,
@@ -112,11 +112,12 @@ def _line(writer: Writer, one: Wanted, quote: Quote, private: dict[str, Any]) ->
         "domain": asked.domain,
         "plan": asked.description,
         "guarantee": guarantee_to_json(asked.guarantee),
-        "account": neighbours_to_json(quote.neighbours),
-        "charge": loss_to_json(quote.charge),
     }
     known = {"fingerprint": asked.key.content, "after_unfinished": list(quote.unfinished)}
-    return writer.append("reserve", facts, known | private)
+    if asked.reason is not None:
+        return writer.append("disclose", facts | {"reason": asked.reason}, known | private)
+    paid = {"account": neighbours_to_json(quote.neighbours), "charge": loss_to_json(quote.charge)}
+    return writer.append("reserve", facts | paid, known | private)
 
 
 # ---------------------------------------------------------------- running
@@ -171,7 +172,8 @@ def _run(store: Store, data: Confidential, one: Wanted, reserved: Record) -> Any
         # more, and a run without an end counts as spent all the same.
         with suppress(TacitaError):
             _append(store, begun, "failed", about=reserved, private={"error": type(error).__name__})
-        add_spent(error, f"{one.asked.guarantee}, since the run may have seen the rows (entry {reserved.number})")
+        if one.asked.reason is None:
+            add_spent(error, f"{one.asked.guarantee}, since the run may have seen the rows (entry {reserved.number})")
         raise
     return result
 

@@ -76,9 +76,10 @@ class Cap:
 
     def refuse_softer(self, guarantee: Guarantee) -> None:
         if self.holds == "always" and guarantee.holds != "always":
+            holds = "has no guarantee" if guarantee.holds == "never" else f"holds {guarantee.holds}: {guarantee}"
             raise RefusedError(
                 f"the cap for {self.neighbours} takes only promises that always hold (entry {self.declared_in}), and "
-                f"this one holds {guarantee.holds}: {guarantee}. Use a plan whose guarantee always holds"
+                f"this one {holds}. Use a plan whose guarantee always holds"
             )
 
 
@@ -96,6 +97,7 @@ class Reservation:
 
     `account` and `charge` are the one account that is named in the entry; others count too (`Book.charges`). Of several
     shares that were set aside together, one whose run has not `begun` has seen no row: asking again takes it up.
+    A disclosure has no price and so neither of the two, but a `reason`.
     """
 
     number: int
@@ -103,8 +105,9 @@ class Reservation:
     data: DataKey
     request: str
     guarantee: Guarantee
-    account: Neighbours
-    charge: Loss
+    account: Neighbours | None
+    charge: Loss | None
+    reason: str = ""
     begun: bool = True
     sketch: Mapping[str, tuple[int, ...]] = field(default_factory=dict, hash=False)
     finished_in: int | None = None
@@ -112,7 +115,14 @@ class Reservation:
     failure: str | None = None
 
     @property
+    def is_disclosure(self) -> bool:
+        return self.charge is None
+
+    @property
     def state(self) -> str:
+        if self.is_disclosure:
+            done = "disclosed" if self.stored is not None else f"failed ({self.failure})" if self.failure else "begun"
+            return f"{done}, NO GUARANTEE: {self.reason}"
         if self.stored is not None:
             return "released"
         if self.finished_in is not None:
@@ -139,8 +149,9 @@ def request_key(plan: Any, guarantee: Mapping[str, Any], domain: str, content: s
 
 
 def softest(promises: Iterable[Guarantee]) -> Holds:
-    """How firmly a sum holds: no more firmly than any promise in it. The ledger takes none that never holds."""
-    return "always" if all(one.holds == "always" for one in promises) else "asymptotically"
+    """How firmly a sum holds: no more firmly than any promise in it, and never beside what has no guarantee."""
+    found = {one.holds for one in promises}
+    return "never" if "never" in found else "asymptotically" if "asymptotically" in found else "always"
 
 
 def implies(guarantee: Guarantee, neighbours: Neighbours) -> bool:

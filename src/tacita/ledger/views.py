@@ -25,7 +25,7 @@ EXTRACT_FORMAT = 1
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the ledger, in words. `state` is how a reservation ended, or what a waiver lifts."""
+    """One line of the ledger, in words. `state` is how a run ended, or what a waiver lifts."""
 
     number: int
     kind: str
@@ -143,6 +143,8 @@ class Quote:
             return f"already released (entry {self.stored}): the stored result is returned, at no charge"
         if self.waiting is not None:
             return f"already paid for (entry {self.waiting}) and not begun: it is taken up, at no charge"
+        if not self.shares:
+            return "no price: without a guarantee it stands in the ledger as a disclosure, with its reason"
         return "; and ".join(str(share) for share in self.shares) + (
             f". {unfinished_note(self.unfinished)}" if self.unfinished else ""
         )
@@ -150,7 +152,8 @@ class Quote:
 
 def firmness_note(holds: Holds) -> str:
     """As a guarantee says it of itself; nothing to say of a sum that always holds."""
-    return "" if holds == "always" else f" ({holds})"
+    notes = {"always": "", "never": " (bounds nothing: more was disclosed without a guarantee)"}
+    return notes.get(holds, f" ({holds})")
 
 
 def waived_note(waived: Waiver | None, silent: tuple[int, ...]) -> str:
@@ -191,7 +194,7 @@ def _entry(record: Record, book: Book) -> Entry:
     elif body["kind"] != "open":
         paid = book.reservations[body.get("reserve", record.number)]
         label, identity = paid.label, paid.data.identity
-        if body["kind"] == "reserve":
+        if body["kind"] in ("reserve", "disclose"):
             neighbours, loss, state, holds = paid.account, paid.charge, paid.state, paid.guarantee.holds
     time = record.private.get("time", body["time"])  # older lines have the exact time in their public text
     return Entry(record.number, body["kind"], time, label, identity, neighbours, loss, state, record.hash, holds)
@@ -227,21 +230,24 @@ def accounts(book: Book) -> list[Account]:
 def extract(records: list[Record], book: Book, chosen: set[int]) -> dict[str, Any]:
     """The public part of some releases: their lines, every cap and waiver, and the head of the chain.
 
-    Every cap, also one that a release does not name: it counts there too, or that promise was waived.
+    Every cap, also one that a release does not name: it counts there too, or that promise was waived. With them, all
+    that was ever disclosed of the same units without a guarantee.
     Only public texts: fingerprints of confidential rows stay in the ledger, behind a salted hash. Of a release, what
     was set aside and what was stored; how its runs went on the way is nobody else's business.
     """
+    paid = [book.reservations[number] for number in sorted(chosen)]
+    beside = {made.number for one in paid for made in book.disclosures(DataKey(one.data.identity))}
     lines = [
         record
         for record in records
         if record.body["kind"] in ("open", "cap", "waive", "overlap")
-        or (record.body["kind"] in ("reserve", "commit") and record.body.get("reserve", record.number) in chosen)
+        or record.number in chosen | beside
+        or (record.body["kind"] == "commit" and record.body["reserve"] in chosen)
     ]
-    paid = [book.reservations[number] for number in sorted(chosen)]
     budgets = dict.fromkeys(
         account(book, neighbours, DataKey(made.data.identity))
         for made in paid
-        for neighbours in (made.account, *book.caps)
+        for neighbours in (*([] if made.account is None else [made.account]), *book.caps)
     )
     return {
         "format": EXTRACT_FORMAT,
@@ -290,9 +296,28 @@ def verify_extract(extract: Mapping[str, Any]) -> None:
         raise VerificationError("ledger extract: incomplete or malformed") from None
 
 
-def compare_accounts(records: list[Record], published: Mapping[str, Any]) -> None:
+def compare(records: list[Record], published: Mapping[str, Any]) -> None:
+    """Refuse a ledger in which a published extract is not to be found as it was."""
+    verify_extract(published)
+    hashes = {record.number: record.hash for record in records}
+    lines = [(line["entry"]["number"], line["sha256"]) for line in published["entries"]]
+    lines.append((published["head"]["number"], published["head"]["sha256"]))
+    if published["ledger"] != records[0].body["ledger"]:
+        raise VerificationError("ledger: the published extract comes from another ledger")
+    for number, seal in lines:
+        if hashes.get(number) != seal:
+            raise VerificationError(
+                f"ledger: entry {number} of the published extract is missing or different here; this file was altered "
+                "or put back to an older state"
+            )
+    _compare_accounts(records[: published["head"]["number"]], published)
+
+
+def _compare_accounts(records: list[Record], published: Mapping[str, Any]) -> None:
     """Refuse an extract whose accounts are not what these records, up to its head, add up to."""
-    chosen = {line["entry"]["number"] for line in published["entries"] if line["entry"]["kind"] == "reserve"}
+    lines = [line["entry"] for line in published["entries"]]
+    chosen = {line["number"] for line in lines if line["kind"] == "reserve"}
+    chosen |= {line["reserve"] for line in lines if line["kind"] == "commit"}  # other disclosures stand beside it only
     book = Book.replay(records)
     accounts = extract(records, book, choose(book, chosen))["accounts"] if chosen else []
     stated = published["accounts"]

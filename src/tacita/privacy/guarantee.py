@@ -13,6 +13,7 @@ from tacita.privacy.neighbours import AddRemoveOne, Neighbours, NumbersWithin, R
 
 Holds = Literal["always", "asymptotically", "never"]
 _FIRMNESS: tuple[Holds, ...] = ("always", "asymptotically", "never")
+UNPROTECTED = "released without a guarantee, for this reason: "  # begins why a board let something leave without one
 UNCHECKED = "not checked: "  # begins every assumption about who a unit is that no id in the file could show
 
 
@@ -63,6 +64,11 @@ class Guarantee:
                 return Guarantee(neighbours, self.loss, self.holds, self.assumes)
         hint = _other_unit(mine, neighbours)
         raise RefusedError(f"a guarantee for {mine} says nothing proved about {neighbours}{hint}")
+
+    @property
+    def protects(self) -> str:
+        """What may differ between neighbouring files without showing."""
+        return "nothing: no formal guarantee is given" if self.holds == "never" else self.neighbours.meaning
 
     @property
     def odds_factor(self) -> str:

@@ -27,7 +27,7 @@ from tacita.release.former import Kind
 from tacita.release.microdata import Microdata, write_microdata
 from tacita.release.records import STAMP, code_hash, write_records
 from tacita.release.verify import verify as verify_bundle
-from tacita.release.words import guarantee_record
+from tacita.release.words import NO_GUARANTEE, guarantee_record
 
 _ENGINES = ("duckdb", "ibis-framework", "pyarrow", "pyspark")
 _LIBRARIES = ("tacita", "numpy", "scipy", "numba", "python-flint", *_ENGINES, "altair", "vl-convert-python", "jinja2")
@@ -219,6 +219,7 @@ def _manifest_head(release: Release, made: dict[str, Any]) -> dict[str, Any]:
         "tacita_bundle": BUNDLE_FORM,
         "title": f"{STAMP}: {release.title}" if release.rehearsal else release.title,
         "rehearsal": release.rehearsal,
+        **({"guarantee": NO_GUARANTEE} if release.guarantee.holds == "never" else {}),
         "made": made,
         "schema": {"identity": release.schema.identity, "sha256": release.schema.hash},
         "public_inputs": _public_inputs(release),

@@ -12,7 +12,7 @@ from tacita.errors import RefusedError
 from tacita.ledger import Ledger
 from tacita.privacy import UNCHECKED
 from tacita.release.spec import TableSpec
-from tacita.release.words import account_of, firmly, kind_of_privacy, not_protected, odds_example, up_front
+from tacita.release.words import account_of, firmly, kind_of_privacy, left_open, odds_example, up_front
 from tacita.terminal import styled
 
 if TYPE_CHECKING:
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from tacita.release.run import Finished
 
 
+_SOFT_SUMS = {
+    "asymptotically": "The sum is not proved: at least one release in it holds asymptotically only.",
+    "never": "The sum bounds nothing: at least one file was disclosed without a guarantee.",
+}
+
+
 def show_plan(console: Console, planned: PlannedRelease) -> None:
     """The guarantee in plain words, the cost of each table, and the error to expect."""
     guarantee, spec = planned.guarantee, planned.spec
@@ -35,10 +41,10 @@ def show_plan(console: Console, planned: PlannedRelease) -> None:
     _show_doubts(console, guarantee)
     console.print("The guarantee", style="bold")
     _say(console, f"{kind_of_privacy(guarantee)}: {guarantee}.")
-    _say(console, f"Protected: {guarantee.neighbours.meaning}.")
+    _say(console, f"Protected: {guarantee.protects}.")
     _say(console, f"In words: {guarantee.odds_factor}. {odds_example(guarantee)}")
     _say(console, "Not protected:")
-    for sentence in not_protected(guarantee.neighbours):
+    for sentence in left_open(guarantee):
         _say(console, f"- {sentence}", indent=4)
     if guarantee.assumes:
         _say(console, "It assumes:")
@@ -74,6 +80,9 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
     if not planned.fits:
         _say(console, _no("It does not fit the cap", "Lower epsilon, or drop a product."))
         return
+    if spec.reason is not None:
+        words = "It takes nothing from the cap, and stands in the ledger as a disclosure without a guarantee, with its "
+        _say(console, f"{words}reason. From then on no account of this file bounds anything.")
     if not Ledger.is_begun(path):
         _say(console, f"It fits. The ledger is new; {cap.minus(cost)} would be left for later releases.")
         return
@@ -90,6 +99,8 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
         )
     except RefusedError as error:
         _say(console, _no("The ledger does not allow it", _sentence(str(error))))
+        return
+    if spec.reason is not None:
         return
     silent = [one for one in declared if one not in {share.account.neighbours for share in shares}]
     _show_shares(console, shares, silent, planned.guarantee.assumes)
@@ -154,7 +165,7 @@ def show_ledger(console: Console, ledger: Ledger) -> None:
         "entry", "time (UTC)", "kind", "label", "loss", "state", box=None, pad_edge=False, padding=(0, 2, 0, 0)
     )
     for entry in ledger.entries():
-        loss = "" if entry.loss is None else firmly(entry.loss, entry.holds)
+        loss = firmly(entry.loss or "", entry.holds) if entry.loss or entry.kind == "disclose" else ""
         time = entry.time[:19].replace("T", " ")
         lines.add_row(str(entry.number), time, entry.kind, entry.label, loss, entry.state)
     console.print(lines)
@@ -176,9 +187,7 @@ def _show_doubts(console: Console, guarantee: Guarantee) -> None:
 def _show_trusted(console: Console, account: Account, *, said: Sequence[str] = ()) -> None:
     """Under the sum of an account, what all of it rests on, unless it was said before."""
     if account.holds != "always":
-        _say(
-            console, styled("The sum is not proved: at least one release in it holds asymptotically only.", "bold red")
-        )
+        _say(console, styled(_SOFT_SUMS[account.holds], "bold red"))
     for sentence in (one for one in account.assumes if one not in said):
         unchecked = sentence.startswith(UNCHECKED)
         _say(console, styled(f"- {sentence}", "bold red" if unchecked else ""), indent=4)

@@ -20,7 +20,7 @@ from tacita.privacy.json_form import guarantee_from_json, loss_from_json, neighb
 from tacita.release.bundle_files import bundle_files, fingerprint
 from tacita.release.page_products import files_view, methods, table_view
 from tacita.release.page_usage import files_code, table_code
-from tacita.release.words import account_of, firmly, kind_of_privacy, not_protected, odds_example, odds_rows, up_front
+from tacita.release.words import account_of, firmly, kind_of_privacy, left_open, odds_example, odds_rows, up_front
 
 _EMPLOYER_UNITS = ("worker", "establishment")
 
@@ -45,7 +45,7 @@ def render_page(folder: Path, made: Mapping[str, Any]) -> str:
         odds=odds_example(guarantee),
         odds_rows=odds_rows(guarantee),
         guess=_guess(guarantee),
-        left_open=not_protected(guarantee.neighbours),
+        left_open=left_open(guarantee),
         lifted=list(_lifted(ledger)),
         budget=_budget(ledger, guarantee),
         how_tables=methods(tables),
@@ -97,6 +97,7 @@ def _budget(ledger: Mapping[str, Any], guarantee: Guarantee) -> dict[str, Any]:
         "rehearsal": ledger["rehearsal"],
         "picture": None if losses["cap"].rho is not None else budget_bar(*shares),
         "others_soft": account.get("holds", "always") == "asymptotically",
+        "others_bare": account.get("holds", "always") == "never" and guarantee.holds != "never",
         # The sum rests on what earlier releases assume, also where this one does not.
         "rests_on_others": others and not ledger["rehearsal"],
         "firmness_known": "holds" in account,
@@ -116,6 +117,8 @@ def _amount(loss: Loss, cap: Loss) -> str:
 
 def _requirements(guarantee: Guarantee) -> list[tuple[str, str, str]]:
     """Which of the three statutory requirements of employer-employee data are met, and at what level."""
+    if guarantee.holds == "never":
+        return []
     if isinstance(guarantee.neighbours, AddRemoveOne | ReplaceOne) and guarantee.neighbours.unit not in _EMPLOYER_UNITS:
         return []
     met = requirements(guarantee).items()

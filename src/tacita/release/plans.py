@@ -16,7 +16,7 @@ from tacita.data.schema import Categorical, Schema
 from tacita.errors import RefusedError, SpecError, TacitaError
 from tacita.plan import Forecast, Plan, check, claimed
 from tacita.plan.bounded import Bounded
-from tacita.privacy import Guarantee, Neighbours, in_sequence, text
+from tacita.privacy import UNPROTECTED, Guarantee, Loss, Neighbours, in_sequence, text
 from tacita.privacy.json_form import canonical, neighbours_from_json
 from tacita.release.mechanisms import TABLE_MECHANISMS, mechanism_named, synthesizer_names
 from tacita.release.spec import MicrodataSpec, Spec, TableSpec
@@ -115,10 +115,18 @@ def _planned(product: Named, spec: Spec, schema: Schema, rehearsal: bool) -> tup
                 f"at_most of {product.spoken}: is more than [cap] allows; lower it, or raise the one in [cap]"
             )
         plan = _named(product, _bounded, plan, at_most)
+    if spec.reason is not None:
+        return plan, _undertaken(product, spec, plan)
     if plan.guarantee.holds == "never" and not rehearsal:
+        instead = (
+            'Set calibration = "proved", or use it in `tacita rehearse` and `tacita study` only'
+            if isinstance(product, TableSpec)
+            else 'Choose another mechanism; or, where the files may leave without one, say guarantee = "none", and as '
+            "reason why, and who decided it"
+        )
         raise RefusedError(
             f"{product.spoken}: {product.mechanism} with these settings has no guarantee, so it cannot be released. "
-            'Set calibration = "proved", or use it in `tacita rehearse` and `tacita study` only'
+            f"{instead}"
         )
     if spec.cap.holds == "always" and plan.guarantee.holds == "asymptotically":
         raise RefusedError(
@@ -133,6 +141,22 @@ def _planned(product: Named, spec: Spec, schema: Schema, rehearsal: bool) -> tup
             "or change neighbours in [cap]"
         ) from None
     return plan, guarantee
+
+
+def _undertaken(product: Named, spec: Spec, plan: Plan[Any]) -> Guarantee:
+    """That nothing is promised, and why: what `guarantee` = "none" stands for."""
+    if plan.guarantee.holds != "never":
+        raise SpecError(
+            f'{product.spoken}: guarantee = "none" is for files that have none, and {product.mechanism} promises '
+            f"{plan.guarantee}; remove guarantee and reason"
+        )
+    if spec.cap.holds == "always":
+        raise RefusedError(
+            f"{product.spoken}: {product.mechanism} has no guarantee, and [cap] takes only promises that always hold. "
+            'Choose another mechanism, or drop holds = "always" from [cap]'
+        )
+    assumes = (f"{UNPROTECTED}{spec.reason}", *plan.guarantee.assumes)
+    return Guarantee(spec.cap.relation, Loss.zero(), "never", assumes)
 
 
 def _bounded(plan: Plan[Any], at_most: int) -> Plan[Any]:

@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 import tacita
 from tacita.data.schema import Categorical, Schema
 from tacita.implicates import Implicates
-from tacita.privacy import Guarantee
 from tacita.privacy.json_form import guarantee_from_json, loss_from_json
 from tacita.release.bundle_files import fingerprint, json_bytes, read_json
 from tacita.release.codebook import data_package, ddi
@@ -29,7 +28,7 @@ from tacita.release.microdata import FOLDER, microdata_facts
 from tacita.release.page import render_page
 from tacita.release.registry import registry_record
 from tacita.release.sdmx import sdmx_csv, sdmx_structure
-from tacita.release.words import account_of, up_front
+from tacita.release.words import account_of, promise_in_short
 
 PAGE = "report.html"
 STAMP = "REHEARSAL"
@@ -69,13 +68,14 @@ def records(folder: Path, made: Mapping[str, Any]) -> dict[str, bytes]:
         for one in plan["microdata"]
         for fact in microdata_facts(one, Implicates.read(folder / FOLDER, schema), rehearsal=plan["rehearsal"])
     ]
-    title, promise = full_title(plan), _promise(guarantee)
+    title, promise = full_title(plan), promise_in_short(guarantee)
+    bounded = "NOT protected: no formal guarantee" if guarantee.holds == "never" else "protected as stated"
     codebook = ddi(
         title=title,
         publisher=plan["publisher"],
         published=date,
         software=f"tacita {version}",
-        abstract=f"{_products(plan)} made from a confidential file and protected as stated.",
+        abstract=f"{_products(plan)} made from a confidential file and {bounded}.",
         confidentiality=promise,
         unit=schema.unit,
         tables=[*facts, *files],
@@ -113,11 +113,6 @@ def _sdmx(plan: dict[str, Any], facts: list[TableFacts], tables: dict[str, pa.Ta
     structure = sdmx_structure(full_title(plan), date, list(flows.values()), is_test=plan["rehearsal"])
     values = {f"sdmx/{name}.csv": sdmx_csv(flow, tables[name]) for name, flow in flows.items()}
     return values | {"sdmx/structure.xml": structure}
-
-
-def _promise(guarantee: Guarantee) -> str:
-    said = f"{guarantee}. Protected: {guarantee.neighbours.meaning}."
-    return " ".join((*up_front(guarantee), said))
 
 
 def _in_short(record: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tacita.privacy import Guarantee
 from tacita.privacy.json_form import loss_to_json
-from tacita.release.words import kind_of_privacy, not_protected
+from tacita.release.words import kind_of_privacy, left_open
 
 Yaml = str | list["Yaml"] | dict[str, "Yaml"]
 
@@ -34,13 +34,18 @@ def registry_record(
 
     `all_hold` is how firmly the sum of all releases under the cap holds, where the ledger knows.
     """
-    products = [*tables, *microdata]
+    products, bare = [*tables, *microdata], guarantee.holds == "never"
     kinds = [kind for kind, there in (("tables", tables), ("synthetic microdata", microdata)) if there]
     after = [
         words
         for words, there in (
             ("rounding, non-negativity, totals and ranks are made from the noisy values only", tables),
-            ("synthetic files are drawn from released numbers and public columns only", microdata),
+            (
+                "none: synthetic files are drawn from models of the confidential rows"
+                if bare
+                else "synthetic files are drawn from released numbers and public columns only",
+                microdata,
+            ),
         )
         if there
     ]
@@ -55,18 +60,19 @@ def registry_record(
         },
         "privacy_definition": {
             "name": kind_of_privacy(guarantee),
-            "neighbours": str(guarantee.neighbours),
+            "neighbours": "none" if bare else str(guarantee.neighbours),
             "holds": guarantee.holds,
-            "not_protected": list(not_protected(guarantee.neighbours)),
+            "not_protected": list(left_open(guarantee)),
         },
-        "privacy_unit": {"unit": unit, "protected": guarantee.neighbours.meaning},
+        "privacy_unit": {"unit": unit, "protected": guarantee.protects},
         "privacy_loss": {
-            **loss_to_json(guarantee.loss),
+            **({"epsilon": "not bounded"} if bare else loss_to_json(guarantee.loss)),
             "holds": guarantee.holds,
             "cap_over_all_releases": cap,
             "sum_over_all_releases_holds": all_hold or "not recorded",
         },
-        "model": "central: the curator holds the confidential file and protects what leaves it",
+        "model": "central: the curator holds the confidential file and "
+        + ("lets this leave without a guarantee" if bare else "protects what leaves it"),
         "accounting": {
             "composition": "losses of all products and releases add, as exact fractions, in an append-only ledger",
             "post_processing": "; ".join(after),

@@ -61,7 +61,9 @@ def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lamb
     _refuse_broken_promises(planned)
     plans = [product.plan for product in planned.products]
     # Before [cap] is declared: a cap that is declared stays, even if the run is refused.
-    quotes = Ledger.foresee(place, plans, data, cap=spec.cap.loss, neighbours=relation, holds=spec.cap.holds)
+    quotes = Ledger.foresee(
+        place, plans, data, cap=spec.cap.loss, neighbours=relation, holds=spec.cap.holds, reason=spec.reason
+    )
     if not all(quote.is_free for quote in quotes):
         try_out(planned, out, lambda: _mock(planned, 0, TRIED))
     ledger = Ledger.open(place, cap=spec.cap.loss, neighbours=relation, holds=spec.cap.holds)
@@ -70,6 +72,7 @@ def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lamb
     released = ledger.release_all(
         [(product.plan, label) for label, product in labels.items()],
         data,
+        reason=spec.reason,
         starting=lambda label: progress(f"Measuring {labels[label].spec.name}"),
     )
     progress("Writing the bundle")
@@ -137,7 +140,7 @@ def _refuse_over_cap(planned: PlannedRelease) -> None:
 def _refuse_broken_promises(planned: PlannedRelease) -> None:
     """The promises of a ledger that has other caps, said for the product that would break one."""
     path = planned.spec.resolve(planned.spec.ledger)
-    if not Ledger.is_begun(path):
+    if not Ledger.is_begun(path) or planned.spec.reason is not None:
         return
     promised = [account.neighbours for account in Ledger.open(path, read_only=True).accounts() if not account.waived]
     for product in planned.products:

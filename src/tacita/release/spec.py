@@ -199,7 +199,8 @@ class TableSpec(_Part):
 class MicrodataSpec(_Part):
     """Synthetic files of the release and the synthesizer that draws them.
 
-    `tables` are survey tables to make from the files: each is a list of columns whose crossing gives its cells. Every
+    `tables` are survey tables to make from the files: each is a list of columns whose crossing gives its cells.
+    `guarantee` = "none", with a `reason`, lets a synthesizer that has no guarantee be published all the same. Every
     other key, such as the number of files, is a setting of the synthesizer, which knows what it may be.
     """
 
@@ -208,10 +209,22 @@ class MicrodataSpec(_Part):
     name: FileName
     title: str = ""
     mechanism: str
-    epsilon: Exact
+    epsilon: Exact | None = None
     delta: Exact | None = None
     at_most: AtMost | None = None
     tables: tuple[tuple[str, ...], ...] = ()
+    guarantee: Literal["none"] | None = None
+    reason: str = ""
+
+    @model_validator(mode="after")
+    def _a_missing_guarantee_has_a_reason(self) -> MicrodataSpec:
+        if self.guarantee == "none" and not self.reason.strip():
+            raise ValueError(
+                'guarantee = "none" needs the key reason: why the files may leave without one, and who decided it'
+            )
+        if self.guarantee is None and self.reason:
+            raise ValueError('reason: goes with guarantee = "none"; remove it, or add that key')
+        return self
 
     @field_validator("tables", mode="before")
     @classmethod
@@ -327,11 +340,21 @@ class Spec(_Part):
             raise ValueError(
                 "microdata: a bundle holds the files of one synthesizer; make a second release for the others"
             )
+        if self.table and self.reason is not None:
+            raise ValueError(
+                'microdata: guarantee = "none" would take the promise from the tables of this release; make a release '
+                "of its own for the files"
+            )
         names = [*(table.name for table in self.table), *(files.name for files in self.microdata)]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"the name {twice[0]} is used twice; each product needs its own file name")
         return self
+
+    @property
+    def reason(self) -> str | None:
+        """Why the release may be made without a guarantee; None where it has one."""
+        return next((files.reason for files in self.microdata if files.guarantee == "none"), None)
 
     @classmethod
     def load(cls, path: str | Path) -> Spec:

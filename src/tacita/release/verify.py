@@ -36,7 +36,7 @@ from tacita.release.microdata import FOLDER, check_made_again, check_microdata
 from tacita.release.page import render_page
 from tacita.release.plans import PUBLISHING, plan_from_record
 from tacita.release.records import PAGE, code_hash, records
-from tacita.release.words import account_of
+from tacita.release.words import NO_GUARANTEE, account_of
 from tacita.tables import publish
 
 UNSIGNED = (
@@ -66,10 +66,13 @@ def checks(folder: Path, kept: Path | None = None) -> Iterator[str]:
         _refuse_rehearsal(folder, manifest, plan, ledger)
         _check_names(manifest, plan)
         yield "it is a release, not a rehearsal"
-        guarantee = _check_promise(plan)
-        yield f"the promise adds up over all products: {guarantee}"
+        guarantee = _check_promise(manifest, plan)
         _check_payment(plan, ledger, guarantee)
-        yield "the ledger's entries are sealed and pay for every product"
+        if guarantee.holds == "never":
+            yield f"{NO_GUARANTEE}: the bundle says so itself, and its reason is the one that the ledger sealed"
+        else:
+            yield f"the promise adds up over all products: {guarantee}"
+            yield "the ledger's entries are sealed and pay for every product"
         _check_tables(folder, plan)
         _check_microdata(folder, plan, ledger)
         yield "each table and each synthetic file is the same in both formats"
@@ -166,14 +169,17 @@ def _check_names(manifest: dict[str, Any], plan: dict[str, Any]) -> None:
             raise VerificationError("plan.json: a product's name is not one that a file can have")
 
 
-def _check_promise(plan: dict[str, Any]) -> Guarantee:
+def _check_promise(manifest: dict[str, Any], plan: dict[str, Any]) -> Guarantee:
     total = guarantee_from_json(plan["guarantee"])
     # Two products that ask for exactly the same thing are drawn once and paid for once.
     drawn = {canonical(one["mechanism"]): guarantee_from_json(one["guarantee"]) for one in _products(plan)}
     if total != in_sequence(drawn.values()):
         raise VerificationError("plan.json: the products' losses do not add up to the promise")
-    if total.holds == "never":
-        raise VerificationError("plan.json: this bundle holds a product without a guarantee")
+    stamped = [manifest.get("guarantee"), *(one["settings"].get("guarantee") for one in plan.get("microdata", []))]
+    if total.holds == "never" and (plan["tables"] or stamped != [NO_GUARANTEE, "none"]):
+        raise VerificationError("plan.json: this bundle holds a product without a guarantee, and does not say so")
+    if total.holds != "never" and any(stamped):
+        raise VerificationError("manifest.json: says that there is no guarantee, and plan.json promises one")
     return total
 
 
@@ -190,10 +196,15 @@ def _check_payment(plan: dict[str, Any], ledger: dict[str, Any], guarantee: Guar
     verify_extract(ledger["extract"])
     lines = [line["entry"] for line in ledger["extract"]["entries"]]
     reserved = {line["number"]: line for line in lines if line["kind"] == "reserve"}
+    disclosed = {line["number"]: line for line in lines if line["kind"] == "disclose"}
     finished = {line["reserve"] for line in lines if line["kind"] == "commit"}
     for product in _products(plan):
         # One reservation may pay for two products only if they ask for exactly the same thing.
-        if not any(line["plan"] == product["mechanism"] and number in finished for number, line in reserved.items()):
+        entries, reason = (disclosed, product["settings"]["reason"]) if guarantee.holds == "never" else (reserved, None)
+        if not any(
+            line["plan"] == product["mechanism"] and line.get("reason") == reason and number in finished
+            for number, line in entries.items()
+        ):
             raise VerificationError(f"ledger.json: no finished entry pays for {product['name']}")
     relation = neighbours_from_json(ledger["neighbours"])
     if relation != guarantee.neighbours:
@@ -263,7 +274,7 @@ def _check_microdata(folder: Path, plan: dict[str, Any], ledger: dict[str, Any])
 def _sealed(ledger: dict[str, Any]) -> list[tuple[Any, str]]:
     """Every stored result that the ledger's lines speak of: the plan and the hash."""
     lines = [line["entry"] for line in ledger["extract"]["entries"]]
-    plans = {line["number"]: line["plan"] for line in lines if line["kind"] == "reserve"}
+    plans = {line["number"]: line["plan"] for line in lines if line["kind"] in ("reserve", "disclose")}
     return [(plans[line["reserve"]], line["sha256"]) for line in lines if line["kind"] == "commit"]
 
 

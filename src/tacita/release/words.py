@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tacita.privacy import (
+    UNPROTECTED,
     Guarantee,
     Holds,
     Loss,
@@ -20,6 +21,7 @@ from tacita.privacy import (
 )
 from tacita.privacy.json_form import guarantee_to_json, neighbours_to_json
 
+NO_GUARANTEE = "NO FORMAL GUARANTEE"
 _CERTAIN = 99.99  # percent: beyond that a bound hides nothing, and digits would only make it look like one
 
 
@@ -28,7 +30,7 @@ def guarantee_record(guarantee: Guarantee) -> dict[str, Any]:
     return {
         **guarantee_to_json(guarantee),
         "in_short": str(guarantee),
-        "protects": guarantee.neighbours.meaning,
+        "protects": guarantee.protects,
         "odds": guarantee.odds_factor,
     }
 
@@ -46,8 +48,15 @@ is promised here rests on this.
 exceed it.
     """
     found = [f"Taken on trust: {one}. All that is promised here rests on this." for one in unchecked_units(guarantee)]
+    unit = getattr(guarantee.neighbours, "unit", "unit")
+    if guarantee.holds == "never":
+        reasons = [one.removeprefix(UNPROTECTED) for one in guarantee.assumes if one.startswith(UNPROTECTED)]
+        why = f" It was made all the same, for this reason on record: {'; '.join(reasons)}" if reasons else ""
+        found.append(
+            f"{NO_GUARANTEE}. Nothing bounds what this release shows about one {unit}: no noise protects it, and "
+            f"what it holds about one {unit} may be true.{why}"
+        )
     if guarantee.holds == "asymptotically":
-        unit = getattr(guarantee.neighbours, "unit", "unit")
         found.append(
             f"Not proved for this file: {guarantee.loss} is a bound in a limit only (asymptotic). What can be learned "
             f"about one {unit} may exceed it."
@@ -58,11 +67,12 @@ exceed it.
 def firmly(amount: Loss | str, holds: Holds | None) -> str:
     """A loss as it may stand anywhere: one that is not proved never stands alone.
 
-    >>> firmly(Loss("18"), "asymptotically"), firmly(Loss("1"), "always")
-    ('ε = 18 (asymptotic, not proved)', 'ε = 1')
+    >>> firmly(Loss("18"), "asymptotically"), firmly(Loss("1"), "always"), firmly(Loss.zero(), "never")
+    ('ε = 18 (asymptotic, not proved)', 'ε = 1', 'not bounded (no guarantee)')
     """
-    notes = {"asymptotically": " (asymptotic, not proved)", "never": " (no guarantee)"}
-    return f"{amount}{notes.get(holds or 'always', '')}"
+    if holds == "never":
+        return "not bounded (no guarantee)"
+    return f"{amount}{' (asymptotic, not proved)' if holds == 'asymptotically' else ''}"
 
 
 def account_of(extract: Mapping[str, Any], neighbours: Neighbours) -> Mapping[str, Any]:
@@ -128,6 +138,20 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f}%" if 0.0995 <= share <= 0.99 or share == 0.01 else f"{100 * share:.1f}%"
 
 
+def promise_in_short(guarantee: Guarantee) -> str:
+    """For records that have room for a few sentences: the doubts first, then the promise."""
+    said = () if guarantee.holds == "never" else (f"{guarantee}. Protected: {guarantee.protects}.",)
+    return " ".join((*up_front(guarantee), *said))
+
+
+def left_open(guarantee: Guarantee) -> tuple[str, ...]:
+    """What a release leaves open, under its own promise."""
+    if guarantee.holds != "never":
+        return not_protected(guarantee.neighbours)
+    unit = getattr(guarantee.neighbours, "unit", "unit")
+    return (f"Everything: what the files show about any one {unit}, and about all together, is not bounded.",)
+
+
 def not_protected(neighbours: Neighbours) -> tuple[str, ...]:
     """What the promise leaves open. A board signs this list as much as the promise itself."""
     general = (
@@ -171,6 +195,8 @@ def not_protected(neighbours: Neighbours) -> tuple[str, ...]:
 def kind_of_privacy(guarantee: Guarantee) -> str:
     """The name of the definition, as the literature has it."""
     neighbours, loss = guarantee.neighbours, guarantee.loss
+    if guarantee.holds == "never":
+        return "none: no formal guarantee"
     if isinstance(neighbours, StrongAlpha | WeakAlpha):
         weak = "weak " if isinstance(neighbours, WeakAlpha) else ""
         return f"{weak}(α, ε{', δ' if loss.delta else ''}) employer-employee privacy"

@@ -27,17 +27,19 @@ from tacita.synthesis.panel.settings import PanelPlan
 from tacita.synthesis.panel.streams import recorded_seed
 from tacita.synthesis.panel.tables import joined_groups, synthesized
 
+_NO_SEED = 0
 _NO_GUARANTEE = "values are drawn from models of the confidential rows; nothing bounds what they show of one unit"
 
 
 @frozen(eq=False, repr=False)
 class PanelFiles(Model[tuple[pa.Table, ...]]):
-    """m synthetic panels, each with parameters of its own. They were drawn with the fit: nothing else was kept."""
+    """m synthetic panels, each with parameters of its own. They were drawn with the fit: nothing else was kept. Their
+    seed least of all: with it, whoever knows all rows but one could try out which one makes exactly these files."""
 
     form = "panel-files-1"
 
     def random(self, seed: int) -> None:
-        if seed != self.seed:
+        if seed != self.seed:  # given by a person
             raise UsageError("seed: the files were drawn when the models were fitted; leave seed out")
 
     def files(self, m: int, random: None, rows: int | None) -> Implicates:
@@ -57,7 +59,6 @@ class PanelFiles(Model[tuple[pa.Table, ...]]):
 
     def stored(self) -> tuple[Mapping[str, Any], pa.Table]:
         content = {
-            "seed": f"{self.seed:032x}",
             "synthesized": list(self._synthesized),
             "kind": "partial",
             "rows": self.measured["rows"],
@@ -147,4 +148,4 @@ class PlainPanelSynthesis(PanelPlan[PanelFiles]):
         sets = range(1, self.sets + 1)
         parts = [dict(group_files(panel, models, group, seed, sets)) for group, panel in all_groups(data, layout)]
         tables = tuple(joined_groups([part[number] for part in parts], layout) for number in sets)
-        return PanelFiles(self, data.schema, tables, int(seed, 16), entropy.rehearsal)
+        return PanelFiles(self, data.schema, tables, _NO_SEED, entropy.rehearsal)

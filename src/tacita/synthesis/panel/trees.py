@@ -41,6 +41,11 @@ def _features(given: Predictors, names: tuple[str, ...]) -> Floats:
     return np.column_stack(parts).astype(np.float32)
 
 
+def _leaves(tree: Any, features: Floats) -> Integers:
+    """The leaf of each unit; of none, none: a file may have no unit of a kind."""
+    return np.asarray(tree.apply(features)) if len(features) else np.zeros(0, dtype=np.int64)
+
+
 @dataclass(frozen=True)
 class NumberTree:
     """A regression tree of the log of a number, with at least `least` donors in a leaf."""
@@ -71,7 +76,7 @@ class FittedNumberTree:
     def draw(self, given: Predictors, random: np.random.Generator) -> Floats:
         # One running total of weights over all donors: a leaf is a stretch of it.
         steps = np.concatenate([[0.0], np.cumsum(random.exponential(size=len(self.donors)))])
-        mine = self.tree.apply(_features(given, self.names))
+        mine = _leaves(self.tree, _features(given, self.names))
         start = steps[np.searchsorted(self.leaves, mine, side="left")]
         end = steps[np.searchsorted(self.leaves, mine, side="right")]
         aim = start + random.random(given.rows) * (end - start)
@@ -106,7 +111,7 @@ class FittedTree:
 
     def draw(self, given: Predictors, random: np.random.Generator, limits: Limits) -> Integers:
         chances = random.standard_gamma(self.counts)
-        mine = np.searchsorted(self.leaves, self.tree.apply(_features(given, self.model.given)))
+        mine = np.searchsorted(self.leaves, _leaves(self.tree, _features(given, self.model.given)))
         values, possible = pick(chances[mine], random, limits)
         if not possible.all():
             # No donor of the leaf has a value within the limits: those of all leaves, else any value.

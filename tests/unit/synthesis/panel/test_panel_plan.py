@@ -184,7 +184,10 @@ def test_the_result_comes_back_and_the_seed_decides() -> None:
     assert back.to_bytes() == result.to_bytes()
     assert plan().rehearse(frame, wide_schema(), seed=3).to_bytes() == result.to_bytes()
     assert plan().rehearse(frame, wide_schema(), seed=4).to_bytes() != result.to_bytes()
+    assert result.seed == plan().rehearse(frame, wide_schema(), seed=4).seed  # not that of the draws, which is secret
     assert result.sample(m=1).m == 1
+    with pytest.raises(UsageError, match="seed: the files were drawn when"):
+        result.sample(seed=5)
     with pytest.raises(UsageError, match="2 files were drawn"):
         result.sample(m=3)
 

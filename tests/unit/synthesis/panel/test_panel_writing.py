@@ -25,7 +25,7 @@ from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare
 from tacita.privacy import Loss, ReplaceOne
 from tacita.synthesis.panel import write_panel, writing
-from tacita.synthesis.panel.formal import promise
+from tacita.synthesis.panel.formal import plan as formal
 from tacita.synthesis.panel.writing import RECORD
 
 FIRM = ReplaceOne("firm")
@@ -159,7 +159,7 @@ def test_a_release_is_measured_and_charged_once(tmp_path: Path, monkeypatch: pyt
     def measured_again(*_: Any) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(promise, "measure", measured_again)
+    monkeypatch.setattr(formal, "measure", measured_again)
     changed = wide(400)
     changed.loc[7, "jobs2003"] = 77
     with pytest.raises(RefusedError, match="begun from other rows"):
@@ -181,7 +181,7 @@ def test_a_release_is_measured_and_charged_once(tmp_path: Path, monkeypatch: pyt
 
 def test_nothing_is_kept_of_a_run_that_stops_while_it_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = Ledger.open(tmp_path / "firms.ledger", cap=Loss("10"), neighbours=FIRM)
-    given, folder, measure, done = plan(group="industry", epsilon="4"), tmp_path / "panel", promise.measure, []
+    given, folder, measure, done = plan(group="industry", epsilon="4"), tmp_path / "panel", formal.measure, []
 
     def stops(*asked: Any) -> Any:
         if len(done) == 2:
@@ -190,7 +190,7 @@ def test_nothing_is_kept_of_a_run_that_stops_while_it_measures(tmp_path: Path, m
         return done[-1]
 
     with monkeypatch.context() as patch:
-        patch.setattr(promise, "measure", stops)
+        patch.setattr(formal, "measure", stops)
         with pytest.raises(KeyboardInterrupt):
             write_panel(given, opened(), folder, ledger=ledger, label="panel")
     assert [path.name for path in folder.iterdir()] == [RECORD]
