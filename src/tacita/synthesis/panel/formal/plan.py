@@ -14,7 +14,8 @@ from tacita.noise.entropy import Entropy
 from tacita.plan import Forecast
 from tacita.plan.fields import as_epsilon
 from tacita.plan.how import FREE, How
-from tacita.privacy import Guarantee, Number, exact
+from tacita.privacy import Guarantee, Neighbours, Number, exact
+from tacita.synthesis.base import Synthesizer
 from tacita.synthesis.panel.formal.frame import Frame
 from tacita.synthesis.panel.formal.measuring import measure
 from tacita.synthesis.panel.formal.model import PanelModel
@@ -54,6 +55,10 @@ class PanelSynthesis(PanelPlan[PanelModel]):
         return Promise(self.epsilon, self.alpha)
 
     @property
+    def neighbours(self) -> Neighbours:
+        return self.guarantee.neighbours
+
+    @property
     def guarantee(self) -> Guarantee:
         return self.promise.guarantee(self.unit, self.keep)
 
@@ -88,3 +93,7 @@ class PanelSynthesis(PanelPlan[PanelModel]):
             for group, panel in all_groups(data, layout)
         }
         return PanelModel(self, data.schema, groups, int(recorded_seed(entropy), 16), entropy.rehearsal)
+
+
+# By what it has, not by descent: its columns are patterns, and what is protected follows from unit and alpha.
+Synthesizer.register(PanelSynthesis)
