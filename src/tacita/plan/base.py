@@ -171,11 +171,3 @@ class Plan(Generic[R], metaclass=Renaming):
         data = Confidential.from_frame(frame, schema)
         check(self, data)
         return self.run(data, SeededEntropy(seed))
-
-
-class Rehearsable(Plan[Any]):
-    """Plans that are still frozen dataclasses of their own."""
-
-    def reads(self, schema: Schema) -> tuple[str, ...]:
-        columns: tuple[str, ...] = self.columns(schema)  # type: ignore[attr-defined]
-        return columns

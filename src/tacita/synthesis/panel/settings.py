@@ -51,7 +51,7 @@ def _as_ratios(given: Given) -> tuple[tuple[str, tuple[str, float, float]], ...]
 
 
 def _some_columns(plan: Any, setting: Attribute[Any], given: tuple[tuple[str, str], ...]) -> None:
-    each_once(plan, setting, [name for name, _ in given])
+    each_once(plan, setting, tuple(name for name, _ in given))
     if not given:
         raise UsageError('columns: name the numbers of each year, such as {"employment": "emp{year}"}')
 
