@@ -100,7 +100,7 @@ def test_the_worst_numbers_take_nearly_all_of_epsilon(monkeypatch: pytest.Monkey
     worst, random = 0.0, np.random.default_rng(1)
     for epsilon in (10, 12, 16):
         first = Tape()
-        caps = _run(LARGER, first, monkeypatch, epsilon=str(epsilon)).groups["all"][1].caps
+        caps = _run(LARGER, first, monkeypatch, epsilon=str(epsilon)).released["all"][1].caps
         for attempt in range(8):
             high = caps["levels"] + 1 + attempt % 2
             low = int(high / random.uniform(1.14, 1.19))

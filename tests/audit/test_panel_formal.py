@@ -87,7 +87,7 @@ def test_the_worst_history_takes_nearly_all_of_epsilon(monkeypatch: pytest.Monke
     large = _histories()[0]
     first = Tape()
     released = _run(large, first, monkeypatch)
-    clamps = released.groups["all"][1].caps
+    clamps = released.released["all"][1].caps
     # Small in every year, and up by the clamp where the other goes down.
     swing = float(clamps["flows"])
     jobs = {year: 0.0 if year % 2 == 0 else swing for year in YEARS}

@@ -10,6 +10,11 @@ from tacita.plan.base import Renaming
 
 Arguments = tuple[Any, ...]
 Updated = tuple["FormerPanels", Arguments, dict[str, Any]]
+_ELSEWHERE = {
+    "models": "a panel with epsilon is drawn from noisy tables; leave models out, or use PlainPanelSynthesis",
+    "epsilon": "this plan has no guarantee; leave epsilon out, or use PanelSynthesis",
+    "alpha": "goes with epsilon; leave alpha out, or use PanelSynthesis",
+}
 _NOTHING: tuple[Any, ...] = (None, (), [], {})
 
 
@@ -26,10 +31,9 @@ class FormerPanels(Renaming):
         meant, _, now = cls.updated(args, settings)
         if meant is not cls:
             yield f"without epsilon it is called {meant.__name__} now"
-        if "models" in now and "models" in meant.gone:
-            raise UsageError(
-                "models: a panel with epsilon is drawn from noisy tables; leave models out, or use PlainPanelSynthesis"
-            )
+        for name in meant.gone:
+            if name in now:
+                raise UsageError(f"{name}: {_ELSEWHERE[name]}")
 
     def updated(cls, args: Arguments, settings: Mapping[str, Any]) -> Updated:  # noqa: N805
         if args and isinstance(args[0], str):
