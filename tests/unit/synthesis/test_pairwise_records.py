@@ -314,7 +314,7 @@ def test_numbers_fill_their_bins() -> None:
         ("x", (3.2, 3.7), r"cuts\.x: no value of x lies between"),
         ("x", (0.5, 0.7), r"cuts\.x: no value of x lies between"),
         ("sex", (1.0,), r"cuts: sex is categorical"),
-        ("who", None, r"attributes: who is an id"),
+        ("who", None, r"columns: who is an id"),
     ],
 )
 def test_cuts_that_make_no_bins_are_refused(name: str, cuts: tuple[float, ...] | None, words: str) -> None:
