@@ -16,6 +16,7 @@ from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy
 from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, Loss
+from tacita.release.plans import plan_from_record
 from tacita.synthesis.panel import (
     CategoryTree,
     CollapsingMultinomial,
@@ -24,6 +25,7 @@ from tacita.synthesis.panel import (
     LogitRegression,
     NormalRegression,
     NumberTree,
+    PanelSynthesis,
     PlainPanelSynthesis,
     QuantileRegression,
 )
@@ -105,6 +107,28 @@ def test_a_plan_is_what_it_describes(name: str) -> None:
     assert again.describe() == given.describe()
     with pytest.raises(AttributeError):
         given.sets = 3  # type: ignore[misc]
+
+
+def test_scripts_and_descriptions_from_before_there_were_two_plans_still_work() -> None:
+    settings: dict[str, Any] = {"keep": ["county"], "years": (2000, 2001), "yearly": {"jobs": "jobs{year}"}}
+    with pytest.warns(DeprecationWarning, match="now") as said:
+        plain, formal = (PanelSynthesis("firm", **settings, epsilon=epsilon) for epsilon in (None, "4"))
+    told = " ".join(str(one.message) for one in said)
+    for words in (
+        "yearly is called columns",
+        "the unit has a name",
+        "without epsilon it is called PlainPanelSynthesis",
+    ):
+        assert words in told
+    assert {one.filename for one in said} == {__file__}
+    now = {"columns": {"jobs": "jobs{year}"}, "unit": "firm", "keep": ["county"], "years": (2000, 2001)}
+    assert (plain, formal) == (PlainPanelSynthesis(**now), PanelSynthesis(epsilon="4", **now))
+    for one in (plain, formal):
+        (record,) = one.former_descriptions()
+        assert record["mechanism"] == "PanelSynthesis"
+        assert record["epsilon"] == (None if one is plain else "4")
+        assert record["yearly"] == [["jobs", "jobs{year}"]]
+        assert plan_from_record(record) == one  # without a word: nobody wrote it
 
 
 def test_the_models_of_the_paper_stand_where_nothing_is_said() -> None:
