@@ -6,9 +6,9 @@ categories; `PseudoPosterior` and `CensoredPosterior` (hu2024) for weighted surv
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tacita import synthesis
+from tacita.lazy import lazily
 
 if TYPE_CHECKING:
     from tacita.synthesis import (
@@ -29,8 +29,4 @@ __all__ = [
     "StepsSynthesis",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'tacita.comparison' has no attribute {name!r}")
-    return getattr(synthesis, name)
+__getattr__ = lazily("tacita", dict.fromkeys(__all__, "synthesis"))

@@ -24,7 +24,8 @@ from tacita.inference import (
 )
 from tacita.inference.noise_aware import NoisyCells
 from tacita.inference.significance import likelihood_ratio_test_of, wald_test_of
-from tacita.noise import DiscreteLaplace, SeededEntropy, discrete_laplace
+from tacita.noise.discrete import DiscreteLaplace, discrete_laplace
+from tacita.noise.entropy import SeededEntropy
 from tacita.noise.error import HiddenScaleError
 from tacita.noise.laws import Student
 

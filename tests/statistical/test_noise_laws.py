@@ -13,16 +13,10 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 
 from support.goodness_of_fit import WRONG, cells_p_value, counts_p_value, fits
-from tacita.noise import (
-    DiscreteLaplace,
-    Laplace,
-    QuarticCauchy,
-    Student,
-    SystemEntropy,
-    discrete_laplace,
-    noisy_log,
-    noisy_on_grid,
-)
+from tacita.noise.discrete import DiscreteLaplace, discrete_laplace
+from tacita.noise.entropy import SystemEntropy
+from tacita.noise.laws import Laplace, QuarticCauchy, Student
+from tacita.noise.rounding import noisy_log, noisy_on_grid
 
 pytestmark = pytest.mark.fresh
 DRAWS = 200_000

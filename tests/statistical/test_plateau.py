@@ -12,7 +12,8 @@ from support.laws_by_hand import plateau_masses
 from tacita.data.workforce import Workforce
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.mechanisms.eree.staircase_design import least_noise
-from tacita.noise import SeededEntropy, SystemEntropy, plateau
+from tacita.noise import plateau
+from tacita.noise.entropy import SeededEntropy, SystemEntropy
 from tacita.noise.plateau import WEIGHT_BITS, PlateauLaw
 
 pytestmark = pytest.mark.fresh

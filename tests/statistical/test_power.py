@@ -10,7 +10,8 @@ from scipy.stats import beta
 
 from support.goodness_of_fit import WRONG, cells_p_value, counts_p_value, fits, share_p_value, values_p_value
 from tacita.mechanisms.eree.vector_design import least_noise
-from tacita.noise import SeededEntropy, SystemEntropy, power
+from tacita.noise import power
+from tacita.noise.entropy import SeededEntropy, SystemEntropy
 from tacita.noise.power import PowerLaw
 
 pytestmark = pytest.mark.fresh

@@ -1,5 +1,18 @@
 """What reads confidential rows once and returns a measured value. A proof file stands beside each mechanism."""
 
-from tacita.mechanisms import eree as eree
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tacita.mechanisms import eree
 
 __all__ = ["eree"]
+
+
+def __getattr__(name: str) -> Any:
+    # Synthesizers measure with `kng` alone; the laws of `eree` take half a second to load.
+    if name in __all__:
+        return import_module(f"tacita.mechanisms.{name}")
+    raise AttributeError(f"module 'tacita.mechanisms' has no attribute {name!r}")

@@ -12,34 +12,3 @@ Which file answers which question:
 
 The proofs are `discrete.md` and `rounding.md`, in this folder.
 """
-
-from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace, discrete_laplace
-from tacita.noise.entropy import Entropy, Request, SeededEntropy, SystemEntropy
-from tacita.noise.forcing import Draw, Tape, settles
-from tacita.noise.laws import Laplace, Law, QuarticCauchy, Student
-from tacita.noise.replay import Difference, Recording, Replaying, ReplayMismatch, compare
-from tacita.noise.rounding import noisy_log, noisy_on_grid
-
-__all__ = [
-    "Difference",
-    "DiscreteLaplace",
-    "Draw",
-    "Entropy",
-    "Laplace",
-    "Law",
-    "QuarticCauchy",
-    "Recording",
-    "ReplayMismatch",
-    "Replaying",
-    "Request",
-    "SeededEntropy",
-    "Student",
-    "SystemEntropy",
-    "Tape",
-    "add_discrete_laplace",
-    "compare",
-    "discrete_laplace",
-    "noisy_log",
-    "noisy_on_grid",
-    "settles",
-]

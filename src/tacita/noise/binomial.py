@@ -11,7 +11,6 @@ from math import exp
 from typing import Any
 
 from flint import arb, ctx, fmpq
-from scipy.stats import binom
 
 from tacita.errors import UsageError
 from tacita.noise.entropy import Spare
@@ -37,6 +36,8 @@ def reaching(count: int, threshold: int, scale: Fraction, spare: Spare) -> int:
     uniform = Uniform(spare.take(), spare)
     cdf = _distribution(count, threshold, scale)
     rough = exp(-threshold / float(scale)) / (1 + exp(-1 / float(scale)))
+    from scipy.stats import binom  # slow to load, and few plans draw this
+
     start = int(binom.ppf(min(max(uniform.leading * 2.0**-64, 1e-300), 1 - 1e-16), count, rough))
     start = min(max(start, 0), count)
 

@@ -17,7 +17,6 @@ from typing import Any, Protocol
 import numpy as np
 from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
 
 from tacita.errors import TacitaError, UsageError
 from tacita.noise.entropy import Words
@@ -205,9 +204,13 @@ class Student(SymmetricLaw):
         return {"law": "student", "nu": text(self.nu)}
 
     def tail(self, z: Floats) -> Floats:
+        from scipy.special import stdtr  # slow to load, and only Student's law needs it
+
         return np.asarray(stdtr(float(self.nu), -z), dtype=np.float64)
 
     def tail_quantile(self, t: Floats) -> Floats:
+        from scipy.special import stdtrit
+
         return np.asarray(np.abs(stdtrit(float(self.nu), t)), dtype=np.float64)
 
     def tail_arb(self, z: Any) -> Any:

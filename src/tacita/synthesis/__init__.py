@@ -6,8 +6,9 @@ Each is loaded when it is first asked for.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tacita.lazy import lazily
 
 if TYPE_CHECKING:
     from tacita.synthesis.comparison.dirichlet import DirichletSynthesis
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 HOMES = {
     "PairwiseSynthesis": "pairwise",
-    "PanelSynthesis": "panel",
-    "PlainPanelSynthesis": "panel",
+    "PanelSynthesis": "panel.formal.plan",
+    "PlainPanelSynthesis": "panel.plain",
     "QuantileSynthesis": "quantile",
     "SurveySynthesis": "survey",
     # to be compared with
@@ -49,8 +50,4 @@ __all__ = [
     "SurveySynthesis",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in HOMES:
-        raise AttributeError(f"module 'tacita.synthesis' has no attribute {name!r}")
-    return getattr(import_module(f"tacita.synthesis.{HOMES[name]}"), name)
+__getattr__ = lazily(__name__, HOMES)

@@ -13,7 +13,7 @@ from tacita.errors import UsageError
 from tacita.inference.noise_aware import NoisyCells
 from tacita.inference.noise_sums import chance_within, margin_of_sum
 from tacita.measured import Measured
-from tacita.noise import DiscreteLaplace
+from tacita.noise.discrete import DiscreteLaplace
 from tacita.noise.error import FixedError, HiddenScaleError
 from tacita.noise.laws import Student
 

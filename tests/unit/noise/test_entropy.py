@@ -11,20 +11,12 @@ import numpy as np
 import pytest
 
 from tacita.errors import UsageError
-from tacita.noise import (
-    Recording,
-    Replaying,
-    ReplayMismatch,
-    Request,
-    SeededEntropy,
-    Student,
-    SystemEntropy,
-    add_discrete_laplace,
-    compare,
-    noisy_on_grid,
-)
 from tacita.noise import entropy as module
-from tacita.noise.entropy import Entropy
+from tacita.noise.discrete import add_discrete_laplace
+from tacita.noise.entropy import Entropy, Request, SeededEntropy, SystemEntropy
+from tacita.noise.laws import Student
+from tacita.noise.replay import Recording, Replaying, ReplayMismatch, compare
+from tacita.noise.rounding import noisy_on_grid
 
 FORK = """
 import os

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from tacita.data.engine import Engine, number_of, text_of
 from tacita.data.schema import Categorical, Schema, SurveyDesign
@@ -41,7 +40,7 @@ def design_problems(table: Any, schema: Schema, engine: Engine) -> list[str]:
     return list(_problems(strata, design, schema.row))
 
 
-def _problems(strata: pd.DataFrame, design: SurveyDesign, row: str) -> Iterator[str]:
+def _problems(strata: Any, design: SurveyDesign, row: str) -> Iterator[str]:
     named = ", ".join(f"{row}.{name}" for name in design.strata) or row
     if design.population is not None:
         where = f"{row}.{design.population}"
@@ -61,7 +60,7 @@ def _problems(strata: pd.DataFrame, design: SurveyDesign, row: str) -> Iterator[
         )
 
 
-def _strata(table: Any, schema: Schema, design: SurveyDesign, engine: Engine) -> pd.DataFrame:
+def _strata(table: Any, schema: Schema, design: SurveyDesign, engine: Engine) -> Any:
     """One row per stratum: sampled units of the first stage, least and most of the population column."""
     first = design.psu[:1]
     keys = {f"k{at}": text_of(table[name]) for at, name in enumerate((*design.strata, *first))}
@@ -77,9 +76,11 @@ def _strata(table: Any, schema: Schema, design: SurveyDesign, engine: Engine) ->
         kind = schema[name].kind
         if isinstance(kind, Categorical):
             # Stored values that the schema maps to one level are one stratum.
-            strata[f"k{at}"] = [kind.code_of(None if pd.isna(one) else str(one)) for one in strata[f"k{at}"]]
+            strata[f"k{at}"] = [
+                kind.code_of(None if one is None or one != one else str(one)) for one in strata[f"k{at}"]
+            ]
     if first:
         strata = strata.groupby(list(keys), as_index=False).agg(units=("units", "sum"), least=_LEAST, most=_MOST)
         strata["units"] = 1
     stratum: list[Any] = [f"k{at}" for at in range(len(design.strata))] or [np.zeros(len(strata))]
-    return pd.DataFrame(strata.groupby(stratum).agg(units=("units", "sum"), least=_LEAST, most=_MOST))
+    return strata.groupby(stratum).agg(units=("units", "sum"), least=_LEAST, most=_MOST)

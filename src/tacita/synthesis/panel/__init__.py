@@ -6,15 +6,20 @@ Two plans with one layout (`settings`): `PanelSynthesis` draws from noisy tables
 `NormalRegression`, `QuantileRegression` and `NumberTree` for numbers.
 """
 
-from tacita.synthesis.panel.categories import CollapsingMultinomial, DirichletMultinomial
-from tacita.synthesis.panel.formal.plan import PanelSynthesis
-from tacita.synthesis.panel.lifetable import LifeTable
-from tacita.synthesis.panel.logit import LogitRegression
-from tacita.synthesis.panel.normal import NormalRegression
-from tacita.synthesis.panel.plain import PlainPanelSynthesis
-from tacita.synthesis.panel.quantiles import QuantileRegression
-from tacita.synthesis.panel.trees import CategoryTree, NumberTree
-from tacita.synthesis.panel.writing import write_panel
+from typing import TYPE_CHECKING
+
+from tacita.lazy import lazily
+
+if TYPE_CHECKING:
+    from tacita.synthesis.panel.categories import CollapsingMultinomial, DirichletMultinomial
+    from tacita.synthesis.panel.formal.plan import PanelSynthesis
+    from tacita.synthesis.panel.lifetable import LifeTable
+    from tacita.synthesis.panel.logit import LogitRegression
+    from tacita.synthesis.panel.normal import NormalRegression
+    from tacita.synthesis.panel.plain import PlainPanelSynthesis
+    from tacita.synthesis.panel.quantiles import QuantileRegression
+    from tacita.synthesis.panel.trees import CategoryTree, NumberTree
+    from tacita.synthesis.panel.writing import write_panel
 
 __all__ = [
     "CategoryTree",
@@ -29,3 +34,20 @@ __all__ = [
     "QuantileRegression",
     "write_panel",
 ]
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "CategoryTree": "trees",
+        "CollapsingMultinomial": "categories",
+        "DirichletMultinomial": "categories",
+        "LifeTable": "lifetable",
+        "LogitRegression": "logit",
+        "NormalRegression": "normal",
+        "NumberTree": "trees",
+        "PanelSynthesis": "formal.plan",
+        "PlainPanelSynthesis": "plain",
+        "QuantileRegression": "quantiles",
+        "write_panel": "writing",
+    },
+)

@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import PchipInterpolator
 
 Floats = NDArray[np.float64]
 Tail = Literal["fitted", "exponential", "pareto"]
@@ -70,6 +69,8 @@ class Curve:
         if shares.size == 1:
             return lambda at: np.full(at.shape, values[0])
         with np.errstate(over="ignore"):  # values that differ by next to nothing: the slope there is 0
+            from scipy.interpolate import PchipInterpolator  # slow to load, and only files need it
+
             return PchipInterpolator(self._stretch(shares), values)
 
     @cached_property

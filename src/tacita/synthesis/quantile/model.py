@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from attrs import frozen
 from numpy.typing import NDArray
-from scipy.stats import qmc
 
 from tacita.data import rowwise
 from tacita.data.schema import Categorical, Integer, Schema
@@ -101,6 +100,8 @@ def draw(variable: Variable, fitted: Fitted, columns: Columns, u: Floats, random
 def even_draws(rows: int, width: int, random: np.random.Generator) -> Floats:
     """Numbers in (0, 1) spread evenly over all their dimensions: the file adds little sampling error of its own."""
     power = max(rows - 1, 1).bit_length()
+    from scipy.stats import qmc  # slow to load, and only files need it, not plans
+
     spread = qmc.Sobol(width, scramble=True, rng=random).random_base2(power)
     return np.asarray(np.clip(spread[:rows], 1e-9, 1 - 1e-9))
 
