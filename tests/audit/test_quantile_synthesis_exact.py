@@ -247,7 +247,7 @@ CANARY = {"size": 1000.0, "pay": 3000.0, "sector": 0.0}
 
 def bound(name: str, trials: int, times: Fraction = Fraction(1)) -> CanaryBound:
     given = plan(name, str(EPSILON))
-    variables, groups = given._variables(SCHEMA), given._groups(SCHEMA)
+    variables, groups = given.variables(SCHEMA), given._groups(SCHEMA)
     honest = given._costs(variables)
     costs = Costs(honest.counts * times, {one: cost * times for one, cost in honest.variables.items()})
     names = given.reads(SCHEMA)

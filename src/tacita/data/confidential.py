@@ -15,7 +15,7 @@ from typing import Any, Literal, NoReturn
 
 import ibis
 
-from tacita.data.checks import FileChecks, table_of
+from tacita.data.checks import FileChecks, main_table, table_of
 from tacita.data.checks import same_key as same_key
 from tacita.data.checks.sketch import shared_units, sketch_of
 from tacita.data.engine import Engine, canonical_number, connect, number_in, text_of, to_arrow
@@ -124,6 +124,11 @@ class Confidential:
             return "size"
         return "linked" if "workplace" in self._tables else "flat"
 
+    @property
+    def main(self) -> str:
+        """The table whose rows are counted: jobs where several tables are linked, else the one there is."""
+        return main_table(self._tables)
+
     def table_of(self, column: str) -> str:
         """The table that holds a declared column; a single file holds them all."""
         return table_of(column, self.schema, self._tables)
@@ -140,7 +145,7 @@ class Confidential:
 
     def _fingerprint_now(self) -> str:
         # The main table goes by the name it had when every file was one of jobs: ledgers know files by this hash.
-        content = {"job" if name == self.schema.row else name: self._content(name) for name in self._tables}
+        content = {"job" if name == self.main else name: self._content(name) for name in self._tables}
         canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -248,7 +253,7 @@ def rows(data: Confidential, table: str | None = None) -> Any:
     For mechanisms only: what is computed from it is confidential until noise is added.
     """
     try:
-        return data._tables[data.schema.row if table is None else table]
+        return data._tables[data.main if table is None else table]
     except KeyError:
         raise UsageError(
             f"{table}: this data set has no such table; it has {', '.join(sorted(data._tables))}"
@@ -271,7 +276,7 @@ def with_rows_bounded(data: Confidential, column: str, most: int, key: str) -> C
     own = ibis.window(group_by=column, order_by="tacita_lot")
     content = content.mutate(tacita_rank=ibis.row_number().over(own))
     bounded = content.filter(content.tacita_rank < most).select(*table.columns)
-    return Confidential({**data._tables, data.schema.row: bounded}, data.schema, data._engine)
+    return Confidential({**data._tables, data.main: bounded}, data.schema, data._engine)
 
 
 def engine_of(data: Confidential) -> Engine:
@@ -281,7 +286,7 @@ def engine_of(data: Confidential) -> Engine:
 
 def parquet_file(data: Confidential) -> Path | None:
     """The one local Parquet file behind the main table, where there is one, for scans that read it directly."""
-    path = data._files.get(data.schema.row)
+    path = data._files.get(data.main)
     local = data._engine.name == "duckdb" and path is not None and path.suffix.lower() in (".parquet", ".pq")
     return path if local and path is not None and path.is_file() else None
 

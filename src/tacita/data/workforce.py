@@ -251,7 +251,7 @@ def jobs_with(data: Confidential, names: Sequence[str]) -> Any:
     """Jobs with the id of their establishment and these attributes, whichever of the linked tables they stand in."""
     jobs = rows(data)
     ids = [name for name in jobs.columns if name in data.schema.entities.values()]
-    held = dict.fromkeys((*ids, *(name for name in names if data.table_of(name) == data.schema.row)))
+    held = dict.fromkeys((*ids, *(name for name in names if data.table_of(name) == data.main)))
     for entity in ("worker", "workplace"):
         wanted = [name for name in names if data.table_of(name) == entity and name not in held]
         if wanted:

@@ -71,7 +71,11 @@ class Renaming(ABCMeta):
         cls, args: tuple[Any, ...], settings: Mapping[str, Any]
     ) -> tuple[Renaming, tuple[Any, ...], dict[str, Any]]:
         """The call as it is made now: which class makes the plan, and from what."""
-        return cls, args, {cls.former.get(name, name): value for name, value in settings.items()}
+        now = {cls.former.get(name, name): value for name, value in settings.items()}
+        if len(now) < len(settings):
+            old = next(name for name in settings if name in cls.former and cls.former[name] in settings)
+            raise UsageError(f"{cls.former[old]}: is given twice, once under its old name {old}; give it once")
+        return cls, args, now
 
     def refuse_more_by_place(cls, args: tuple[Any, ...]) -> None:
         known = cls.__signature__.parameters.values()

@@ -60,8 +60,8 @@ class Named(Mapping[str, V]):
 
 
 def as_names(given: Sequence[str]) -> tuple[str, ...]:
-    # `each_once` refuses in words what is no list of names, such as a text, which is a sequence of letters.
-    listed = isinstance(given, Iterable) and not isinstance(given, str)
+    # `each_once` refuses in words what is no list of names: a text is a sequence of letters, a set has no order.
+    listed = isinstance(given, Iterable) and not isinstance(given, str | set | frozenset)
     return tuple(given) if listed else cast("tuple[str, ...]", given)
 
 
@@ -97,6 +97,9 @@ def by_name(given: Mapping[str, Any] | Sequence[Any], key: str) -> list[tuple[st
     entries = list(listed.items() if isinstance(listed, Mapping) else listed)
     if not all(isinstance(entry, Sequence) and not isinstance(entry, str) and len(entry) == 2 for entry in entries):
         raise UsageError(f"{key}: give one entry for each column, such as {{pay = …}}")
+    names = [str(name) for name, _ in entries]
+    if len(set(names)) != len(names):
+        raise UsageError(f"{key}: a column is named twice; each has one entry")
     return [(str(name), value) for name, value in entries]
 
 

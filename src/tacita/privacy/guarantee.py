@@ -31,6 +31,12 @@ class Guarantee:
     holds: Holds = "always"
     assumes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.holds not in _FIRMNESS:
+            raise UsageError(f"holds: must be one of {', '.join(_FIRMNESS)}")
+        if not isinstance(self.assumes, tuple) or not all(isinstance(one, str) for one in self.assumes):
+            raise UsageError("assumes: must be a tuple of sentences")
+
     def __add__(self, other: Guarantee) -> Guarantee:
         if self.neighbours != other.neighbours:
             raise RefusedError(

@@ -9,6 +9,11 @@ from tacita.errors import UsageError
 from tacita.privacy.numbers import Number, exact, text
 
 
+def _require_word(unit: object) -> None:
+    if not isinstance(unit, str) or not unit.strip():
+        raise UsageError('unit: must be a word for what is protected, such as "person"')
+
+
 @dataclass(frozen=True)
 class AddRemoveOne:
     """Two files are neighbours when one unit, with everything it reports, is in only one of them.
@@ -18,6 +23,9 @@ class AddRemoveOne:
     """
 
     unit: str
+
+    def __post_init__(self) -> None:
+        _require_word(self.unit)
 
     def __str__(self) -> str:
         return f"one {self.unit} added or removed"
@@ -37,10 +45,12 @@ class ReplaceOne:
 
     unit: str
 
+    def __post_init__(self) -> None:
+        _require_word(self.unit)
+
     def __str__(self) -> str:
-        return (
-            f"one {self.unit}'s record replaced" if self.unit not in ("record", "row") else f"one {self.unit} replaced"
-        )
+        whose = "" if self.unit in ("record", "row") else "'s record"
+        return f"one {self.unit}{whose} replaced"
 
     @property
     def meaning(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from tacita import synthesis
 from tacita.audit.examples import third_party
+from tacita.errors import UsageError
 from tacita.mechanisms import eree
 from tacita.plan import Plan
 
@@ -30,4 +31,13 @@ def mechanism_named(name: str) -> type[Plan[Any]]:
 
 
 def _registered() -> dict[str, type[Plan[Any]]]:
-    return {example.name: type(example.plan) for example in third_party()}
+    known: dict[str, type[Plan[Any]]] = {}
+    for example in third_party():
+        plan = type(example.plan)
+        # A name is a plan's identity in the ledger: two plans of one name would be taken for one another.
+        if plan.__name__ in (*TABLE_MECHANISMS, *synthesis.HOMES) or known.get(plan.__name__, plan) is not plan:
+            raise UsageError(
+                f"{plan.__module__}: registers a plan called {plan.__name__}, and there is one of that name; rename it"
+            )
+        known[plan.__name__] = plan
+    return known

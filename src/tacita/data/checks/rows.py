@@ -29,6 +29,10 @@ class FileChecks:
     engine: Engine
     form: str
 
+    @property
+    def main(self) -> str:
+        return main_table(self.tables)
+
     def problems(self, todo: list[str], *, ids: bool) -> list[str]:
         """What is wrong with the columns `todo`, and with ids and links if asked; nothing else is looked at."""
         found: list[str] = []
@@ -40,7 +44,7 @@ class FileChecks:
             found += self._check_links(todo, ids=ids) + self._check_zeros(todo)
         design = self.schema.design
         if not found and design is not None and design.weight in todo:
-            found += design_problems(self.tables[self.schema.row], self.schema, self.engine)
+            found += design_problems(self.tables[self.main], self.schema, self.engine)
         return found
 
     def _table_of(self, column: str) -> str:
@@ -98,7 +102,7 @@ class FileChecks:
     def _check_links(self, todo: list[str], *, ids: bool) -> list[str]:
         problems: list[str] = []
         workplace, worker = self.schema.id_of("workplace"), self.schema.id_of("worker")
-        row = self.schema.row
+        row = self.main
         job = self.tables[row]
         if ids:
             if worker and worker in job.columns and self._repeats(job, worker):
@@ -149,13 +153,13 @@ class FileChecks:
 
     def repeated(self, column: str, unit: str) -> str | None:
         """What is wrong where a unit has more than one row in the table that plans read."""
-        job = self.tables[self.schema.row]
+        job = self.tables[self.main]
         if column not in job.columns:
             return no_id_among_rows(column, unit)
         if not self._repeats(job, column):
             return None
         return (
-            f"{self.schema.row}.{column}: one {unit} has more than one row, and the promise holds for one row each; "
+            f"{self.main}.{column}: one {unit} has more than one row, and the promise holds for one row each; "
             f"keep one row for each {unit}, promise something else, or state at_most = <rows> (Bounded in Python): "
             f"then at most so many rows of each {unit} are used, and the loss is that of all of them"
         )
@@ -168,7 +172,7 @@ class FileChecks:
             return []
         if self._repeats(self.tables[entity], key):
             return [f"{entity}.{key}: the id occurs more than once; keep one row for each {entity}"]
-        job, listed = self.tables[self.schema.row], self.tables[entity]
+        job, listed = self.tables[self.main], self.tables[entity]
         if self.engine.collect(job.anti_join(listed, same_key(job, listed, key)).limit(1)).num_rows:
             return [
                 f"job.{key}: a job refers to a {entity} that the {entity} table lacks; add it there or drop the job"
@@ -216,9 +220,14 @@ def no_id_among_rows(column: str, unit: str) -> str:
     return f"{column}: the {unit} id must stand in the table whose rows are counted; add it there"
 
 
+def main_table(tables: Mapping[str, Any]) -> str:
+    """The table whose rows are counted."""
+    return "job" if len(tables) > 1 else next(iter(tables))
+
+
 def table_of(column: str, schema: Schema, tables: Mapping[str, Any]) -> str:
     """The table that holds a declared column; a single file holds them all."""
-    return schema.row if len(tables) == 1 else schema[column].table
+    return schema[column].table if len(tables) > 1 else main_table(tables)
 
 
 def same_key(left: Any, right: Any, key: str) -> Any:

@@ -46,7 +46,7 @@ def test_the_average_file_is_within_the_bars(establishments: int, slack: float) 
     panel, about = industry.simulate(seed=1), schema((industry,))
     given = plan(5)
     start = time.process_time()
-    files = given.rehearse(panel, about, seed=1).tables
+    files = given.rehearse(panel, about, seed=1).released
     assert time.process_time() - start < 60
     truth = facts(panel)
     found = [facts(table) for table in files]
@@ -63,7 +63,7 @@ def test_lives_in_a_small_group_are_as_long_as_in_the_data() -> None:
     """A thousand units over 26 years: no first year has enough of them for a share of its own."""
     industry = Industry("581", "44", 1_000)
     panel = industry.simulate(seed=3)
-    files = plan(5).rehearse(panel, schema((industry,)), seed=3).tables
+    files = plan(5).rehearse(panel, schema((industry,)), seed=3).released
 
     def years_seen(table: pa.Table) -> float:
         return sum(table.num_rows - table[f"emp{year}"].null_count for year in YEARS) / table.num_rows
