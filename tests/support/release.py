@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 
 from tacita.data.schema import Schema
+from tacita.ledger.terms import domain_of
 from tacita.measured import Measured
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.privacy import Loss
 from tacita.privacy.json_form import canonical, digest, guarantee_to_json, loss_to_json, neighbours_to_json
 from tacita.release.bundle import Budget, Product, PublicInput, Release
 from tacita.release.measurements import long_form, noise_record
-from tacita.release.plans import PUBLISHING
+from tacita.release.plans import PUBLISHING, forecast_record
 from tacita.release.spec import TableSpec
 from tacita.tables import publish
 
@@ -50,7 +51,7 @@ def measured() -> Measured:
     )
 
 
-def sealed_extract(*before: dict[str, Any]) -> dict[str, Any]:
+def sealed_extract(*before: dict[str, Any], of: Schema | None = None) -> dict[str, Any]:
     """What a ledger with one paid release hands to a bundle; `before` are lines that came before the release."""
     reserve = 3 + len(before)
     cap = {"neighbours": neighbours_to_json(PROMISE.neighbours), "cap": loss_to_json(Loss("2")), "reason": "declared"}
@@ -61,6 +62,7 @@ def sealed_extract(*before: dict[str, Any]) -> dict[str, Any]:
         {
             "kind": "reserve",
             "label": "demo",
+            "domain": domain_of(of or schema()),
             "plan": PLAN.describe(),
             "guarantee": guarantee_to_json(PROMISE),
             "account": neighbours_to_json(PROMISE.neighbours),
@@ -85,7 +87,7 @@ def small_release(**changes: Any) -> Release:
         settings=SETTINGS,
         proof=PLAN.proof,
         guarantee=PROMISE,
-        forecast={"cells": 3, "sentences": ["Half of the cells within ± 3."], "figures": {"mean": 3.0}},
+        forecast=forecast_record(PLAN.forecast(schema())),
         noise=noise_record(measured()),
         measurements=long_form(measured(), schema()),
         table=publish(measured(), schema(), **{key: SETTINGS[key] for key in PUBLISHING}),

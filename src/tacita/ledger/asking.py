@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from tacita.errors import RefusedError, UsageError
 from tacita.ledger.book import Book
-from tacita.ledger.terms import Cap, DataKey, Reservation, Tally, request_key
+from tacita.ledger.terms import Cap, DataKey, Reservation, Tally, domain_of, request_key
 from tacita.ledger.views import Account, Quote, Share, account, unfinished_note
 from tacita.privacy import Guarantee, Holds, Loss, Neighbours
-from tacita.privacy.json_form import canonical, digest, guarantee_to_json
+from tacita.privacy.json_form import guarantee_to_json
 
 if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
     from tacita.data.confidential import Confidential
@@ -38,20 +38,12 @@ class Asked:
         data.refuse_changed()
         check(plan, data)
         self.description = plan.describe()
-        self.domain = _domain(data)
+        self.domain = domain_of(data.schema)
         self.key = DataKey(data.identity, data.fingerprint(), tuple(data.lineage))
         data.refuse_changed()
         told = (guarantee_to_json(self.guarantee), self.domain, str(self.key.content))
         self.request = request_key(self.description, *told)
         self.requests = (self.request, *(request_key(former, *told) for former in plan.former_descriptions()))
-
-
-def _domain(data: Confidential) -> str:
-    """The declared variables without their wording: a corrected label does not make it another request."""
-    variables = data.schema.to_dict()["variables"]
-    wording = ("label", "labels")
-    rules = {name: {key: rule[key] for key in rule if key not in wording} for name, rule in variables.items()}
-    return digest(canonical(rules))
 
 
 def data_key(data: str | Confidential) -> DataKey:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacita.errors import RefusedError, UsageError
 from tacita.privacy import Guarantee, Holds, Loss, Neighbours
-from tacita.privacy.json_form import canonical
+from tacita.privacy.json_form import canonical, digest
+
+if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
+    from tacita.data.schema import Schema
 
 Name = tuple[str, str]  # ("identity", …) or ("content", …)
 
@@ -146,6 +149,14 @@ def request_key(plan: Any, guarantee: Mapping[str, Any], domain: str, content: s
     Labels do not count, nor does the wording of the assumptions.
     """
     return canonical([plan, guarantee["neighbours"], guarantee["loss"], domain, content])
+
+
+def domain_of(schema: Schema) -> str:
+    """The declared variables without their wording: a corrected label does not make it another request."""
+    wording = ("label", "labels")
+    variables = schema.to_dict()["variables"]
+    rules = {name: {key: rule[key] for key in rule if key not in wording} for name, rule in variables.items()}
+    return digest(canonical(rules))
 
 
 def softest(promises: Iterable[Guarantee]) -> Holds:

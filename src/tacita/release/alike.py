@@ -18,6 +18,51 @@ from tacita.pages.charts import LEFT_OUT
 from tacita.release.csv_cells import harmless
 
 _CHART = re.compile(rf"<svg\b.*?</svg>|{re.escape(LEFT_OUT)}", re.DOTALL)
+_TAG = re.compile(r'</?(?:svg|g|path|line|rect|text|tspan)((?:\s+[\w:-]+="[^"<>]*")*)\s*/?>')
+_ATTRIBUTE = re.compile(r'([\w:-]+)="([^"]*)"')
+_ATTRIBUTES = frozenset(
+    [
+        "aria-hidden",
+        "aria-label",
+        "aria-roledescription",
+        "class",
+        "d",
+        "display",
+        "dx",
+        "dy",
+        "fill",
+        "fill-opacity",
+        "font-family",
+        "font-size",
+        "font-style",
+        "font-weight",
+        "height",
+        "opacity",
+        "pointer-events",
+        "role",
+        "stroke",
+        "stroke-dasharray",
+        "stroke-dashoffset",
+        "stroke-linecap",
+        "stroke-linejoin",
+        "stroke-miterlimit",
+        "stroke-opacity",
+        "stroke-width",
+        "style",
+        "text-anchor",
+        "transform",
+        "version",
+        "viewBox",
+        "width",
+        "x",
+        "x1",
+        "x2",
+        "y",
+        "y1",
+        "y2",
+    ]
+)
+_FITTED = re.compile(r"width:100%;max-width:(\d+px|100%);height:auto")
 _TOLERANCE = 1e-9  # relative: the last digits of a float may depend on the machine and on the library
 
 
@@ -65,16 +110,40 @@ def same_page(one: str, two: str) -> bool:
     How a chart is drawn depends on the drawing library, on the fonts of the machine, and on whether the account that
     made the page could draw at all.
 
-    >>> same_page("<p>1</p><svg d='1'><text>a</text></svg>", "<p>1</p><svg d='2'><text>a</text></svg>")
+    A chart has only what draws lines, areas and words: nothing that runs, loads, links or covers the page.
+
+    >>> same_page('<svg><g fill="red"/><text>a</text></svg>', '<svg><g fill="blue"/><text>a</text></svg>')
     True
     >>> same_page("<p>1</p><svg><text>a</text></svg>", "<p>1</p><svg><text>b</text></svg>")
     False
+    >>> same_page("<svg><text>a</text></svg>", '<svg onload="x"><text>a</text></svg>')
+    False
     """
     ours, theirs = _CHART.split(one), _CHART.split(two)
-    charts = zip(_CHART.findall(one), _CHART.findall(two), strict=False)
-    return ours == theirs and all(
-        sorted(_said(left)) == sorted(_said(right)) for left, right in charts if "<svg" in left and "<svg" in right
+    charts = list(zip(_CHART.findall(one), _CHART.findall(two), strict=False))
+    return (
+        ours == theirs
+        and all(_is_plain(chart) for pair in charts for chart in pair if "<svg" in chart)
+        and all(
+            sorted(_said(left)) == sorted(_said(right)) for left, right in charts if "<svg" in left and "<svg" in right
+        )
     )
+
+
+def _is_plain(chart: str) -> bool:
+    """Whether a chart is made of nothing but the elements and attributes that drawing takes, in their plainest form."""
+    rest = _TAG.sub("", chart)
+    if "<" in rest or ">" in rest or chart.count("<svg") != 1:
+        return False
+    pairs = [pair for tag in _TAG.finditer(chart) for pair in _ATTRIBUTE.findall(tag[1])]
+    return all(name in _ATTRIBUTES and _is_harmless(name, value) for name, value in pairs)
+
+
+def _is_harmless(name: str, value: str) -> bool:
+    """Only a label may have any text; a style is the one that fits a picture to its column."""
+    if name == "style":
+        return _FITTED.fullmatch(value) is not None
+    return name.startswith("aria-") or re.search(r"url|[&\\]", value, re.IGNORECASE) is None
 
 
 def _said(chart: str) -> Iterator[str]:

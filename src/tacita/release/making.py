@@ -13,7 +13,7 @@ from tacita.release.bundle import Product, PublicInput, Release
 from tacita.release.bundle_files import fingerprint
 from tacita.release.measurements import long_form, noise_record
 from tacita.release.microdata import Microdata
-from tacita.release.plans import PUBLISHING, PlannedMicrodata, PlannedRelease, PlannedTable
+from tacita.release.plans import PUBLISHING, PlannedMicrodata, PlannedRelease, PlannedTable, forecast_record
 from tacita.tables import publish
 
 
@@ -36,7 +36,7 @@ def _product(planned: PlannedRelease, table: PlannedTable, result: Any) -> Produ
         settings=spec.model_dump(mode="json"),
         proof=table.plan.proof,
         guarantee=table.guarantee,
-        forecast=_forecast(planned, table),
+        forecast=forecast_record(table.plan.forecast(planned.schema)),
         noise=noise_record(result),
         measurements=long_form(result, planned.schema),
         table=published,
@@ -53,17 +53,12 @@ def _microdata(planned: PlannedRelease, files: PlannedMicrodata, result: Any) ->
         settings=files.spec.model_dump(mode="json"),
         proof=files.plan.proof,
         guarantee=files.guarantee,
-        forecast=_forecast(planned, files),
+        forecast=forecast_record(files.plan.forecast(planned.schema)),
         measured=result.measured,
         implicates=result.implicates,
         stored=result.to_bytes(),
         tables=files.spec.tables,
     )
-
-
-def _forecast(planned: PlannedRelease, product: PlannedTable | PlannedMicrodata) -> dict[str, Any]:
-    forecast = product.plan.forecast(planned.schema)
-    return {"cells": forecast.cells, "sentences": list(forecast.sentences), "figures": dict(forecast.figures)}
 
 
 def as_release(

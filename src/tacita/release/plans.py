@@ -261,6 +261,20 @@ def _tuples(value: Any) -> Any:
     return tuple(_tuples(inner) for inner in value) if isinstance(value, list) else value
 
 
+def forecast_record(forecast: Forecast) -> dict[str, Any]:
+    return {"cells": forecast.cells, "sentences": list(forecast.sentences), "figures": dict(forecast.figures)}
+
+
+def plan_as_set(settings: Mapping[str, Any], record: Mapping[str, Any]) -> Plan[Any]:
+    """The plan that the settings of a product ask for; what else it needs is as in the record of its plan."""
+    of_table = ("by", "worker", "where") if settings["mechanism"] in TABLE_MECHANISMS else ()
+    stated = ("epsilon", "delta", *of_table)
+    given = {key: settings[key] for key in stated if settings.get(key)}
+    rest = {key: record[key] for key in record if key not in (*stated, "at_most")}
+    plan = plan_from_record(rest | given | {"mechanism": settings["mechanism"]})
+    return _bounded(plan, record["at_most"]) if "at_most" in record else plan
+
+
 def plan_from_record(record: Mapping[str, Any]) -> Plan[Any]:
     """The plan that described itself so; for checking a bundle with the software that made it."""
     settings = {key: _tuples(value) for key, value in record.items() if key not in ("mechanism", "at_most")}

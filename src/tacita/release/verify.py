@@ -36,6 +36,7 @@ from tacita.release.microdata import FOLDER, check_made_again, check_microdata
 from tacita.release.page import render_page
 from tacita.release.plans import PUBLISHING, plan_from_record
 from tacita.release.records import PAGE, code_hash, records
+from tacita.release.sealed_claims import check_claims
 from tacita.release.words import NO_GUARANTEE, account_of
 from tacita.tables import publish
 
@@ -68,6 +69,7 @@ def checks(folder: Path, kept: Path | None = None) -> Iterator[str]:
         yield "it is a release, not a rehearsal"
         guarantee = _check_promise(manifest, plan)
         _check_payment(plan, ledger, guarantee)
+        check_claims(plan, ledger, by_this_code=manifest["made"].get("code") == code_hash())
         if guarantee.holds == "never":
             yield f"{NO_GUARANTEE}: the bundle says so itself, and its reason is the one that the ledger sealed"
         else:

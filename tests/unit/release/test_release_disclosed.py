@@ -18,8 +18,9 @@ from tacita.errors import RefusedError, SpecError, VerificationError
 from tacita.implicates import Implicates
 from tacita.ledger import Ledger
 from tacita.privacy import ReplaceOne
-from tacita.release.bundle_files import manifest_hash, read_json, write_json
+from tacita.release.bundle_files import manifest_hash, read_json, write_json, write_manifest
 from tacita.release.plans import prepare
+from tacita.release.records import write_records
 from tacita.release.spec import Spec
 from tacita.release.verify import verify
 from tacita.synthesis.panel import NumberTree, PlainPanelSynthesis
@@ -218,4 +219,20 @@ def test_a_bundle_that_hides_it_does_not_verify(
     manifest["manifest_sha256"] = manifest_hash(manifest)
     write_json(bundle / "manifest.json", manifest)
     with pytest.raises(VerificationError, match=said):
+        verify(bundle)
+
+
+@pytest.mark.parametrize(
+    "assumes",
+    [[], ["a harmless file"], ["released without a guarantee, for this reason: None was needed."]],
+    ids=["none", "another sentence", "another reason"],
+)
+def test_the_sealed_reason_stands_in_the_guarantee(bundle: Path, assumes: list[str]) -> None:
+    plan, manifest = read_json(bundle / "plan.json"), read_json(bundle / "manifest.json")
+    for one in (plan, *plan["microdata"]):
+        one["guarantee"]["assumes"] = [*assumes, *one["guarantee"]["assumes"][1:]]
+    write_json(bundle / "plan.json", plan)
+    write_records(bundle, manifest["made"])
+    write_manifest(bundle, {key: manifest[key] for key in manifest if key not in ("files", "manifest_sha256")})
+    with pytest.raises(VerificationError, match="the guarantee of panel is not the one that the ledger sealed"):
         verify(bundle)

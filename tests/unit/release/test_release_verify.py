@@ -12,7 +12,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from support.release import SETTINGS, measured, schema, small_release
+from support.release import SETTINGS, measured, schema, sealed_extract, small_release
 from tacita.data.schema import Schema
 from tacita.errors import VerificationError
 from tacita.release import bundle as bundle_module
@@ -143,7 +143,7 @@ def test_a_csv_file_runs_nothing(tmp_path: Path) -> None:
     content["variables"]["place"] |= {"levels": list(labels), "labels": labels}
     odd = Schema.from_dict(content)
     table = publish(measured(), odd, **{key: SETTINGS[key] for key in PUBLISHING})
-    release = small_release(schema=odd)
+    release = small_release(schema=odd, ledger_extract=sealed_extract(of=odd))
     (product,) = release.products
     product = replace(product, table=table, measurements=long_form(measured(), odd))
     out = replace(release, products=(product,)).write(tmp_path / "bundle")

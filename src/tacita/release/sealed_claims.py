@@ -1,0 +1,74 @@
+"""What plan.json claims of each product is no more than the ledger's entry sealed for it.
+
+Schema and guarantee are held to the entry, whatever version wrote them. Proof, forecast, settings and the sentences
+beside the numbers follow from the plan in the entry; they are compared where this very code wrote them, since other
+versions word them otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tacita.data.schema import Schema
+from tacita.errors import VerificationError
+from tacita.ledger.terms import domain_of, softest
+from tacita.plan import Plan, claimed
+from tacita.privacy import UNPROTECTED, Guarantee, Loss, Neighbours
+from tacita.privacy.json_form import guarantee_from_json, neighbours_from_json
+from tacita.release.alike import same_document
+from tacita.release.plans import forecast_record, plan_as_set, plan_from_record
+from tacita.release.words import guarantee_record
+
+
+def check_claims(plan: dict[str, Any], ledger: dict[str, Any], *, by_this_code: bool) -> None:
+    """Refuse a plan.json that says of a product what the entry that pays for it does not bear out."""
+    schema, relation = Schema.from_dict(plan["schema"]), neighbours_from_json(ledger["neighbours"])
+    for product in (*plan["tables"], *plan.get("microdata", [])):
+        name, made = product["name"], plan_from_record(product["mechanism"])
+        paying = [line for line in _finished(ledger) if line["plan"] == product["mechanism"]]
+        paying = [line for line in paying if line["domain"] == domain_of(schema)]
+        if not paying:
+            raise VerificationError(f"plan.json: the schema is not the one that the ledger sealed for {name}")
+        stated = guarantee_from_json(product["guarantee"])
+        if not any(stated in _sealed(line, made, schema, relation) for line in paying):
+            raise VerificationError(f"plan.json: the guarantee of {name} is not the one that the ledger sealed")
+        if by_this_code:
+            _check_words(product, made, schema)
+    if by_this_code and plan["guarantee"] != guarantee_record(guarantee_from_json(plan["guarantee"])):
+        raise VerificationError("plan.json: the words of the promise are not those of its numbers")
+
+
+def _finished(ledger: dict[str, Any]) -> list[dict[str, Any]]:
+    lines = [line["entry"] for line in ledger["extract"]["entries"]]
+    finished = {line["reserve"] for line in lines if line["kind"] == "commit"}
+    return [line for line in lines if line["kind"] in ("reserve", "disclose") and line["number"] in finished]
+
+
+def _sealed(line: dict[str, Any], made: Plan[Any], schema: Schema, relation: Neighbours) -> Iterator[Guarantee]:
+    """What a bundle may state on the strength of one entry.
+
+    A result that is paid for is published again for nothing, also by a later version, which may word the assumptions
+    otherwise than the entry does: what it claims for this plan and schema counts too, unless it claims more.
+    """
+    sealed, now = guarantee_from_json(line["guarantee"]), claimed(made, schema)
+    if line["kind"] == "disclose":
+        for one in (sealed, made.guarantee):
+            yield Guarantee(relation, Loss.zero(), "never", (UNPROTECTED + line["reason"], *one.assumes))
+        return
+    yield sealed.under(relation)
+    if (now.neighbours, now.loss) == (sealed.neighbours, sealed.loss) and softest((now, sealed)) == now.holds:
+        yield now.under(relation)
+
+
+def _check_words(product: dict[str, Any], made: Plan[Any], schema: Schema) -> None:
+    name, mechanism = product["name"], product["mechanism"]
+    if product["guarantee"] != guarantee_record(guarantee_from_json(product["guarantee"])):
+        raise VerificationError(f"plan.json: the words of the guarantee of {name} are not those of its numbers")
+    if product["proof"] != made.proof:
+        raise VerificationError(f"plan.json: the proof of {name} is not that of its mechanism")
+    if not same_document(product["forecast"], json.loads(json.dumps(forecast_record(made.forecast(schema))))):
+        raise VerificationError(f"plan.json: the forecast of {name} is not that of its mechanism")
+    if plan_as_set(product["settings"], mechanism).describe() != made.describe():
+        raise VerificationError(f"plan.json: the settings of {name} are not those of its mechanism")
