@@ -6,14 +6,21 @@ ever made again: a version that changes a format adds a folder of its own.
 
 import json
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from support import command_line, synthetic
 from tacita.ledger import Ledger
+from tacita.mechanisms.eree import SmoothStaircase
+from tacita.plan import Plan
 from tacita.release.plans import plan_from_record
+from tacita.release.run import run
 from tacita.release.spec import Spec
 from tacita.release.verify import compare_with_ledger, verify
+from tacita.synthesis import PairwiseSynthesis
 
 ARCHIVES = sorted((Path(__file__).parent.parent / "archive").glob("*/*.tar.xz"))
 
@@ -57,3 +64,51 @@ def test_what_an_earlier_version_paid_for_is_known_again(release: Path) -> None:
     for product in (*published["tables"], *published.get("microdata", [])):
         plan = plan_from_record(product["mechanism"])
         assert product["mechanism"] in (plan.describe(), *plan.former_descriptions())
+
+
+# ---------------------------------------------------------------- a new run on an old ledger
+
+
+def files(folder: Path) -> Path:
+    spec = synthetic.write_people(folder)
+    options = 'mechanism = "PairwiseSynthesis"\ncolumns = ["region", "age"]\ncuts.age = [30, 60]\n'
+    text = synthetic.SPEC.replace('drawn = ["age", "pay"]\n', "").replace('mechanism = "MeanSynthesis"\n', options)
+    spec.write_text(text.replace('epsilon = "2"', 'epsilon = "2"\ndelta = "1e-6"') + 'delta = "1e-9"\n')
+    return spec
+
+
+def tables(folder: Path) -> Path:
+    command_line.write_jobs(folder / "jobs.parquet")
+    (folder / "jobs.schema.toml").write_text(command_line.SCHEMA)
+    (folder / "release.toml").write_text(command_line.SPEC)
+    return folder / "release.toml"
+
+
+@pytest.mark.parametrize(
+    ("written", "mechanism", "former"),
+    [(files, PairwiseSynthesis, {"attributes": "columns"}), (tables, SmoothStaircase, {"rows": "by"})],
+    ids=["files", "tables"],
+)
+def test_a_bundle_of_what_an_earlier_version_paid_for_verifies(
+    written: Any,
+    mechanism: type[Plan[Any]],
+    former: Mapping[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The ledger has the plan in former words, and sealed bytes that hold them: the new bundle has both as they are."""
+    spec, describe = Spec.load(written(tmp_path)), mechanism.describe
+    names = {now: before for before, now in former.items()}
+    monkeypatch.setattr(mechanism, "former", former)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(
+            mechanism, "describe", lambda plan: {names.get(key, key): value for key, value in describe(plan).items()}
+        )
+        first = run(spec, tmp_path / "first")
+    again = run(spec, tmp_path / "again")
+    assert again.spent_before == again.spent_after == first.spent_after
+    (product,) = (*again.release.products, *again.release.microdata)
+    assert former.keys() <= product.mechanism.keys()
+    for bundle in (first.bundle, again.bundle):
+        verify(bundle)
+        compare_with_ledger(bundle, spec.resolve(spec.ledger))

@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tacita.data.checks import sketch
 from tacita.data.checks.sketch import SIZE, sketch_of
 from tacita.data.confidential import Confidential
+from tacita.data.engine import text_of
 from tacita.data.schema import Schema
 from tacita.errors import RefusedError, UsageError, VerificationError
 from tacita.ledger import Ledger, verify_extract
@@ -128,6 +130,30 @@ def test_a_sketch_is_small_knows_an_id_in_any_form_and_depends_on_the_key() -> N
     assert len(set(sketch["workplace"])) == SIZE
     assert other.shared_units("key", {"workplace": sketch["workplace"][:1]}) == ["workplace"]
     assert other.shared_units("another key", sketch) == []
+
+
+@pytest.mark.parametrize("form", ["{:06d}", " {} ", "Ab{}", "{}.0", "A b{}"])
+def test_ids_that_an_earlier_version_hashed_as_written_are_known(
+    path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    frame = JOBS.assign(workplace_id=np.repeat([form.format(number) for number in range(300)], 4))
+    with monkeypatch.context() as earlier:
+        earlier.setattr(sketch, "_one_spelling", text_of)
+        ledger = Ledger.open(path, cap=Loss("1"), neighbours=WORKER)
+        table(ledger, opened("jobs", frame))
+    copy = opened("copy", frame.assign(sex="F"))
+    assert ledger.knows(copy)
+    with pytest.raises(RefusedError, match="holds units of jobs"):
+        table(ledger, copy)
+    assert copy.sketch("key") == opened(
+        "other words", frame.assign(workplace_id=frame["workplace_id"].map(tidy))
+    ).sketch("key")
+
+
+def tidy(written: str) -> str:
+    """An id in its one spelling, by hand."""
+    short = written.replace(" ", "").lower().removesuffix(".0")
+    return (short.lstrip("0") or "0") if short.isdigit() else short
 
 
 def test_a_ledger_of_the_version_before_gets_a_key_with_its_next_file(

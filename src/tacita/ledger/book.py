@@ -146,6 +146,7 @@ class Book:
             account,
             charge,
             reason,
+            plan=body["plan"],
             begun=not record.private.get("waits", False),
             sketch={entity: tuple(hashes) for entity, hashes in record.private.get("sketch", {}).items()},
         )

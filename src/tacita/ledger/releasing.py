@@ -40,10 +40,16 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Released:
-    """What came of it, and the number of the reservation that paid for it."""
+    """What came of it, and the number of the reservation that paid for it.
+
+    `plan` and `stored` are the plan's description and the result's bytes as the ledger sealed them. Where an earlier
+    version did, they may be in other words than the plan and the result have now.
+    """
 
     result: Any
     entry: int
+    plan: dict[str, Any]
+    stored: bytes
 
 
 def release_all(
@@ -78,7 +84,8 @@ def _stored(reader: Reader, book: Book, todo: dict[str, Wanted]) -> dict[str, Re
     for request, one in todo.items():
         done = stored_result(book, one.asked)
         if done is not None:
-            found[request] = Released(one.plan.restore(checked_result(reader, done)), done.number)
+            stored = checked_result(reader, done)
+            found[request] = Released(one.plan.restore(stored), done.number, dict(done.plan), stored)
     return found
 
 
@@ -141,7 +148,7 @@ def _run_all(
             _tell(starting, one.label)
         finally:  # also where a person interrupts it: what is paid for is made and stored first
             try:
-                results[request] = Released(_run(store, data, one, places[request]), places[request].number)
+                results[request] = _run(store, data, one, places[request])
             except Exception as error:
                 problem = problem or error
     if problem is not None:
@@ -157,7 +164,7 @@ def _tell(starting: Callable[[str], None], label: str) -> None:
         _log.warning('"%s": its beginning could not be reported (%s); the run goes on', label, type(error).__name__)
 
 
-def _run(store: Store, data: Confidential, one: Wanted, reserved: Record) -> Any:
+def _run(store: Store, data: Confidential, one: Wanted, reserved: Record) -> Released:
     begun = _append(store, reserved, "begin") if reserved.private["waits"] else reserved
     # From here on the share is spent: on disk, whatever happens to this process.
     try:
@@ -175,7 +182,7 @@ def _run(store: Store, data: Confidential, one: Wanted, reserved: Record) -> Any
         if one.asked.reason is None:
             add_spent(error, f"{one.asked.guarantee}, since the run may have seen the rows (entry {reserved.number})")
         raise
-    return result
+    return Released(result, reserved.number, reserved.body["plan"], content)
 
 
 def _append(

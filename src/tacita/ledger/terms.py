@@ -111,6 +111,7 @@ class Reservation:
     account: Neighbours | None
     charge: Loss | None
     reason: str = ""
+    plan: Mapping[str, Any] = field(default_factory=dict, hash=False)
     begun: bool = True
     sketch: Mapping[str, tuple[int, ...]] = field(default_factory=dict, hash=False)
     finished_in: int | None = None

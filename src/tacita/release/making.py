@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tacita.implicates import Synthetic
+from tacita.ledger import Released
 from tacita.privacy import StrongAlpha, WeakAlpha
 from tacita.release.bundle import Product, PublicInput, Release
 from tacita.release.bundle_files import fingerprint
@@ -17,22 +18,28 @@ from tacita.release.plans import PUBLISHING, PlannedMicrodata, PlannedRelease, P
 from tacita.tables import publish
 
 
-def made(planned: PlannedRelease, results: Sequence[Any]) -> tuple[tuple[Product, ...], tuple[Microdata, ...]]:
-    """What is published of each result: post-processing only."""
-    tables, rest = results[: len(planned.tables)], results[len(planned.tables) :]
+def made(planned: PlannedRelease, released: Sequence[Released]) -> tuple[tuple[Product, ...], tuple[Microdata, ...]]:
+    """What is published of each result, with plan and bytes as the ledger sealed them: post-processing only."""
+    tables, rest = released[: len(planned.tables)], released[len(planned.tables) :]
     return (
         tuple(_product(planned, table, one) for table, one in zip(planned.tables, tables, strict=True)),
         tuple(_microdata(planned, files, one) for files, one in zip(planned.microdata, rest, strict=True)),
     )
 
 
-def _product(planned: PlannedRelease, table: PlannedTable, result: Any) -> Product:
-    spec = table.spec
+def unpaid(planned: PlannedRelease, results: Sequence[Any]) -> list[Released]:
+    """Results that no ledger knows of: those of a rehearsal or a trial."""
+    plans = [product.plan.describe() for product in planned.products]
+    return [Released(result, 0, plan, result.to_bytes()) for plan, result in zip(plans, results, strict=True)]
+
+
+def _product(planned: PlannedRelease, table: PlannedTable, released: Released) -> Product:
+    spec, result = table.spec, released.result
     published = publish(result, planned.schema, **{key: getattr(spec, key) for key in PUBLISHING})
     return Product(
         name=spec.name,
         title=table.title,
-        mechanism=table.plan.describe(),
+        mechanism=released.plan,
         settings=spec.model_dump(mode="json"),
         proof=table.plan.proof,
         guarantee=table.guarantee,
@@ -43,20 +50,21 @@ def _product(planned: PlannedRelease, table: PlannedTable, result: Any) -> Produ
     )
 
 
-def _microdata(planned: PlannedRelease, files: PlannedMicrodata, result: Any) -> Microdata:
+def _microdata(planned: PlannedRelease, files: PlannedMicrodata, released: Released) -> Microdata:
+    result = released.result
     if not isinstance(result, Synthetic):
         raise TypeError("a synthesizer's result has implicates and measured")
     return Microdata(
         name=files.spec.name,
         title=files.title,
-        mechanism=files.plan.describe(),
+        mechanism=released.plan,
         settings=files.spec.model_dump(mode="json"),
         proof=files.plan.proof,
         guarantee=files.guarantee,
         forecast=forecast_record(files.plan.forecast(planned.schema)),
         measured=result.measured,
         implicates=result.implicates,
-        stored=result.to_bytes(),
+        stored=released.stored,
         tables=files.spec.tables,
     )
 

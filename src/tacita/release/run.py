@@ -21,7 +21,7 @@ from tacita.privacy import Loss
 from tacita.privacy.json_form import loss_from_json
 from tacita.release.bundle import Budget, Release
 from tacita.release.folder import check_target, named_files, source_files
-from tacita.release.making import as_release, made
+from tacita.release.making import as_release, made, unpaid
 from tacita.release.mock import ROWS, mock_tables
 from tacita.release.plans import PlannedRelease, prepare
 from tacita.release.spec import Spec
@@ -76,13 +76,12 @@ def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lamb
         starting=lambda label: progress(f"Measuring {labels[label].spec.name}"),
     )
     progress("Writing the bundle")
-    results = [one.result for one in released]
     extract = ledger.extract({one.entry for one in released})
     account = account_of(extract, relation)  # as the extract says it: another run may spend at the same time
     cap, after = loss_from_json(account["cap"]), loss_from_json(account["spent"])
     release = as_release(
         planned,
-        *made(planned, results),
+        *made(planned, released),
         budget=Budget(cap, after, planned.guarantee.loss),
         ledger_extract=extract,
         evidence=evidence,
@@ -118,7 +117,7 @@ def rehearse(
     cost = planned.guarantee.loss
     release = as_release(
         planned,
-        *made(planned, results),
+        *made(planned, unpaid(planned, results)),
         # Shown against an untouched cap: a rehearsal knows of no ledger.
         budget=Budget(spec.cap.loss if planned.fits else cost, cost, cost),
         ledger_extract={},

@@ -63,12 +63,12 @@ def _sealed(line: dict[str, Any], made: Plan[Any], schema: Schema, relation: Nei
 
 
 def _check_words(product: dict[str, Any], made: Plan[Any], schema: Schema) -> None:
-    name, mechanism = product["name"], product["mechanism"]
+    name, described = product["name"], made.describe()  # as it is called now: the entry may have former words
     if product["guarantee"] != guarantee_record(guarantee_from_json(product["guarantee"])):
         raise VerificationError(f"plan.json: the words of the guarantee of {name} are not those of its numbers")
     if product["proof"] != made.proof:
         raise VerificationError(f"plan.json: the proof of {name} is not that of its mechanism")
     if not same_document(product["forecast"], json.loads(json.dumps(forecast_record(made.forecast(schema))))):
         raise VerificationError(f"plan.json: the forecast of {name} is not that of its mechanism")
-    if plan_as_set(product["settings"], mechanism).describe() != made.describe():
+    if plan_as_set(product["settings"], described).describe() != described:
         raise VerificationError(f"plan.json: the settings of {name} are not those of its mechanism")

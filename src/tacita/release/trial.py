@@ -24,7 +24,7 @@ from tacita.noise.entropy import SeededEntropy
 from tacita.plan import check
 from tacita.release.bundle import Budget
 from tacita.release.folder import scratch
-from tacita.release.making import as_release, made
+from tacita.release.making import as_release, made, unpaid
 from tacita.release.mock import mock_tables
 from tacita.release.plans import PlannedMicrodata, PlannedRelease, PlannedTable
 
@@ -65,7 +65,7 @@ def _write(planned: PlannedRelease, results: Sequence[Any], place: Path) -> None
     cost = planned.guarantee.loss
     release = as_release(
         planned,
-        *made(planned, results),
+        *made(planned, unpaid(planned, results)),
         budget=Budget(cost, cost, cost),
         ledger_extract={},
         seed=0,

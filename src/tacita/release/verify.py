@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -302,14 +303,13 @@ def _make_again(folder: Path, plan: dict[str, Any], ledger: dict[str, Any]) -> N
         check_made_again(folder, record, schema)
     for record in plan["tables"]:
         name, mechanism, settings = record["name"], record["mechanism"], record["settings"]
-        measured = rebuild(
-            read_table(folder / "measurements" / f"{name}.parquet", _MOST_CELLS),
-            plan_from_record(mechanism),
-            schema,
-            by=mechanism["by"],
-            worker=mechanism["worker"],
-        )
-        if (mechanism, digest(measured.to_bytes())) not in sealed:
+        known = plan_from_record(mechanism)
+        now = known.describe()
+        measurements = read_table(folder / "measurements" / f"{name}.parquet", _MOST_CELLS)
+        measured = rebuild(measurements, known, schema, by=now["by"], worker=now["worker"])
+        # What an earlier version stored has the plan in the words of its entry.
+        prints = (digest(replace(measured, plan=words).to_bytes()) for words in (mechanism, now))
+        if not any((mechanism, one) in sealed for one in prints):
             raise VerificationError(f"measurements/{name}.parquet is not what the ledger stored")
         stored, chosen = read_both(folder / "tables" / f"{name}.parquet"), {key: settings[key] for key in PUBLISHING}
         ways = (publish(measured, schema, **chosen, cells_twice=before) for before in (False, True))

@@ -6,7 +6,8 @@ any of them is among all of its own ids: one hash in common means, beyond all ch
 Files write the same id differently. Ids are compared without spaces, in small letters, and those of digits alone
 without zeros in front or behind a decimal point: "0012", " 12", 12 and 12.0 are one id, "AB7" and "ab 7" another. The
 same holds for the words of their entities (`entity_word`). Different ids that become one here can only make a file
-look like another one's kin; a person then lets it pass on record.
+look like another one's kin; a person then lets it pass on record. Earlier versions hashed ids as they were written, and
+their ledgers are in use: so ids are looked for in that form too, which no new sketch has.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ def shared_units(
     for entity, table, column in _ids(tables, schema):
         alike = [hashes for word, hashes in wanted.items() if entity_word(word) == entity_word(entity)]
         if sought := sorted({one for hashes in alike for one in hashes}):
-            hashes = _hashes(table, column, engine, key)
-            if engine.collect(hashes.filter(hashes.hash.isin(sought)).limit(1)).num_rows:
+            spelled = _spelled(table, column)
+            forms = [_hash(spelled[form], engine, key).isin(sought) for form in spelled.columns]
+            if engine.collect(spelled.filter(ibis.or_(*forms)).limit(1)).num_rows:
                 shared.append(entity)
     return shared
 
@@ -67,10 +69,22 @@ def _ids(tables: Mapping[str, Any], schema: Schema) -> Iterator[tuple[str, Any, 
 
 
 def _hashes(table: Any, column: str, engine: Engine, key: str) -> Any:
-    """The id in its one spelling; the key is secret, so nobody can choose ids that collide."""
-    spelled = table.select(id=_one_spelling(table[column]))
-    digest = (ibis.literal(key) + spelled.id).hexdigest("md5")
-    return spelled.filter(spelled.id.notnull()).select(hash=engine.hex_to_integer(digest.substr(0, _BITS // 4)))
+    spelled = _spelled(table, column)
+    return spelled.select(hash=_hash(spelled.id, engine, key))
+
+
+def _hash(text: Any, engine: Engine, key: str) -> Any:
+    """The key is secret, so nobody can choose ids that collide."""
+    return engine.hex_to_integer((ibis.literal(key) + text).hexdigest("md5").substr(0, _BITS // 4))
+
+
+def _spelled(table: Any, column: str) -> Any:
+    """Every id in its one spelling; those of text also as written, where that is another one."""
+    forms = {"id": _one_spelling(table[column])}
+    if table[column].type().is_string():
+        forms["written"] = text_of(table[column]).nullif(forms["id"])
+    spelled = table.select(**forms)
+    return spelled.filter(spelled.id.notnull())
 
 
 def _one_spelling(column: Any) -> Any:
