@@ -146,7 +146,7 @@ def near(case: dict[str, Any]) -> dict[str, Any]:
     if case.get("trees") == "synthpop":
         made = (as_synthpop(panel, about, case["seed"]),)
     else:
-        made = given.rehearse(panel, about, seed=case["seed"]).tables
+        made = given.rehearse(panel, about, seed=case["seed"]).released
     wall, processor = time.perf_counter() - start, time.process_time() - busy
     layout = given.layout(about)
     return {
