@@ -14,25 +14,23 @@ from tacita.implicates import Implicates
 from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
 from tacita.plan import Forecast, How
 from tacita.privacy import AddRemoveOne
-from tacita.synthesis.base import Model
-from tacita.synthesis.cellplan import CellPlan
+from tacita.synthesis.cellplan import CellModel, CellPlan
 from tacita.synthesis.comparison.steps.reading import read
 
 
 @frozen(eq=False)
-class LotteryModel(Model[Any]):
+class LotteryModel(CellModel[Any]):
     """Noisy counts of all cells, in the order of their codes."""
 
     form = "lottery-1"
     any_length = True
 
     def files(self, m: int, random: np.random.Generator, rows: int | None) -> Implicates:
-        chances, domain = np.maximum(self.released, 0) + 1e-9, self.plan.domain(self.schema)
+        chances = np.maximum(self.released, 0) + 1e-9
         frames = []
         for _ in range(m):
             cells = random.choice(chances.size, rows or max(1, int(self.released.sum())), p=chances / chances.sum())
-            codes = zip(domain.attributes, np.unravel_index(cells, domain.sizes), strict=True)
-            frames.append(pa.table({column.name: column.column(code, random) for column, code in codes}))
+            frames.append(self.records(np.column_stack(np.unravel_index(cells, self.domain.sizes)), random))
         return Implicates(tuple(frames), self.schema, self.plan.columns, "one-measurement")
 
     @property

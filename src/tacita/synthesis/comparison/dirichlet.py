@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,7 @@ from tacita.noise.forcing import settles
 from tacita.plan import Forecast
 from tacita.plan.fields import whole
 from tacita.plan.how import EACH_PAID, SIZE, How
-from tacita.synthesis.base import Model
-from tacita.synthesis.cellplan import CellPlan
+from tacita.synthesis.cellplan import CellModel, CellPlan
 from tacita.synthesis.comparison.steps.reading import Occupied, read
 from tacita.synthesis.comparison.steps.tree import root_codes
 from tacita.synthesis.domain import Domain
@@ -50,15 +48,10 @@ def prior_weight(rows: int, epsilon: Fraction) -> int:
 
 
 @frozen(eq=False, repr=False)
-class DirichletFiles(Model[tuple[Integers, ...]]):
+class DirichletFiles(CellModel[tuple[Integers, ...]]):
     """The drawn files, as numbers of cells. There is no measurement behind them."""
 
     form = "dirichlet-files-1"
-
-    @cached_property
-    def domain(self) -> Domain:
-        domain: Domain = self.plan.domain(self.schema)
-        return domain
 
     @property
     def paid_files(self) -> int:
@@ -71,7 +64,7 @@ class DirichletFiles(Model[tuple[Integers, ...]]):
     def _file(self, places: Integers, random: np.random.Generator) -> pa.Table:
         order = random.permutation(places)
         codes = self.domain.decoded(root_codes(self.domain), np.zeros(order.size, dtype=np.int64), order)
-        return pa.table({one.name: one.column(codes[:, at], random) for at, one in enumerate(self.domain.attributes)})
+        return self.records(codes, random)
 
     @property
     def measured(self) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import cached_property
 from math import sqrt
 from typing import Any
 
@@ -22,11 +21,10 @@ from tacita.noise.entropy import Entropy
 from tacita.plan import Forecast
 from tacita.plan.how import FREE, SIZE, How
 from tacita.privacy import text
-from tacita.synthesis.base import Model
-from tacita.synthesis.cellplan import CellPlan
+from tacita.synthesis.cellplan import CellModel, CellPlan
 from tacita.synthesis.comparison.steps.budget import ROOT
 from tacita.synthesis.comparison.steps.reading import read
-from tacita.synthesis.domain import Codes, Domain, Integers
+from tacita.synthesis.domain import Codes, Integers
 from tacita.tables.hierarchy import shared_out
 
 _ROUNDS = 300
@@ -41,16 +39,11 @@ class Marginals:
 
 
 @frozen(eq=False, repr=False)
-class IndependentModel(Model[Marginals]):
+class IndependentModel(CellModel[Marginals]):
     """Noisy one-way counts, and files drawn from them."""
 
     form = "independent-model-1"
     any_length = True
-
-    @cached_property
-    def domain(self) -> Domain:
-        domain: Domain = self.plan.domain(self.schema)
-        return domain
 
     def files(self, m: int, random: np.random.Generator, rows: int | None) -> Implicates:
         size = self.released.records if rows is None else rows
@@ -69,7 +62,7 @@ class IndependentModel(Model[Marginals]):
             shares.append(shared_out(values, np.zeros(counts.size, dtype=np.int64), totals, random=random))
         columns = [random.permutation(np.repeat(np.arange(one.size), one)) for one in shares]
         codes = self._mended(np.column_stack(columns).astype(np.int16), random)
-        return pa.table({one.name: one.column(codes[:, at], random) for at, one in enumerate(self.domain.attributes)})
+        return self.records(codes, random)
 
     def _mended(self, codes: Codes, random: np.random.Generator) -> Codes:
         """Records in cells that cannot occur swap one value with others: the distribution of every column stays."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -15,25 +14,20 @@ from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.implicates import Implicates
 from tacita.noise.discrete import DiscreteLaplace
-from tacita.synthesis.base import Model
+from tacita.synthesis.cellplan import CellModel
 from tacita.synthesis.comparison.steps.tree import LEAF, Cells, Measurement, child_codes, measurement_from, root_codes
-from tacita.synthesis.domain import FREE, Codes, Domain, Floats, Integers
+from tacita.synthesis.domain import FREE, Codes, Floats, Integers
 from tacita.tables.hierarchy import Consistent, least_squares, onto_simplices, phantom_histogram, shared_out, whole
 
 Fit = Literal["least-squares", "phantom"]
 
 
 @frozen(eq=False, repr=False)
-class StepsModel(Model[tuple[Measurement, ...]]):
+class StepsModel(CellModel[tuple[Measurement, ...]]):
     """Noisy trees, from which any number of files can be drawn. There is one; the paper's way has one per file."""
 
     form = "steps-model-1"
     any_length = True
-
-    @cached_property
-    def domain(self) -> Domain:
-        domain: Domain = self.plan.domain(self.schema)
-        return domain
 
     @property
     def paid_files(self) -> int | None:
@@ -102,7 +96,7 @@ class StepsModel(Model[tuple[Measurement, ...]]):
             pieces.append(self._evenly(fixed[missing], totals[depth][missing], random))
         codes = np.concatenate(pieces)
         codes = codes[random.permutation(len(codes))]
-        return pa.table({one.name: one.column(codes[:, at], random) for at, one in enumerate(self.domain.attributes)})
+        return self.records(codes, random)
 
     def _leaf_rows(
         self, cells: Cells, fixed: Codes, totals: Integers, random: np.random.Generator, noisy: bool
