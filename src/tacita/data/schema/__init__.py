@@ -1,7 +1,8 @@
 """The public domain of a confidential file: read from a person's TOML, never from the rows.
 
 `Schema` is the whole; `Variable` one column; `Categorical`, `Integer`, `Numeric` and `Identifier` say what a
-column may hold; `SurveyDesign` how a sample was drawn (`[design]`). The roles are
+column may hold; `Hierarchy` the coarser levels of a categorical column (`[hierarchy.NAME]`); `SurveyDesign` how a
+sample was drawn (`[design]`). The roles are
 
 - `id`: tells units apart (`entity = "workplace"`, `"worker"`, or any word for other files);
 - `workplace`: an attribute of the establishment, public under α-neighbours;
@@ -14,11 +15,13 @@ is seen by the data steward only. To let a file through whatever its rows hold, 
 """
 
 from tacita.data.schema.design import SurveyDesign
+from tacita.data.schema.hierarchy import Hierarchy
 from tacita.data.schema.kinds import Categorical, Identifier, Integer, Kind, Numeric, Role, TableName, Variable
 from tacita.data.schema.model import Schema, entity_word
 
 __all__ = [
     "Categorical",
+    "Hierarchy",
     "Identifier",
     "Integer",
     "Kind",

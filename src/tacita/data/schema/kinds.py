@@ -60,7 +60,7 @@ class Categorical:
             raise SchemaError("levels: the list is empty; give at least one level")
         repeated = sorted({level for level in self.levels if self.levels.count(level) > 1}) if self._repeats() else []
         if repeated:
-            raise SchemaError(f"levels: {_some(repeated)} listed more than once; keep each level once")
+            raise SchemaError(f"levels: {some_of(repeated)} listed more than once; keep each level once")
         if "" in self.levels:
             raise SchemaError('levels: "" cannot be a level, an empty cell is missing; declare missing = "<level>"')
         if "error" in self.levels:
@@ -75,7 +75,7 @@ class Categorical:
         if self.missing is not None and self.missing not in known:
             raise SchemaError(f'missing: "{self.missing}" is not one of the levels; add it to levels')
         if clash := sorted(known.intersection(self.missing_codes)):
-            raise SchemaError(f"missing_codes: {_some(clash)} also listed as a level; keep it in one place")
+            raise SchemaError(f"missing_codes: {some_of(clash)} also listed as a level; keep it in one place")
         if self.missing_codes and self.missing is None:
             raise SchemaError('missing_codes: say where they go with missing = "<level>"')
 
@@ -208,10 +208,11 @@ class Variable:
 def frozen_labels(levels: tuple[str, ...], labels: Mapping[str, str]) -> tuple[str, ...]:
     """Labels in the order of the levels; a level without one shows its code."""
     if unknown := sorted(set(labels) - set(levels)):
-        raise SchemaError(f"labels: {_some(unknown)} not in levels; add the level or drop the label")
+        raise SchemaError(f"labels: {some_of(unknown)} not in levels; add the level or drop the label")
     return tuple(labels.get(level, level) for level in levels)
 
 
-def _some(names: list[str]) -> str:
+def some_of(names: list[str]) -> str:
+    """A few names and how many more, with the verb that goes with them."""
     shown = ", ".join(f'"{name}"' for name in names[:3])
     return shown + (f" and {len(names) - 3} more are" if len(names) > 3 else " are" if len(names) > 1 else " is")

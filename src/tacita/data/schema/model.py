@@ -11,8 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tacita.data.schema import reading
+from tacita.data.schema import hierarchy, reading
 from tacita.data.schema.design import SurveyDesign
+from tacita.data.schema.hierarchy import Hierarchy
 from tacita.data.schema.kinds import Categorical, Identifier, Integer, Numeric, Role, Variable
 from tacita.data.schema.toml_file import read_toml
 from tacita.errors import SchemaError
@@ -28,6 +29,7 @@ _KINDS_OF = {
     "company": "firm",
 }
 _OWN = "tacita_"  # what columns that are computed beside the file's own are called
+_KEYS = ("dataset", "variables", "zeros", "hierarchy", "design")
 _DATASET_KEYS = ("identity", "unit", "lineage", "source")
 
 
@@ -60,8 +62,10 @@ class Schema:
     """Combinations of levels that cannot occur, such as voted = "yes" with registered = "no"."""
     design: SurveyDesign | None = None
     """How the sample was drawn, where the file is one."""
+    hierarchies: tuple[Hierarchy, ...] = ()
+    """Trees over the levels of categorical columns: a tract lies in a county, a county in a state."""
     code_lists: tuple[Path, ...] = ()
-    """Code-list files the levels were read from: public inputs a release lists. No part of the schema's hash."""
+    """Files that levels and trees were read from: public inputs a release lists. No part of the schema's hash."""
 
     def __post_init__(self) -> None:
         names = [variable.name for variable in self.variables]
@@ -74,6 +78,7 @@ class Schema:
         self._check_ids()
         self._check_size()
         self._check_zeros()
+        hierarchy.check(self.hierarchies, self)
         if self.design is not None:
             self.design.check(self)
 
@@ -125,9 +130,10 @@ class Schema:
     def from_dict(cls, content: Mapping[str, Any], *, folder: Path | None = None) -> Schema:
         """The same from plain values, as TOML or JSON gives them."""
         for key in content:
-            if key not in ("dataset", "variables", "zeros", "design"):
+            if key not in _KEYS:
                 raise SchemaError(
-                    f"{key}: unknown key; a schema has [dataset], [variables.<column>], [[zeros]] and [design]"
+                    f"{key}: unknown key; a schema has [dataset], [variables.<column>], [[zeros]], [hierarchy.<name>] "
+                    "and [design]"
                 )
         dataset = content.get("dataset")
         if not isinstance(dataset, Mapping):
@@ -141,7 +147,11 @@ class Schema:
         if not isinstance(entries, Mapping) or not entries:
             raise SchemaError("variables: none declared; add at least one [variables.<column>]")
         variables = tuple(reading.variable(str(name), entry, folder) for name, entry in entries.items())
-        files = dict.fromkeys(entry["levels_file"] for entry in entries.values() if "levels_file" in entry)
+        listed = {one.name: one.kind.levels for one in variables if isinstance(one.kind, Categorical)}
+        trees = content.get("hierarchy", {})
+        hierarchies = hierarchy.hierarchies(trees, listed, folder)
+        files = [entry["levels_file"] for entry in entries.values() if "levels_file" in entry]
+        files += [entry["file"] for entry in trees.values() if "file" in entry]
         return cls(
             identity=reading.text(dataset, "identity", "dataset"),
             unit=reading.text(dataset, "unit", "dataset"),
@@ -150,7 +160,8 @@ class Schema:
             source=reading.text(dataset, "source", "dataset", default=""),
             zeros=reading.zeros(content.get("zeros", [])),
             design=SurveyDesign.from_dict(content["design"]) if content.get("design") is not None else None,
-            code_lists=tuple((folder or Path()) / name for name in files),
+            hierarchies=hierarchies,
+            code_lists=tuple((folder or Path()) / name for name in dict.fromkeys(files)),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -164,6 +175,7 @@ class Schema:
             },
             "variables": {variable.name: variable.to_dict() for variable in self.variables},
             **({"zeros": [dict(zero) for zero in self.zeros]} if self.zeros else {}),
+            **({"hierarchy": {tree.name: tree.to_dict() for tree in self.hierarchies}} if self.hierarchies else {}),
             **({"design": self.design.to_dict()} if self.design is not None else {}),
         }
 
@@ -275,6 +287,13 @@ class Schema:
 
     def levels(self, name: str) -> tuple[str, ...]:
         return self.categorical(name).levels
+
+    def hierarchy(self, column: str) -> Hierarchy:
+        """The tree over a column's levels; a column without one is an error that says so."""
+        for tree in self.hierarchies:
+            if tree.column == column:
+                return tree
+        raise SchemaError(f'{column}: has no tree of coarser levels; declare [hierarchy.NAME] with column = "{column}"')
 
     def domain_size(self, names: Iterable[str]) -> int:
         """Number of cells in the full cross of these columns' levels; 1 for none."""

@@ -113,24 +113,30 @@ def zeros(entries: Any) -> tuple[tuple[tuple[str, str], ...], ...]:
 
 def code_list(name: str, where: str, folder: Path | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Levels and labels from a CSV with a `code` column and, if wanted, a `label` column."""
+    fields, entries = csv_rows(name, where, folder)
+    if "code" not in fields:
+        raise SchemaError(f'{where}: {name} needs a header line with the columns "code" and "label"')
+    levels = tuple((entry["code"] or "") for entry in entries)
+    return levels, tuple((entry.get("label") or code) for entry, code in zip(entries, levels, strict=True))
+
+
+def csv_rows(name: str, where: str, folder: Path | None) -> tuple[tuple[str, ...], list[dict[str, str | None]]]:
+    """Header and rows of a public CSV file beside the schema."""
     path = (folder or Path()) / name
     try:
         with path.open(newline="", encoding="utf-8-sig") as lines:
             reader = csv.DictReader(lines)
-            fields = reader.fieldnames or []
-            if "code" not in fields:
-                raise SchemaError(f'{where}: {name} needs a header line with the columns "code" and "label"')
-            entries = list(reader)
+            fields = tuple(reader.fieldnames or ())
+            rows: list[dict[str, str | None]] = list(reader)
     except FileNotFoundError:
         raise SchemaError(
             f"{where}: {name} was not found beside the schema; correct the path or add the file"
         ) from None
     except (OSError, UnicodeDecodeError, csv.Error):
         raise SchemaError(f"{where}: {name} cannot be read as CSV text in UTF-8; save it as such") from None
-    if unseen(entries) is not None:
+    if unseen(rows) is not None:
         raise SchemaError(f"{where}: {name} holds a control character, which no file of a bundle can carry; remove it")
-    levels = tuple((entry["code"] or "") for entry in entries)
-    return levels, tuple((entry.get("label") or code) for entry, code in zip(entries, levels, strict=True))
+    return fields, rows
 
 
 def refuse_placeholders(entry: Any, where: str) -> None:
