@@ -59,6 +59,10 @@ class NoisyTable:
         sums = np.bincount(self.group[inside], weights=cells[inside], minlength=self.values.size)
         return np.asarray(sums, dtype=np.float64)
 
+    def spread(self, values: Floats) -> Floats:
+        """Each finest cell with the number of the table's cell that it counts in; 0 where it counts in none."""
+        return np.append(values, 0.0)[self.group]  # -1 is the last place
+
     @cached_property
     def covers(self) -> bool:
         """Whether every finest cell counts in it."""
@@ -168,7 +172,7 @@ def _gradients(tables: Sequence[NoisyTable]) -> tuple[Floats, tuple[Floats, ...]
     def spread_out(per_table: Sequence[Floats]) -> Floats:
         total = np.zeros(tables[0].group.size)
         for one, values in zip(tables, per_table, strict=True):
-            total += np.append(values, 0.0)[one.group]  # -1 is the last place, which is 0
+            total += one.spread(values)
         return total
 
     def normal(cells: Floats) -> Floats:
