@@ -96,10 +96,9 @@ def agree_crossed(axes: Sequence[Axis], tables: Sequence[CrossedTable]) -> Agree
 
 def expected(layout: Layout) -> list[Floats]:
     """The variance of every cell after agreement, table by table, from the layout alone."""
-    if layout.tree is not None:
-        return _contrast_variances(layout)
-    if layout.factors is not None:
-        return _factor_variances(layout)
+    if layout.tree is not None or layout.factors is not None:
+        variances = _contrast_variances(layout) if layout.tree is not None else _factor_variances(layout)
+        return [np.broadcast_to(one, layout.shape(at)) for one, at in zip(variances, layout.levels, strict=True)]
     return list(_at_large(layout, [np.zeros(layout.shape(levels)) for levels in layout.levels]).variances)
 
 
@@ -239,7 +238,7 @@ def _by_contrasts(layout: Layout, values: Sequence[Floats]) -> tuple[Floats, lis
     return cells, agreed
 
 
-def _aligned(by_code: NDArray[np.int64], layout: Layout) -> Floats:
+def _aligned(by_code: Integers | Floats, layout: Layout) -> Floats:
     """Numbers by code of the tree, in a shape that goes with all axes."""
     shape = [1] * len(layout.axes)
     shape[layout.tree or 0] = by_code.size
@@ -258,17 +257,17 @@ def _contrast(values: Floats, contrasts: tuple[int, ...], tree: int) -> Floats:
 
 def _contrast_variances(layout: Layout) -> list[Floats]:
     assert layout.tree is not None
-    totals = [np.zeros(layout.shape(levels)) for levels in layout.levels]
+    totals = [np.zeros((1,) * len(layout.axes)) for _ in layout.levels]
     for contrasts, by_level in _components(layout).items():
         levels = sorted(by_level, reverse=True)
         joined = [_precision([one for _, one in by_level[level]])[1] for level in levels]
         by_node = dict(zip(levels, _tree_variances(layout.axes[layout.tree], levels, joined), strict=True))
-        for total, table in zip(totals, layout.levels, strict=True):
+        for at_table, table in enumerate(layout.levels):
             full, shape = _full(layout, table), layout.shape(table)
             if set(contrasts) <= set(full):
                 share = prod((1 - 1 / shape[at]) if at in contrasts else 1 / shape[at] ** 2 for at in full)
                 node = by_node[table[layout.tree]]
-                total += share * node.reshape([node.size if at == layout.tree else 1 for at in range(len(shape))])
+                totals[at_table] = totals[at_table] + share * _aligned(node, layout)
     return totals
 
 
@@ -295,13 +294,10 @@ def _factor_variances(layout: Layout) -> list[Floats]:
         dict(zip(levels, _tree_variances(axis, levels, [factor[level] for level in levels]), strict=True))
         for axis, levels, factor in zip(layout.axes, layout.used, layout.factors, strict=True)
     ]
-    totals = []
-    for levels in layout.levels:
-        total = np.full((1,) * len(levels), scale)
-        for at, (level, nodes) in enumerate(zip(levels, by_axis, strict=True)):
-            total = total * nodes[level].reshape([-1 if axis == at else 1 for axis in range(len(levels))])
-        totals.append(total)
-    return totals
+    return [
+        scale * prod(np.ix_(*(nodes[level] for level, nodes in zip(levels, by_axis, strict=True))), start=np.ones(()))
+        for levels in layout.levels
+    ]
 
 
 # ------------------------------------------------------------ anything else
