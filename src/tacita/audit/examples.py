@@ -20,7 +20,7 @@ from tacita.audit.panels import YEARS, panel_files
 from tacita.audit.records import record_files
 from tacita.data.schema import Schema
 from tacita.errors import TacitaError
-from tacita.mechanisms import eree
+from tacita.mechanisms import eree, magnitude
 from tacita.mechanisms.survey import SurveyLaplace
 from tacita.plan.bounded import Bounded
 from tacita.privacy import AddRemoveOne, ReplaceOne
@@ -47,7 +47,7 @@ class Example:
 @cache
 def examples() -> tuple[Example, ...]:
     """All of them, those of other packages last."""
-    own = (*_tables(), *_quantiles(), *_cells(), *_bounded(), *_surveys(), *_panels())
+    own = (*_tables(), *_magnitudes(), *_quantiles(), *_cells(), *_bounded(), *_surveys(), *_panels())
     return (*own, *third_party())
 
 
@@ -106,6 +106,32 @@ def table_plan(mechanism: Callable[..., Any], given: dict[str, Any]) -> Any:
     except TacitaError:
         return None
     return plan if plan.feasible and plan.guarantee.holds != "never" else None
+
+
+# ---------------------------------------------------------------- magnitudes of firms
+
+_PLACED: dict[str, Any] = {"by": ["county", "industry"]}
+MAGNITUDE_SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
+    "SmoothSums": {
+        "one number": {"of": ["pay2000"], **_PLACED},
+        "jobs": {"of": ["jobs2001"], **_PLACED, "alpha": "1/4"},
+        "two numbers": {"of": ["pay2000", "jobs2000"], "by": ["county"]},
+        "three numbers, all firms": {"of": ["pay2000", "jobs2000", "jobs2001"]},
+        "margin not paid": {"of": ["pay2000", "pay2001"], **_PLACED, "margin_share": "0"},
+        "small epsilon": {"of": ["pay2000"], "epsilon": "1/2", "by": ["industry"]},
+    },
+}
+
+
+def magnitude_plan(mechanism: Callable[..., Any], given: dict[str, Any]) -> Any:
+    return mechanism(**{"alpha": "0.1", "epsilon": "2", "unit": "firm", **given})
+
+
+def _magnitudes() -> Iterator[Example]:
+    for name, settings in MAGNITUDE_SETTINGS.items():
+        for setting, given in settings.items():
+            plan = magnitude_plan(getattr(magnitude, name), given)
+            yield Example(setting, plan, panel_files(plan.guarantee.neighbours))
 
 
 # ---------------------------------------------------------------- one row per unit

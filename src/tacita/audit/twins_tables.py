@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from tacita.audit.examples import TABLE_SETTINGS, Example, examples, table_plan
+from tacita.audit.examples import MAGNITUDE_SETTINGS, TABLE_SETTINGS, Example, examples, magnitude_plan, table_plan
 from tacita.audit.jobs import Form, job_files
+from tacita.audit.panels import panel_files
 from tacita.audit.twins_rows import Twin
 from tacita.data.workforce import Workforce
 from tacita.mechanisms.eree import (
@@ -22,6 +23,8 @@ from tacita.mechanisms.eree import (
     SmoothVector,
     TruncatedLaplace,
 )
+from tacita.mechanisms.eree.staircase_design import least_noise
+from tacita.mechanisms.magnitude import SmoothSums
 from tacita.noise.entropy import Entropy
 from tacita.privacy import Guarantee
 from tacita.synthesis import PanelSynthesis, PseudoPosterior
@@ -49,6 +52,7 @@ def table_twins() -> tuple[Twin, ...]:
         twin("sizes are clamped for the scale only", "SmoothStaircase", _SizeClamp, "workplace", "size"),
         twin("a size that is also a code for missing", "SmoothStudent", _CodeInside, "workplace", "size"),
         twin("cells in which nobody works are left out", "TruncatedLaplace", _OccupiedCells, "workplace"),
+        _magnitudes("every sum gets all of ε", EverySumGetsAll, "two numbers"),
         _asymptotic(),
         _spent_twice(),
     )
@@ -146,6 +150,18 @@ class _OccupiedCells(TruncatedLaplace):
         values = np.zeros_like(exact_counts.counts)
         values[kept] = super().measure(replace(exact_counts, counts=exact_counts.counts[kept]), entropy)
         return values
+
+
+class EverySumGetsAll(SmoothSums):
+    """Pay and jobs of one firm, each with the whole ε, as if they could not change together."""
+
+    def law(self) -> Any:
+        return least_noise(self.alpha, self.budget)
+
+
+def _magnitudes(name: str, mechanism: type[SmoothSums], setting: str) -> Twin:
+    plan = magnitude_plan(mechanism, MAGNITUDE_SETTINGS["SmoothSums"][setting])
+    return Twin(name, "SmoothSums", Example(name, plan, panel_files(plan.guarantee.neighbours), adaptive=True))
 
 
 class _SoldAsProved(PseudoPosterior):

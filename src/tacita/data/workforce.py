@@ -292,7 +292,7 @@ def _assemble(
     `whole`: every declared cell, not those that occur. `listed`: the file has a list of establishments.
     """
     shape = tuple(len(schema.levels(name)) for name in by)
-    places = [_cell_of(part, schema, by, shape) for part in parts]
+    places = [cell_of(part, schema, by, shape) for part in parts]
     cells = np.arange(int(np.prod(shape, dtype=np.int64))) if whole else np.unique(np.concatenate(places))
     counts = np.zeros((len(cells), columns), dtype=np.int64)
     largest = np.zeros((len(cells), columns), dtype=np.int64)
@@ -300,26 +300,28 @@ def _assemble(
     establishments = np.full(len(cells), 0 if listed else -1, dtype=np.int64)
     for at, (part, place) in enumerate(zip(parts, places, strict=True)):
         row = place if whole else np.searchsorted(cells, place)
-        np.maximum.at(largest_total, row, _integers(part, f"{_N}_most"))
+        np.maximum.at(largest_total, row, integers(part, f"{_N}_most"))
         if listed and at == 0:
-            np.add.at(establishments, row, _integers(part, "tacita_places"))
+            np.add.at(establishments, row, integers(part, "tacita_places"))
         named = [name for name in part.column_names if name.startswith("tacita_c") and not name.endswith("_most")]
         for name in named or [_N]:
             column = int(name.removeprefix("tacita_c")) if named else 0
-            np.add.at(counts[:, column], row, _integers(part, name))
-            np.maximum.at(largest[:, column], row, _integers(part, f"{name}_most"))
+            np.add.at(counts[:, column], row, integers(part, name))
+            np.maximum.at(largest[:, column], row, integers(part, f"{name}_most"))
     codes = np.unravel_index(cells, shape) if by else ()
     keys = {name: code.astype(np.int32) for name, code in zip(by, codes, strict=True)}
     return Workforce(keys, counts, largest, largest_total, establishments)
 
 
-def _integers(part: pa.Table, name: str) -> NDArray[np.int64]:
+def integers(part: pa.Table, name: str) -> NDArray[np.int64]:
+    """A column of whole numbers that the engine computed; none is zero."""
     column = part[name].combine_chunks().fill_null(0)
     whole: NDArray[np.int64] = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
     return whole
 
 
-def _cell_of(part: pa.Table, schema: Schema, by: Sequence[str], shape: tuple[int, ...]) -> NDArray[np.int64]:
+def cell_of(part: pa.Table, schema: Schema, by: Sequence[str], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """The place of each row's stored values in the cross of declared levels."""
     cell = np.zeros(part.num_rows, dtype=np.int64)
     for name, size in zip(by, shape, strict=True):
         kind = schema.categorical(name)

@@ -6,9 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tacita.mechanisms import eree
+    from tacita.mechanisms import eree, magnitude
 
-__all__ = ["eree"]
+__all__ = ["eree", "magnitude"]
 
 
 def __getattr__(name: str) -> Any:

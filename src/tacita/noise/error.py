@@ -123,12 +123,12 @@ class HiddenScaleError:
         k, alpha, floor = float(self.k), float(self.alpha), float(self.floor)
         if self.bounded_by == "value":
             q = k * margin_of(self.law, confidence)
-            return _invert(values, q * alpha, q * floor, 0.5)
+            return inverted(values, q * alpha, q * floor, 0.5)
         if self.bounded_by == "row":
             d = values.shape[1]
             # Half of the doubt goes to the bound on the scale, shared by the d errors of the row's sum.
             q = d * k * margin_of(self.law, 1 - (1 - confidence) / (2 * d))
-            _, most = _invert(values.sum(axis=1, keepdims=True), q * alpha, q * floor, 0.5 * d)
+            _, most = inverted(values.sum(axis=1, keepdims=True), q * alpha, q * floor, 0.5 * d)
             margin = k * margin_of(self.law, (1 + confidence) / 2) * np.maximum(alpha * most, floor) + 0.5
             return values - margin, values + margin
         return np.full_like(values, -np.inf), np.full_like(values, np.inf)
@@ -165,10 +165,10 @@ class LogError:
         }
 
 
-def _invert(values: Floats, share: float, least: float, rounding: float) -> tuple[Floats, Floats]:
+def inverted(values: Floats, share: float, least: float, rounding: float) -> tuple[Floats, Floats]:
     """All n ≥ 0 with |value − n| ≤ max(share·n, least) + rounding: noise, then at most half a count per rounding.
 
-    >>> _invert(np.array([100.0]), 0.25, 2.5, 0.5)
+    >>> inverted(np.array([100.0]), 0.25, 2.5, 0.5)
     (array([79.6]), array([134.]))
     """
     lower = np.maximum(0, np.minimum(values - rounding - least, (values - rounding) / (1 + share)))

@@ -125,6 +125,7 @@ class NumbersWithin(_Alpha):
 
     def __init__(self, unit: str, alpha: Number) -> None:
         super().__init__(alpha)
+        _require_word(unit)
         object.__setattr__(self, "unit", unit)
 
     def __str__(self) -> str:

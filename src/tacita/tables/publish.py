@@ -51,7 +51,7 @@ def publish(
     if stranger := [name for name in totals if name not in codes]:
         raise UsageError(f"totals: {stranger[0]} is no attribute of this table; name some of {', '.join(codes)}")
     totals = totals if cells_twice or set(totals) != set(codes) else ()
-    values = result.values.astype(np.float64).ravel()
+    values = result.numbers.ravel()
     lower, upper = (end.ravel() for end in result.intervals(level))
     published, sums = values, None
     if totals:

@@ -13,7 +13,7 @@ from scipy.stats import t as student_t
 from tacita.errors import TacitaError, UsageError
 from tacita.noise.discrete import DiscreteLaplace
 from tacita.noise.entropy import SystemEntropy
-from tacita.noise.error import FixedError, HiddenScaleError, LogError, _invert, margin_of
+from tacita.noise.error import FixedError, HiddenScaleError, LogError, inverted, margin_of
 from tacita.noise.laws import FLOAT_ERROR, Laplace, QuarticCauchy, Student, SymmetricLaw
 from tacita.noise.power import PowerLaw
 
@@ -170,7 +170,7 @@ def test_a_blurred_size_widens_the_margin_as_far_as_needed(law: Laplace, blur: F
 def test_the_inverted_interval_holds_every_count_that_could_be_true(
     value: int, share: float, least: float, rounding: float
 ) -> None:
-    lower, upper = (float(end[0]) for end in _invert(np.array([float(value)]), share, least, rounding))
+    lower, upper = (float(end[0]) for end in inverted(np.array([float(value)]), share, least, rounding))
     n = np.arange(0, 12_000)
     possible = n[np.abs(value - n) <= np.maximum(share * n, least) + rounding]
     if possible.size:
@@ -183,13 +183,13 @@ def test_the_inverted_interval_holds_every_count_that_could_be_true(
 
 
 def test_noise_as_large_as_the_count_leaves_no_upper_end() -> None:
-    lower, upper = _invert(np.array([5.0]), 1.0, 2.0, 0.5)
+    lower, upper = inverted(np.array([5.0]), 1.0, 2.0, 0.5)
     assert np.isinf(upper[0])
     assert np.isfinite(lower[0])
 
 
 def test_a_value_no_count_could_lead_to_still_gets_an_interval() -> None:
-    lower, upper = _invert(np.array([-1000.0]), 0.2, 3.0, 0.5)
+    lower, upper = inverted(np.array([-1000.0]), 0.2, 3.0, 0.5)
     assert (lower[0], upper[0]) == (0.0, 3.5)
 
 

@@ -1,0 +1,231 @@
+"""What all plans of magnitudes share: the promise, what they read, the paid-for sizes, and the words about them."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from attrs import Attribute, Factory, field, frozen
+from numpy.typing import NDArray
+
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
+from tacita.errors import UsageError
+from tacita.mechanisms.eree.calibration import check_parameters, log_laplace_scale
+from tacita.mechanisms.magnitude.error import MagnitudeError
+from tacita.mechanisms.magnitude.measured import Column, MeasuredSums, restored, stored_domains
+from tacita.mechanisms.magnitude.reading import Totals, check_attributes
+from tacita.noise.entropy import Entropy
+from tacita.noise.error import UnitLaw, margin_of
+from tacita.noise.rounding import noisy_log
+from tacita.plan import ONE_ROW, Contribution, Forecast, Plan
+from tacita.plan.fields import as_epsilon, as_names, at_least_one, each_once
+from tacita.plan.how import How
+from tacita.privacy import Guarantee, Loss, Number, NumbersWithin, exact, text
+
+PUBLIC_LIST = "which units are in the file, their categories, and which of their numbers are missing, are public"
+# Scales are ratios of 64-bit integers, and α's numerator is a factor of them.
+_MOST_SCALE = 1 << 60
+_LONGEST_ALPHA = 10**6
+# A size blurred by e^(2η/3) is known well enough for a margin; a finer one takes more from the sums than it gives.
+_BLUR = Fraction(2, 3)
+_MOST_SHARE = Fraction(1, 4)
+_SIZE_DIGITS = 9  # of the largest size that the schema allows: what the paid-for size is rounded to
+
+
+def _as_alpha(given: Number) -> Fraction:
+    return NumbersWithin("unit", given).alpha
+
+
+def _as_share(given: Number) -> Fraction:
+    return exact(given, "margin_share")
+
+
+def _enough(plan: MagnitudePlan) -> Fraction:
+    """The share of ε with which sizes are known to about a factor e^(2/3), in hundredths; at most a quarter."""
+    needed = plan.sizes * math.log1p(float(plan.alpha)) / float(_BLUR * plan.epsilon)
+    return min(_MOST_SHARE, Fraction(math.ceil(100 * needed), 100))
+
+
+@frozen(kw_only=True)
+class MagnitudePlan(Plan[MeasuredSums]):
+    """Sums by cell when one unit's numbers may all change by a factor 1 + α, each in its own direction."""
+
+    alpha: Fraction = field(converter=_as_alpha, kw_only=False)
+    epsilon: Fraction = field(converter=as_epsilon, kw_only=False)
+    of: tuple[str, ...] = field(converter=as_names, validator=at_least_one)
+    by: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once)
+    unit: str = "establishment"
+    margin_share: Fraction = field(default=Factory(_enough, takes_self=True), converter=_as_share)
+
+    @alpha.validator
+    def _not_too_long(self, setting: Attribute[Any], alpha: Fraction) -> None:
+        if max(alpha.numerator, alpha.denominator) > _LONGEST_ALPHA:
+            raise UsageError('alpha: has too many digits for exact noise; six are enough, such as "0.123456"')
+
+    @margin_share.validator
+    def _part_of_the_budget(self, setting: Attribute[Any], share: Fraction) -> None:
+        if not 0 <= share < 1:
+            raise UsageError('margin_share: must be at least 0 and below 1, such as "1/10"')
+
+    def __attrs_post_init__(self) -> None:
+        check_parameters(self.alpha, epsilon=self.epsilon)
+        NumbersWithin(self.unit, self.alpha)
+
+    # what a concrete plan says of itself
+
+    @property
+    @abstractmethod
+    def sizes(self) -> int:
+        """How many sizes set the noise of a cell; each is measured for the margins."""
+
+    @abstractmethod
+    def law(self) -> UnitLaw:
+        """The law of the noise on one sum, in units of its scale."""
+
+    @abstractmethod
+    def domains(self, schema: Schema) -> dict[str, tuple[int, int]]:
+        """Of each sum: its decimal places, and the largest size in steps that sets its noise."""
+
+    @abstractmethod
+    def columns(self, domains: Mapping[str, tuple[int, int]]) -> tuple[Column, ...]:
+        """The sums as they are published."""
+
+    @abstractmethod
+    def ask(self, data: Confidential) -> Totals:
+        """The exact answer."""
+
+    @abstractmethod
+    def noisy(self, exact_sums: Totals, entropy: Entropy) -> NDArray[np.int64]: ...
+
+    @property
+    @abstractmethod
+    def product(self) -> str:
+        """What is published, in words."""
+
+    # what they all do alike
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(NumbersWithin(self.unit, self.alpha), Loss(self.epsilon), assumes=(PUBLIC_LIST, ONE_ROW))
+
+    @property
+    def how(self) -> How:
+        return How(
+            f"The numbers of each {self.unit} were added up in each cell, and random noise was added to each sum: the "
+            f"more, the larger the cell's largest {self.unit} is.",
+            f"The table has the cells in which the file has any {self.unit}, and so shows where there are some: who is "
+            "in the file is taken as public.",
+        )
+
+    def contribution(self, schema: Schema) -> Contribution:
+        return Contribution(self.unit)
+
+    @property
+    def floor(self) -> Fraction:
+        """The least scale in steps: a number of a few steps may change by a whole one."""
+        return 1 + self.alpha
+
+    @property
+    def budget(self) -> Fraction:
+        """What is left for the sums once margins are paid for."""
+        return self.epsilon * (1 - self.margin_share)
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the noise exists at these parameters."""
+        try:
+            self.law()
+        except UsageError:
+            return False
+        return True
+
+    @property
+    def blur(self) -> Fraction | None:
+        """Scale of the noise on the logarithm of a paid-for size."""
+        if not self.margin_share:
+            return None
+        return log_laplace_scale(self.alpha, self.epsilon * self.margin_share / self.sizes)
+
+    def error(self, most: int, *, within_value: bool = True) -> MagnitudeError:
+        return MagnitudeError(
+            self.law(), self.alpha, self.floor, most, self.blur, self._grid(most), within_value=within_value
+        )
+
+    @staticmethod
+    def _grid(most: int) -> int:
+        return int(10 ** max(0, len(str(most)) - _SIZE_DIGITS))
+
+    def scales(self, largest: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+        """max(α·x, 1 + α) as exact whole numbers over one denominator."""
+        above, below = self.alpha.numerator, self.alpha.denominator
+        return np.maximum(largest * above, above + below), below
+
+    def measure_sizes(self, exact_sums: Totals, most: tuple[int, ...], entropy: Entropy) -> NDArray[np.int64] | None:
+        """The paid-for size of the largest unit, at least 1/α + 1 steps, by each measure of size."""
+        if self.blur is None:
+            return None
+        least = int(-(-1 // self.alpha)) + 1
+        measured = np.zeros_like(exact_sums.largest)
+        for at, bound in enumerate(most):
+            grid = self._grid(bound)
+            above = np.maximum(exact_sums.largest[:, at], least) - 1
+            label = f"largest {self.unit} by size {at}, {self.product}"
+            steps = noisy_log(above, Fraction(1), self.blur, Fraction(1), entropy, label, grid=Fraction(grid))
+            measured[:, at] = np.minimum(steps, _MOST_SCALE // grid) * grid + 1
+        return measured
+
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        check_attributes(schema, self.by)
+        for name, (_, most) in self.domains(schema).items():
+            if most * self.alpha.numerator > _MOST_SCALE:
+                raise UsageError(
+                    f"alpha: {text(self.alpha)} has too many digits for exact noise on {name}; write fewer, lower the "
+                    "upper bound, or keep fewer decimal places"
+                )
+        return (*self.by, *self.of)
+
+    def forecast(self, schema: Schema) -> Forecast:
+        self.reads(schema)
+        law = self.law()
+        columns = self.columns(self.domains(schema))
+        share = float(self.alpha) * float(law.mean_abs())  # type: ignore[attr-defined]
+        sure = float(self.alpha) * margin_of(law, 0.95)
+        known = "" if self.blur is None else f", or {float(self.alpha) * margin_of(law, 0.95, self.blur):.3g} times it"
+        sentences = (
+            f"typical error {share:.3g} times the largest {self.unit} of a cell",
+            f"19 in 20 errors are below {sure:.3g} times that {self.unit}; the margins that are published are at most "
+            f"about that share of the sum{known}, whichever is less",
+        )
+        rows = schema.domain_size(self.by) if self.by else 1
+        by = f" by {' × '.join(self.by)}" if self.by else ""
+        figures = {"typical_error_of_largest": share, "margin_95_of_largest": sure}
+        return Forecast(f"{self.product}{by}", rows * len(columns), sentences, figures)
+
+    def suits(self, data: Confidential) -> None:
+        super().suits(data)
+        if data.form == "linked":
+            raise UsageError(f"{self.product}: sums read one file with a row for each {self.unit}; join the tables")
+        self.law()
+
+    def run(self, data: Confidential, entropy: Entropy) -> MeasuredSums:
+        self.reads(data.schema)
+        columns = self.columns(self.domains(data.schema))
+        exact_sums = self.ask(data)
+        most = tuple({one.size: one.error.most for one in columns}.values())
+        return MeasuredSums(
+            keys=exact_sums.keys,
+            columns=columns,
+            values=self.noisy(exact_sums, entropy),
+            plan=self.describe(),
+            guarantee=str(self.guarantee),
+            rehearsal=entropy.rehearsal,
+            largest=self.measure_sizes(exact_sums, most, entropy),
+        )
+
+    def restore(self, stored: bytes) -> MeasuredSums:
+        return restored(stored, self.columns(stored_domains(stored)))

@@ -1,0 +1,142 @@
+"""What tables of magnitudes read: sums by cell, and the largest unit of each cell, in whole steps.
+
+A step is the last decimal place that the schema keeps of a number: one cent of pay, one job. Numbers are turned into
+steps one by one by the schema's own rule, and everything after that is a sum or a maximum of whole numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.data.confidential import Confidential, engine_of, rows
+from tacita.data.engine import ruled_number
+from tacita.data.schema import Integer, Numeric, Schema
+from tacita.data.workforce import cell_of, integers
+from tacita.errors import SchemaError, UsageError
+
+# Beyond this a double no longer tells a number from the next half step, and rounding would not be to the nearest.
+MOST_STEPS = 1 << 52
+# Sums stop here, as noisy values do (`noise/plateau.md`): a bound on a sum moves neighbours no further apart.
+_MOST_SUM = 1 << 61
+_HALF = 30  # bits; sums of 30-bit numbers over 2^33 rows still fit in 64 bits
+_TABLE_ROLES = ("public", "workplace")
+_NUMBER_ROLES = ("confidential", "size")
+
+
+@dataclass(frozen=True, repr=False)
+class Totals:
+    """Exact and confidential; it never leaves the mechanism that asked for it. One row per cell that occurs."""
+
+    keys: dict[str, NDArray[np.int32]]
+    sums: NDArray[np.int64]
+    """C × d, in steps."""
+    largest: NDArray[np.int64]
+    """C × m: the largest unit of the cell, by each of the m measures of size."""
+
+    def __repr__(self) -> str:
+        return f"Totals(by={list(self.keys)}, cells={len(self.sums)}, columns={self.sums.shape[1]})"
+
+
+# ---------------------------------------------------------------- what the schema must say
+
+
+def check_attributes(schema: Schema, by: Sequence[str]) -> None:
+    """Cells are told apart by attributes that are public."""
+    for name in by:
+        schema.categorical(name)
+        if schema[name].role not in _TABLE_ROLES:
+            raise UsageError(
+                f"by: {name} has the role {schema[name].role}, and this table shows which cells hold a unit; "
+                'take columns with role = "public" or "workplace"'
+            )
+        _refuse_linked(schema, name)
+
+
+def number(schema: Schema, name: str, key: str = "of") -> Integer | Numeric:
+    """The domain of a number that can be added up; raises a clear error where it cannot."""
+    kind = schema[name].kind
+    if not isinstance(kind, Integer | Numeric):
+        raise UsageError(f"{key}: {name} is no number; sums need a column of type integer or numeric")
+    if schema[name].role not in _NUMBER_ROLES:
+        raise UsageError(
+            f"{key}: {name} has the role {schema[name].role}; sums of numbers are for columns with role = "
+            '"confidential" or "size"'
+        )
+    if kind.lower < 0:
+        raise SchemaError(
+            f"variables.{name}.lower: is below 0, and a promise about relative changes says nothing of a number that "
+            "may change its sign; raise lower to 0, or keep gains and losses in two columns"
+        )
+    if most_steps(kind) > MOST_STEPS:
+        raise SchemaError(
+            f"variables.{name}.upper: exact noise is made for numbers of up to 2^52 steps of the last decimal place; "
+            "lower upper, or keep fewer places with scale"
+        )
+    _refuse_linked(schema, name)
+    return kind
+
+
+def places(kind: Integer | Numeric) -> int:
+    """Decimal places after the point."""
+    return kind.scale if isinstance(kind, Numeric) else 0
+
+
+def most_steps(kind: Integer | Numeric) -> int:
+    """The largest number that the schema allows, in steps."""
+    return int(kind.upper * 10 ** places(kind) + 0.5)
+
+
+def _refuse_linked(schema: Schema, name: str) -> None:
+    if (table := schema[name].table) != "job":
+        raise UsageError(
+            f"{name}: stands in the {table} table of linked files, and sums read one file with a row for each unit; "
+            f"join the tables, and take table out of variables.{name}"
+        )
+
+
+# ---------------------------------------------------------------- asking
+
+
+def steps(column: Any, kind: Integer | Numeric) -> Any:
+    """A stored number in whole steps, by the schema's rule; a number that is missing adds nothing."""
+    ruled = ruled_number(column, kind).coalesce(0)
+    if isinstance(kind, Integer):
+        return ruled
+    return (ruled * 10.0**kind.scale + 0.5).floor().cast("int64")
+
+
+def totals(data: Confidential, by: Sequence[str], sums: Mapping[str, Any], sizes: Mapping[str, Any]) -> Totals:
+    """Sums and maxima of whole numbers by cell; both are given as expressions of one row, each below 2^60.
+
+    A sum is formed in two halves, so that no engine's integers overflow.
+    """
+    schema, table = data.schema, rows(data)
+    wide = table.select(
+        **{name: table[name] for name in by},
+        **{f"tacita_high_{name}": value >> _HALF for name, value in sums.items()},
+        **{f"tacita_low_{name}": value & (2**_HALF - 1) for name, value in sums.items()},
+        **{f"tacita_size_{name}": value for name, value in sizes.items()},
+    )
+    grouped = wide.group_by(list(by)) if by else wide
+    halves = [f"tacita_{half}_{name}" for name in sums for half in ("high", "low")]
+    tops = [f"tacita_size_{name}" for name in sizes]
+    asked = {name: wide[name].sum() for name in halves} | {name: wide[name].max() for name in tops}
+    part = engine_of(data).collect(grouped.aggregate(**asked))
+    shape = tuple(len(schema.levels(name)) for name in by)
+    place = cell_of(part, schema, by, shape)
+    cells, row = np.unique(place, return_inverse=True)  # several stored values may belong in one cell
+    added = np.zeros((cells.size, len(sums)), dtype=object)
+    for column, name in enumerate(sums):
+        high, low = (integers(part, f"tacita_{half}_{name}").astype(object) for half in ("high", "low"))
+        np.add.at(added[:, column], row, high * 2**_HALF + low)
+    largest = np.zeros((cells.size, len(sizes)), dtype=np.int64)
+    for column, name in enumerate(tops):
+        np.maximum.at(largest[:, column], row, integers(part, name))
+    codes = np.unravel_index(cells, shape) if by else ()
+    keys = {name: code.astype(np.int32) for name, code in zip(by, codes, strict=True)}
+    return Totals(keys, np.minimum(added, _MOST_SUM).astype(np.int64), largest)
