@@ -21,6 +21,7 @@ REFERENCE = (
     "tacita",
     "tacita.comparison",
     "tacita.mechanisms.eree",
+    "tacita.mechanisms.magnitude",
     "tacita.tables",
     "tacita.inference",
     "tacita.inference.survey",
