@@ -1,0 +1,86 @@
+"""Where files come from: a folder that holds data and description together, or the public files and those kept here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import pandas as pd
+
+from tacita.data.schema import Categorical, Identifier, Schema
+from tacita.errors import UsageError
+from tacita_studies.accuracy.prepared import PREPARED
+from tacita_studies.accuracy.tries import Tries
+
+_SUFFIX = ".accuracy.toml"
+HERE = Path(str(files("tacita_studies"))) / "accuracy" / "files"
+
+
+@dataclass(frozen=True)
+class TriedFile:
+    """A data file, and the folder of its schema and tries."""
+
+    name: str
+    data: Path
+    described: Path
+    prepare: Callable[[Path], pd.DataFrame] | None = None
+
+    @property
+    def tries_path(self) -> Path:
+        return self.described / f"{self.name}{_SUFFIX}"
+
+    @property
+    def schema_name(self) -> str:
+        return f"{self.name}.schema.toml"
+
+    @property
+    def schema(self) -> Schema:
+        return Schema.load(self.described / self.schema_name)
+
+    @property
+    def tries(self) -> Tries:
+        return Tries.load(self.tries_path)
+
+    def read(self) -> pd.DataFrame:
+        """The declared columns; codes and ids are text, as the schema has them."""
+        schema = self.schema
+        frame = self._raw(schema) if self.prepare is None else self.prepare(self.data)
+        if missing := [name for name in schema.names if name not in frame]:
+            raise UsageError(f"{self.data.name}: has no column {missing[0]}, which {self.schema_name} declares")
+        return frame[list(schema.names)].reset_index(drop=True)
+
+    def _raw(self, schema: Schema) -> pd.DataFrame:
+        coded = [one.name for one in schema if isinstance(one.kind, Categorical | Identifier)]
+        if self.data.suffix != ".parquet":
+            return pd.read_csv(self.data, dtype=dict.fromkeys(coded, "str"), keep_default_na=True)
+        frame = pd.read_parquet(self.data)
+        stored = {name: frame[name] for name in coded if name in frame}
+        return frame.assign(**{name: column.astype("str").where(column.notna()) for name, column in stored.items()})
+
+
+def in_folder(folder: Path) -> list[TriedFile]:
+    """Outside files: NAME.csv.gz, NAME.csv or NAME.parquet, with NAME.schema.toml and NAME.accuracy.toml beside it."""
+    if not folder.is_dir():
+        raise UsageError(f"--data {folder}: there is no such folder")
+    listed = []
+    for path in sorted(folder.glob(f"*{_SUFFIX}")):
+        name = path.name.removesuffix(_SUFFIX)
+        places = [folder / f"{name}{ending}" for ending in (".csv.gz", ".csv", ".parquet")]
+        data = next((place for place in places if place.is_file()), None)
+        if data is None:
+            raise UsageError(f"{path.name}: there is neither {name}.csv.gz nor {name}.parquet beside it")
+        listed.append(TriedFile(name, data, folder))
+    if not listed:
+        raise UsageError(f"--data {folder.name}: holds no NAME{_SUFFIX}; write one for each file to try")
+    return listed
+
+
+def public_files(folder: Path) -> list[TriedFile]:
+    """The public files that are there; how each is prepared is in `prepared`."""
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: there is no such folder; name the one with the public files as TACITA_DATA")
+    known: Mapping[str, tuple[str, Callable[[Path], pd.DataFrame]]] = PREPARED
+    listed = [TriedFile(name, folder / path, HERE, prepare) for name, (path, prepare) in known.items()]
+    return [one for one in listed if one.data.is_file()]

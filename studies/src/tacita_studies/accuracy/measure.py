@@ -1,0 +1,223 @@
+"""One try on one file: rehearsed without a ledger, and held against the same statistics of the file itself."""
+
+from __future__ import annotations
+
+import math
+import time
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tacita.data.schema import Categorical, Identifier, Schema
+from tacita.errors import SpecError, TacitaError
+from tacita.inference import Estimate, combine_estimates, rule_for
+from tacita.plan import Forecast
+from tacita.privacy import exact
+from tacita.release.making import made, unpaid
+from tacita.release.microdata import Microdata
+from tacita.release.plans import Planned, PlannedRelease, prepare
+from tacita.release.spec import Spec
+from tacita_studies.accuracy.folder import TriedFile
+from tacita_studies.accuracy.published import from_survey_tables, from_table
+from tacita_studies.accuracy.rows import FAILED, REFUSED, AccuracyRow
+from tacita_studies.accuracy.statistics import Answers, Asked, Floats, Panel, asked, columns_of, restricted
+from tacita_studies.accuracy.tries import Compare, Try
+
+CONFIDENCE = 0.95
+
+
+@lru_cache(maxsize=2)
+def read(file: TriedFile) -> pd.DataFrame:
+    """The file as its schema takes it: codes at their levels, missing numbers as declared."""
+    frame, schema = file.read(), file.schema
+    return frame.assign(**{one.name: as_declared(frame[one.name], one.kind) for one in schema})
+
+
+def as_declared(column: pd.Series[Any], kind: Any) -> Any:
+    if isinstance(kind, Identifier):
+        return column
+    if isinstance(kind, Categorical):
+        code, values = pd.factorize(column.astype(object), use_na_sentinel=False)
+        levels = [kind.code_of(None if pd.isna(value) else str(value)) for value in values]
+        names = [str(value) if level is None else kind.levels[level] for value, level in zip(values, levels, strict=True)]
+        return np.array(names, dtype=object)[code]
+    numbers = column.mask(column.isin(kind.missing_codes)) if kind.missing_codes else column
+    return numbers.fillna(kind.missing) if isinstance(kind.missing, int | float) else numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """A try at one ε. Its rows follow from the file, the try and the seed alone."""
+
+    file: TriedFile
+    tried: Try
+    specification: Mapping[str, Any]
+    shared: tuple[Compare, ...]
+
+    def rows(self, draws: Sequence[int], seed: int) -> Iterator[AccuracyRow]:
+        """All rows of all draws; one row that says why where the plan refuses or fails."""
+        for draw in draws:
+            try:
+                yield from list(self._draw(draw, seed))  # all of a draw or nothing
+            except TacitaError as words:
+                yield replace(self._row, statistic=REFUSED, cell=str(words), draw=draw)
+                return
+            except Exception as error:
+                yield replace(self._row, statistic=FAILED, cell=f"{type(error).__name__}: {error}", draw=draw)
+
+    def _draw(self, draw: int, seed: int) -> Iterator[AccuracyRow]:
+        begun = time.perf_counter()
+        chance = zlib.crc32(f"{self.file.name}/{self.tried.name}/{self._row.epsilon}/{draw}/{seed}".encode())
+        result = self.product.plan.rehearse(self.frame, self.planned.schema, seed=chance)
+        tables, microdata = made(self.planned, unpaid(self.planned, [result]))
+        base = replace(self._row, draw=draw, seconds=round(time.perf_counter() - begun, 3))
+        if tables:
+            yield from from_table(base, tables[0].table, self.product, self.original, self.planned.schema)
+            return
+        yield from from_survey_tables(base, microdata[0], self.original, self.planned.schema)
+        yield from self._compared(base, microdata[0])
+
+    def _compared(self, base: AccuracyRow, files: Microdata) -> Iterator[AccuracyRow]:
+        frames = [self._long(frame) for frame in files.implicates]
+        for one in self._asked(tuple(frames[0].columns), files.implicates.synthesized):
+            value, margin = combined([one.answer(frame) for frame in frames], files.implicates.kind)
+            forecast = self._forecast.figures.get(one.forecast or one.name)
+            for at, cell in enumerate(one.cells):
+                if math.isfinite(one.truth[at]):
+                    row = replace(base, statistic=one.name, cell=cell, forecast=forecast)
+                    yield row.with_numbers(one.truth[at], value[at], margin[at])
+
+    def _asked(self, held: tuple[str, ...], drawn: tuple[str, ...]) -> list[Asked]:
+        """Own comparisons must be possible; shared ones are made of the columns that were drawn."""
+        for one in self.tried.compare:
+            if strangers := [name for name in columns_of(one) if name not in held]:
+                raise SpecError(f"compare: {strangers[0]} is no column of the synthetic files of {self.tried.name}")
+        of = drawn if self.panel is None else held
+        possible = filter(None, (restricted(one, of, held, self.panel is not None) for one in self.shared))
+        return [each for one in (*possible, *self.tried.compare) for each in asked(one, self.original, self.panel)]
+
+    # ------------------------------------------------------------ what is tried
+
+    @property
+    def stated(self) -> Mapping[str, Any]:
+        """The product as it is written."""
+        product: Mapping[str, Any] = self.specification.get("table", self.specification.get("microdata"))[0]
+        return product
+
+    @property
+    def mechanism(self) -> str:
+        return str(self.stated.get("mechanism", "Table" if "table" in self.specification else "FileSynthesis"))
+
+    @cached_property
+    def planned(self) -> PlannedRelease:
+        return prepare(Spec.parse(dict(self.specification), self.file.tries_path), rehearsal=True)
+
+    @property
+    def product(self) -> Planned[Any]:
+        return self.planned.products[0]
+
+    @cached_property
+    def _forecast(self) -> Forecast:
+        return self.product.plan.forecast(self.planned.schema)
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """What the plan is given."""
+        frame = read(self.file)
+        if self.tried.sample is not None:
+            frame = frame.sample(self.tried.sample, random_state=zlib.crc32(self.tried.name.encode()))
+        return _repeated(frame, self.file.schema, self.tried.repeat).reset_index(drop=True)
+
+    @cached_property
+    def original(self) -> pd.DataFrame:
+        """The same, with a row per unit and year where it is a wide panel."""
+        return self._long(self.frame)
+
+    @cached_property
+    def panel(self) -> Panel | None:
+        plan = self.product.plan
+        if not hasattr(plan, "years"):
+            return None
+        return Panel(plan.layout(self.planned.schema).unit, plan.period or "year")
+
+    def _long(self, frame: pd.DataFrame) -> pd.DataFrame:
+        plan = self.product.plan
+        if self.panel is None:
+            return frame
+        if plan.period is not None:
+            return frame.rename(columns={column: name for name, column in plan.columns})
+        years = range(plan.years[0], plan.years[1] + 1)
+        numbers = [column.format(year=year) for _, column in plan.columns for year in years]
+        rest = frame.drop(columns=numbers).assign(**{self.panel.unit: np.arange(len(frame))})
+        each = [
+            rest.assign(year=year, **{name: frame[column.format(year=year)] for name, column in plan.columns})
+            for year in years
+        ]
+        long = pd.concat(each, ignore_index=True)
+        return long.dropna(subset=[name for name, _ in plan.columns], how="all")
+
+    @cached_property
+    def _row(self) -> AccuracyRow:
+        """What all its rows have in common; of a plan that refuses, as far as the specification says it."""
+        cap, stated = self.specification["cap"], self.stated
+        base = AccuracyRow(
+            plan=self.mechanism,
+            file=self.file.name,
+            setting=self.tried.name,
+            epsilon=_number(stated.get("epsilon")),
+            delta=_number(stated.get("delta")),
+            neighbours=" ".join(str(cap[key]) for key in ("neighbours", "unit", "alpha") if key in cap),
+        )
+        try:
+            guarantee = self.product.guarantee
+        except TacitaError:
+            return base
+        if guarantee.holds == "never":
+            return replace(base, epsilon=None, delta=None, neighbours="none")
+        loss = guarantee.loss
+        return replace(
+            base,
+            epsilon=float(loss.epsilon),
+            delta=float(loss.delta),
+            neighbours=str(guarantee.neighbours),
+        )
+
+
+def _number(stated: str | None) -> float | None:
+    return None if stated is None else float(exact(stated))
+
+
+def _repeated(frame: pd.DataFrame, schema: Schema, times: int) -> pd.DataFrame:
+    """Every record so many times, as records of different units."""
+    if times == 1:
+        return frame
+    ids = [one.name for one in schema if isinstance(one.kind, Identifier)]
+    copies = [frame.assign(**{name: frame[name].astype("str") + f"-{at}" for name in ids}) for at in range(times)]
+    return pd.concat(copies, ignore_index=True)
+
+
+def combined(files: Sequence[Answers], kind: Any) -> tuple[Floats, Floats]:
+    """The answer of all files together, and half the length of its interval; NaN where there is none."""
+    values = np.array([one.value for one in files])
+    value, margin = values.mean(axis=0), np.full(values.shape[1], np.nan)
+    known = np.isfinite([(one.value, one.variance) for one in files]).all(axis=(0, 1))
+    if len(files) > 1 and known.any():
+        estimate = combine_estimates([Estimate(one.value[known], one.variance[known]) for one in files], rule_for(kind))
+        low, high = estimate.interval(CONFIDENCE)
+        value[known], margin[known] = estimate.value, (high - low) / 2
+    return value, margin
+
+
+def attempts(file: TriedFile) -> list[Attempt]:
+    """Every try of a file at each of its ε."""
+    tries = file.tries
+    return [
+        Attempt(file, one, specification, tries.compare)
+        for one in tries.tried
+        for specification in one.specifications(file.schema_name, tries.cap)
+    ]

@@ -1,0 +1,109 @@
+"""`NAME.accuracy.toml`: which specifications are tried on a file, and which statistics are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from tacita.data.schema.toml_file import read_toml
+from tacita.errors import SpecError
+from tacita.release.spec_errors import explain
+
+What = Literal[
+    "count", "total", "mean", "quantile", "rank", "share", "correlation", "distance", "regression",
+    "entry", "exit", "creation", "destruction",
+]  # fmt: skip
+_NEEDS = {"count": (), "regression": ("model",), "entry": (), "exit": ()}  # all others are of columns
+
+
+def _listed(value: object) -> object:
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+
+
+class _Table(BaseModel):
+    """A table of the file: closed to unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Compare(_Table):
+    """One kind of statistic, by the cells of `by`, each of the columns `of` for itself.
+
+    `at` are the probabilities of quantiles; `model` is a regression, such as "log(output) ~ log(labour) + sector";
+    `forecast` names the figure of the plan's forecast that speaks about it, where its name does not say so itself.
+    """
+
+    statistic: What
+    of: Names = ()
+    by: Names = ()
+    weight: str | None = None
+    at: Annotated[tuple[float, ...], BeforeValidator(_listed)] = (0.1, 0.25, 0.5, 0.75, 0.9)
+    model: str | None = None
+    forecast: str | None = None
+
+    @model_validator(mode="after")
+    def _is_of_something(self) -> Compare:
+        for key in _NEEDS.get(self.statistic, ("of",)):
+            if not getattr(self, key):
+                raise ValueError(f'statistic = "{self.statistic}" needs the key {key}')
+        return self
+
+
+class Try(_Table):
+    """A specification at each of several ε: one [try.table] or [try.microdata], under `cap`.
+
+    `sample` takes that many records at random first, `repeat` has every record so many times: small files and large
+    ones of the same kind.
+    """
+
+    name: str
+    epsilon: Names = ()
+    cap: dict[str, Any] = Field(default_factory=dict)
+    table: dict[str, Any] | None = None
+    microdata: dict[str, Any] | None = None
+    sample: int | None = None
+    repeat: int = 1
+    compare: Annotated[tuple[Compare, ...], BeforeValidator(_listed)] = ()
+
+    @model_validator(mode="after")
+    def _makes_one_product(self) -> Try:
+        if (self.table is None) == (self.microdata is None):
+            raise ValueError("give either [try.table] or [try.microdata], exactly one")
+        return self
+
+    def specifications(self, schema: str, cap: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """The whole specification at each ε; without any, as it is written. The cap holds what the product costs."""
+        kind, product = ("table", self.table) if self.table is not None else ("microdata", self.microdata)
+        for epsilon in self.epsilon or (None,):
+            stated = {**(product or {}), "name": "tried"} | ({} if epsilon is None else {"epsilon": epsilon})
+            price = {key: stated[key] for key in ("epsilon", "delta") if key in stated}
+            raw = {"title": self.name, "schema": schema, "data": "none", "ledger": "none"}
+            yield {**raw, "cap": {"epsilon": "1", **price, **cap, **self.cap}, kind: [stated]}
+
+
+class Tries(_Table):
+    """The whole file. `cap` and `compare` are shared by all tries; a comparison is made where a try has its columns."""
+
+    cap: dict[str, Any] = Field(default_factory=dict)
+    compare: Annotated[tuple[Compare, ...], BeforeValidator(_listed)] = ()
+    tried: Annotated[tuple[Try, ...], BeforeValidator(_listed)] = Field(alias="try")
+
+    @classmethod
+    def load(cls, path: Path) -> Tries:
+        raw = read_toml(path, str(path), SpecError, if_missing="there is no such file")
+        try:
+            tries = cls.model_validate(raw)
+        except ValidationError as error:
+            raise SpecError(f"{path.name}: {explain(error, cls, raw)}") from None
+        names = [one.name for one in tries.tried]
+        if len(set(names)) != len(names):
+            raise SpecError(f"{path.name}: two tries have the same name; rename one")
+        return tries
