@@ -6,7 +6,7 @@ OUT ?= build
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow statistical fuzz audit check bench studies docs clean
+.PHONY: help demo test test-slow statistical fuzz audit check bench studies accuracy docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ bench: .venv/.dev ## speed against plain DuckDB and OpenDP; BENCH=--reduced for 
 STUDIES ?= haney2017 tran2023 bowen2018 hu2024 kinney2007
 studies: .venv/.dev ## the papers' experiments beside their printed numbers; STUDIES=tran2023 for one, STUDY="--replicates 3"
 	@for name in $(STUDIES); do $(BIN)/tacita study $$name --out $(OUT)/studies/$$name --force $(STUDY) || exit 1; done
+
+accuracy: .venv/.dev ## every plan on real public files: docs/accuracy.md; ACCURACY="--file scf2019 --draws 3", or "--data DIR"
+	@$(BIN)/python -m tacita_studies.accuracy --out $(OUT)/accuracy $(ACCURACY)
 
 docs: .venv/.dev ## the documentation as a site in build/docs, with the API reference; a link that leads nowhere is an error
 	@$(BIN)/python docs/tools/picture.py

@@ -22,10 +22,12 @@ from tacita.release.making import made, unpaid
 from tacita.release.microdata import Microdata
 from tacita.release.plans import Planned, PlannedRelease, prepare
 from tacita.release.spec import Spec
+from tacita.synthesis.panel.settings import PanelPlan
+from tacita_studies.accuracy.answers import Answers, Asked, Floats, Panel
 from tacita_studies.accuracy.folder import TriedFile
 from tacita_studies.accuracy.published import from_survey_tables, from_table
 from tacita_studies.accuracy.rows import FAILED, REFUSED, AccuracyRow
-from tacita_studies.accuracy.statistics import Answers, Asked, Floats, Panel, asked, columns_of, restricted
+from tacita_studies.accuracy.statistics import asked, columns_of, restricted
 from tacita_studies.accuracy.tries import Compare, Try
 
 CONFIDENCE = 0.95
@@ -44,7 +46,9 @@ def as_declared(column: pd.Series[Any], kind: Any) -> Any:
     if isinstance(kind, Categorical):
         code, values = pd.factorize(column.astype(object), use_na_sentinel=False)
         levels = [kind.code_of(None if pd.isna(value) else str(value)) for value in values]
-        names = [str(value) if level is None else kind.levels[level] for value, level in zip(values, levels, strict=True)]
+        names = [
+            str(value) if level is None else kind.levels[level] for value, level in zip(values, levels, strict=True)
+        ]
         return np.array(names, dtype=object)[code]
     numbers = column.mask(column.isin(kind.missing_codes)) if kind.missing_codes else column
     return numbers.fillna(kind.missing) if isinstance(kind.missing, int | float) else numbers
@@ -138,20 +142,24 @@ class Attempt:
         """The same, with a row per unit and year where it is a wide panel."""
         return self._long(self.frame)
 
+    @property
+    def _panel_plan(self) -> PanelPlan[Any] | None:
+        plan = self.product.plan
+        return plan if isinstance(plan, PanelPlan) else None
+
     @cached_property
     def panel(self) -> Panel | None:
-        plan = self.product.plan
-        if not hasattr(plan, "years"):
-            return None
-        return Panel(plan.layout(self.planned.schema).unit, plan.period or "year")
+        plan = self._panel_plan
+        return None if plan is None else Panel(plan.layout(self.planned.schema).unit, plan.period or "year")
 
     def _long(self, frame: pd.DataFrame) -> pd.DataFrame:
-        plan = self.product.plan
-        if self.panel is None:
+        """A row per unit and year, with the plan's names of the yearly numbers; a file that is no panel as it is."""
+        plan = self._panel_plan
+        if plan is None or self.panel is None:
             return frame
         if plan.period is not None:
             return frame.rename(columns={column: name for name, column in plan.columns})
-        years = range(plan.years[0], plan.years[1] + 1)
+        years, names = range(plan.years[0], plan.years[1] + 1), [name for name, _ in plan.columns]
         numbers = [column.format(year=year) for _, column in plan.columns for year in years]
         rest = frame.drop(columns=numbers).assign(**{self.panel.unit: np.arange(len(frame))})
         each = [
@@ -159,7 +167,7 @@ class Attempt:
             for year in years
         ]
         long = pd.concat(each, ignore_index=True)
-        return long.dropna(subset=[name for name, _ in plan.columns], how="all")
+        return long[long[names].notna().any(axis=1)]
 
     @cached_property
     def _row(self) -> AccuracyRow:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,13 @@ _ABSOLUTE = ("share", "rank correlation", "distance", "regression", "entry", "ex
 _HEAD = """# Accuracy on real files
 
 What every plan is worth on public files that nobody here made, at settings that a user would choose. `make accuracy`
-measures all of it and writes this page; failures are left in. How files and settings are described, and how to try files
-of your own, is in [contributing](../CONTRIBUTING.md#accuracy-on-real-files).
+measures all of it and writes this page; failures are left in. How files and settings are described, and how to try
+files of your own, is in [contributing](../CONTRIBUTING.md#accuracy-on-real-files).
 
-- **error**: of the published number against the file's own, median over cells and draws, and the one that nine in ten are
-  within. In percent of the truth; as it is for shares, correlations, distances, coefficients and units that enter or
-  leave.
-- **covered**: how many of the published 95% margins, or of the intervals of several files, reach the file's own number.
+- **error**: of the published number against the file's own, median over cells and draws, and the one that nine in ten
+  are within. In percent of the truth; as it is for shares, correlations, distances, coefficients and units that enter
+  or leave.
+- **covered**: how many of the published 95% margins, or of the intervals of several files, reach the file's number.
   Intervals of synthetic samples are made for the population, so they should reach it in at least 95%.
 - **outcome / forecast**: the mean error over what the forecast said before, where it speaks about the statistic.
 """
@@ -85,7 +86,7 @@ def page(document: Json) -> str:
     """
     rows = [row for row in document["rows"] if row["statistic"] not in (REFUSED, FAILED)]
     refused = [row for row in document["rows"] if row["statistic"] in (REFUSED, FAILED)]
-    parts = [_HEAD, _overall(rows, refused)]
+    parts = [_HEAD, _overall(rows, refused), _at_a_glance(rows, refused)]
     for file in dict.fromkeys(row["file"] for row in document["rows"]):
         parts.append(f"## {file}\n")
         own = [row for row in rows if row["file"] == file]
@@ -108,14 +109,50 @@ def _overall(rows: Sequence[Json], refused: Sequence[Json]) -> str:
         if math.isfinite(ratio := Summary.of(own).outcome_over_forecast)
     ]
     words = f"{len(files)} files, {len(plans)} plans, {len(draws)} tries of plan, setting and ε, "
-    words += f"{min(draws)} to {max(draws)} draws each. " if draws else "none of which came to an answer. "
+    words += f"{_span(draws)} of each. " if draws else "none of which came to an answer. "
     if covered:
         words += f"Of {len(covered):,} margins, {100 * np.mean(covered):.1f}% cover. "
     if ratios:
         far = np.mean([not 1 / 3 <= ratio <= 3 for ratio in ratios])
         words += f"Of {len(ratios)} statistics with a forecast, the median of outcome over forecast is "
         words += f"{np.median(ratios):.2f}, and {100 * far:.0f}% lie beyond a factor of 3. "
-    return f"{words}{len({(r['file'], r['plan'], r['setting'], r['epsilon']) for r in refused})} tries were refused.\n"
+    words += f"{len(grouped(refused, 'file', 'plan', 'setting', 'epsilon'))} tries were refused or failed."
+    return fill(words, 120) + "\n"
+
+
+def _span(draws: Sequence[int]) -> str:
+    """>>> _span([1, 1]), _span([2, 5])
+    ('1 draw', '2 to 5 draws')
+    """
+    least, most = min(draws), max(draws)
+    return f"{f'{least} to ' if least < most else ''}{most} draw{'' if most == 1 else 's'}"
+
+
+def _at_a_glance(rows: Sequence[Json], refused: Sequence[Json]) -> str:
+    """A line for each plan on each file, over all its tries at ε up to 10: what is in percent, and what is covered."""
+    lines = [
+        "At a glance, all tries of a plan on a file together, without those at ε above 10:\n",
+        "| file | plan | error in percent: median, nine in ten | covered | outcome / forecast, median | refused |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    usual = [row for row in (*rows, *refused) if row["epsilon"] is None or row["epsilon"] <= 10]
+    for (file, plan), own in grouped(usual, "file", "plan").items():
+        answered = [row for row in own if row["statistic"] not in (REFUSED, FAILED)]
+        percent = Summary.of([row for row in answered if not is_absolute(row["statistic"])])
+        tried = grouped(answered, "setting", "epsilon", "statistic").values()
+        ratios = [one for rows_ in tried if math.isfinite(one := Summary.of(rows_).outcome_over_forecast)]
+        cells = [
+            ", ".join(_shown(one, "") for one in (percent.median, percent.most)),
+            _covered(Summary.of(answered)),
+            f"{np.median(ratios):.2f}" if ratios else "–",
+            str(len(grouped([row for row in own if row not in answered], "setting", "epsilon"))),
+        ]
+        lines.append(f"| {file} | {plan} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _covered(summary: Summary) -> str:
+    return f"{100 * summary.covered:.0f}% of {summary.margins:,}" if summary.margins else "–"
 
 
 def _said(refused: Sequence[Json]) -> Iterable[str]:
@@ -133,13 +170,12 @@ def _table(rows: Sequence[Json]) -> str:
     for (setting, _, statistic), own in grouped(rows, "setting", "epsilon", "statistic").items():
         summary, cells = Summary.of(own), len({row["cell"] for row in own})
         errors = ", ".join(_shown(one, statistic) for one in (summary.median, summary.most))
-        covered = f"{100 * summary.covered:.0f}% of {summary.margins}" if summary.margins else "–"
         ratio = summary.outcome_over_forecast
         said = f"{ratio:.2f}" if math.isfinite(ratio) else "–"
         now = (setting, _price(own[0]))
         tried = now if now != before else ("", "")  # said once
         before = now
-        lines.append(f"| {' | '.join((*tried, statistic, str(cells), errors, covered, said))} |")
+        lines.append(f"| {' | '.join((*tried, statistic, str(cells), errors, _covered(summary), said))} |")
     return "\n".join(lines) + "\n"
 
 

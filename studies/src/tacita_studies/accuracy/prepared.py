@@ -61,7 +61,7 @@ def _spanish(path: Path) -> pd.DataFrame:
     pay = (10 * jobs * np.exp(frame["w"])).round().astype(int)
     long = frame.assign(employment=jobs, payroll=pay)
     wide = long.pivot_table(index="firm", columns="year", values=["employment", "payroll"])
-    wide.columns = [f"{name}{year}" for name, year in wide.columns]
+    wide = wide.set_axis([f"{name}{year}" for name in ("employment", "payroll") for year in range(1983, 1991)], axis=1)
     return wide.astype(int).reset_index().assign(country="ES")
 
 
@@ -77,7 +77,9 @@ def _tax_units(path: Path) -> pd.DataFrame:
     """Weights are hundredths in the file."""
     frame = pd.read_csv(path, dtype={"MARS": "str"})
     names = {"e00200": "wages", "e00300": "interest", "e00900": "business", "e02400": "social_security"}
-    return frame.rename(columns=names).assign(weight=frame["s006"] / 100, children=frame["nu18"].clip(0, 5).astype("str"))
+    return frame.rename(columns=names).assign(
+        weight=frame["s006"] / 100, children=frame["nu18"].clip(0, 5).astype("str")
+    )
 
 
 def _loans(path: Path) -> pd.DataFrame:

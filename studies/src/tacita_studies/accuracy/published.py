@@ -17,8 +17,9 @@ from tacita.release.plans import Planned
 from tacita.release.spec import TableSpec
 from tacita.release.survey_tables import made_table
 from tacita.tables.publish import TOTAL, attributes
+from tacita_studies.accuracy.answers import Asked, Cells, labels, name_of
 from tacita_studies.accuracy.rows import AccuracyRow
-from tacita_studies.accuracy.statistics import Asked, Cells, asked, labels, name_of
+from tacita_studies.accuracy.statistics import asked
 from tacita_studies.accuracy.tries import Compare
 
 Records = list[dict[str, Any]]
@@ -105,15 +106,16 @@ def _job_forecasts(
     cell = labels(counted, by)
     if "typical_relative_error" in figures:
         totals = _jobs(counted, schema).groupby(cell).sum()
-        return dict((figures["typical_relative_error"] * totals).items())
+        return {str(name): figures["typical_relative_error"] * float(total) for name, total in totals.items()}
     if "typical_error_in_S" not in figures:
         return {}
     # Under the strong definition an establishment counts whole, whichever of its workers the cell is about.
     whole = tuple(name for name in by if name in spec.by) if plan.definition == "strong" else by  # type: ignore[attr-defined]
     decides = labels(counted, whole)
     largest = _jobs(counted, schema).groupby([decides, _establishment(counted, schema)]).sum().groupby(level=0).max()
-    unit = np.maximum(float(plan.alpha) * largest, figures["floor"])  # type: ignore[attr-defined]
-    return {name: figures["typical_error_in_S"] * unit[inside] for name, inside in dict(zip(cell, decides, strict=True)).items()}
+    smallest, share = figures["floor"], float(plan.alpha)  # type: ignore[attr-defined]
+    units = {str(name): max(share * float(size), smallest) for name, size in largest.items()}
+    return {one: figures["typical_error_in_S"] * units[inside] for one, inside in zip(cell, decides, strict=True)}
 
 
 def _jobs(counted: pd.DataFrame, schema: Schema) -> pd.Series[int]:

@@ -1,0 +1,284 @@
+"""The accuracy suite on made-up files: its truth is that of the file, its coverage counts misses, refusals are rows."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tacita.errors import SpecError, UsageError
+from tacita.inference import OneMeasurement
+from tacita_studies.accuracy import command
+from tacita_studies.accuracy.answers import Answers, Panel
+from tacita_studies.accuracy.folder import HERE, in_folder
+from tacita_studies.accuracy.measure import attempts, combined
+from tacita_studies.accuracy.page import Summary, error_of, page
+from tacita_studies.accuracy.prepared import PREPARED
+from tacita_studies.accuracy.rows import AccuracyRow
+from tacita_studies.accuracy.statistics import asked
+from tacita_studies.accuracy.tries import Compare, Tries
+
+KEYS = {
+    "plan", "file", "epsilon", "delta", "neighbours", "statistic", "cell", "draw", "truth", "published", "margin",
+    "covered", "forecast", "seconds",
+}  # fmt: skip
+SCHEMA = """
+[dataset]
+identity = "made-up"
+unit = "person"
+
+[variables]
+sex = { role = "confidential", type = "categorical", levels = ["f", "m", "unknown"], missing = "unknown" }
+pay = { role = "confidential", type = "integer", lower = 0, upper = 1000, missing = 0 }
+"""
+TRIES = """
+[cap]
+neighbours = "replace"
+unit = "person"
+
+[[compare]]
+statistic = "mean"
+of = ["pay"]
+by = "sex"
+
+[[compare]]
+statistic = "share"
+of = "sex"
+
+[[compare]]
+statistic = "rank"
+of = "pay"
+at = [0.5]
+forecast = "pay: rank error"
+
+[[try]]
+name = "both"
+epsilon = ["1", "100"]
+[try.microdata]
+mechanism = "QuantileSynthesis"
+columns = ["sex", "pay"]
+sets = 3
+
+[[try]]
+name = "impossible"
+epsilon = "1"
+[try.microdata]
+mechanism = "QuantileSynthesis"
+columns = ["sex", "age"]
+"""
+JOBS_SCHEMA = """
+[dataset]
+identity = "made-up-jobs"
+unit = "establishment"
+
+[variables]
+plant = { role = "id", entity = "workplace" }
+place = { role = "workplace", type = "categorical", levels = ["01", "02", "03"] }
+jobs = { role = "size", type = "integer", lower = 0, upper = 10000 }
+"""
+JOBS_TRIES = """
+[cap]
+neighbours = "strong"
+alpha = "0.1"
+
+[[try]]
+name = "jobs"
+epsilon = "4"
+[try.table]
+mechanism = "SmoothGamma"
+by = ["place"]
+margin_share = "1/10"
+"""
+
+
+def people() -> pd.DataFrame:
+    random = np.random.default_rng(5)
+    pay = random.integers(100, 900, 600)
+    return pd.DataFrame({"sex": np.where(pay % 2, "f", "m"), "pay": pay}).assign(extra="not declared")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("files")
+    frame = people()
+    frame.loc[:4, "sex"] = None
+    frame.to_csv(where / "people.csv.gz", index=False)
+    (where / "people.schema.toml").write_text(SCHEMA, encoding="utf-8")
+    (where / "people.accuracy.toml").write_text(TRIES, encoding="utf-8")
+    jobs = pd.DataFrame({"plant": range(300), "place": ["01", "02"] * 150, "jobs": [*range(150), *range(150)]})
+    jobs.to_parquet(where / "plants.parquet")
+    (where / "plants.schema.toml").write_text(JOBS_SCHEMA, encoding="utf-8")
+    (where / "plants.accuracy.toml").write_text(JOBS_TRIES, encoding="utf-8")
+    return where
+
+
+@pytest.fixture(scope="module")
+def out(folder: Path) -> Path:
+    told = ["--data", str(folder), "--draws", "2", "--workers", "1", "--out", str(folder / "out")]
+    command.run(told)
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def rows(out: Path) -> list[dict[str, Any]]:
+    document = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    assert document["version"]
+    return list(document["rows"])
+
+
+def test_rows_have_the_agreed_form_and_every_draw(rows: list[dict[str, Any]]) -> None:
+    assert all(set(row) >= KEYS for row in rows)
+    answered = [row for row in rows if row["setting"] == "both"]
+    assert {(row["epsilon"], row["draw"]) for row in answered} == {(1.0, 0), (1.0, 1), (100.0, 0), (100.0, 1)}
+    assert {row["neighbours"] for row in answered} == {"one person's record replaced"}
+    assert all(row["seconds"] > 0 for row in answered)
+
+
+def test_the_truth_is_that_of_the_file_with_its_missing_values_as_declared(rows: list[dict[str, Any]]) -> None:
+    frame = people()
+    frame.loc[:4, "sex"] = "unknown"
+    means = frame.groupby("sex")["pay"].mean()
+    shares = frame["sex"].value_counts(normalize=True)
+    for statistic, truth in (("mean of pay by sex", means), ("share of sex", shares)):
+        own = [row for row in rows if row["statistic"] == statistic]
+        assert {row["cell"]: row["truth"] for row in own} == pytest.approx(dict(truth.items()))
+        precise = [row for row in own if row["epsilon"] == 100 and row["cell"] != "unknown"]
+        assert all(abs(row["published"] / row["truth"] - 1) < 0.05 for row in precise)
+
+
+def test_several_files_have_intervals_and_a_forecast_in_ranks(rows: list[dict[str, Any]]) -> None:
+    shares = [row for row in rows if row["statistic"] == "share of sex"]
+    assert all(row["covered"] == (abs(row["published"] - row["truth"]) <= row["margin"]) for row in shares)
+    ranks = [row for row in rows if row["statistic"] == "rank of pay"]
+    assert {row["truth"] for row in ranks} == {300.0}
+    assert all(row["forecast"] > 0 and row["margin"] is None and row["covered"] is None for row in ranks)
+
+
+def test_a_plan_that_refuses_is_one_row_with_its_words(rows: list[dict[str, Any]], out: Path) -> None:
+    (row,) = [row for row in rows if row["setting"] == "impossible"]
+    assert row["statistic"] == "refused"
+    assert "age" in row["cell"]
+    assert row["published"] is None
+    assert "impossible, 1: refused." in (out / "accuracy.md").read_text(encoding="utf-8")
+
+
+def test_published_tables_are_held_against_the_file_cell_by_cell(rows: list[dict[str, Any]]) -> None:
+    cells = [row for row in rows if row["file"] == "plants" and row["draw"] == 0]
+    assert {row["cell"]: row["truth"] for row in cells} == {"01": 11100.0, "02": 11250.0}  # of 0, 2, …; 1, 3, … twice
+    assert {row["statistic"] for row in cells} == {"table: total of jobs by place"}
+    # The forecast is in units of the largest establishment, 148 and 149 jobs.
+    low, high = sorted(row["forecast"] for row in cells)
+    assert high / low == pytest.approx(149 / 148)
+
+
+def test_a_wrong_published_number_is_not_covered() -> None:
+    row = AccuracyRow("Table", "demo", "counts", 1.0, 0.0, "one record replaced")
+    right, wrong, silent = (row.with_numbers(100.0, 98.0, margin) for margin in (2.0, 1.0, float("inf")))
+    assert (right.covered, wrong.covered, silent.covered, silent.margin) == (True, False, None, None)
+    summary = Summary.of([one.as_json() for one in (right, wrong, silent)])
+    assert (summary.margins, summary.covered, summary.median) == (2, 0.5, pytest.approx(0.02))
+
+
+def test_the_interval_of_several_files_is_that_of_the_rule() -> None:
+    files = [Answers(np.array([value]), np.array([4.0])) for value in (9.0, 11.0, 10.0)]
+    value, margin = combined(files, "one-measurement")
+    rule = OneMeasurement()
+    assert value == pytest.approx([10.0])
+    assert margin[0] > 1.96 * np.sqrt(4.0 + rule.share(3) * 1.0)
+    assert np.isnan(combined(files[:1], "one-measurement")[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("compare", "expected"),
+    [
+        ({"statistic": "count", "by": "g"}, {"a": 2, "b": 2}),
+        ({"statistic": "count", "weight": "w"}, {"all": 10}),
+        ({"statistic": "total", "of": "x", "weight": "w"}, {"all": 1 + 4 + 9 + 40}),
+        ({"statistic": "mean", "of": "x", "by": "g", "weight": "w"}, {"a": 5 / 3, "b": 7}),
+        ({"statistic": "quantile", "of": "x", "at": [0.5]}, {"0.5": 2}),
+        ({"statistic": "share", "of": "h", "by": "g"}, {"a × u": 0.5, "a × v": 0.5, "b × v": 1}),
+        ({"statistic": "correlation", "of": ["x", "w"]}, {"x with w": 1}),
+        ({"statistic": "distance", "of": ["g", "h"]}, {"1 pairs": 0}),
+        ({"statistic": "regression", "model": "x ~ log(e)"}, {"log(e)": 3}),
+    ],
+)
+def test_a_statistic_is_what_its_name_says(compare: dict[str, Any], expected: dict[str, float]) -> None:
+    frame = pd.DataFrame({"g": list("aabb"), "h": list("uvvv"), "x": [1.0, 2, 3, 10], "w": [1.0, 2, 3, 4]})
+    frame["e"] = np.exp(frame["x"] / 3)
+    (one,) = asked(Compare(**compare), frame)
+    assert dict(zip(one.cells, one.truth, strict=True)) == pytest.approx(expected)
+    assert one.answer(frame).value == pytest.approx(one.truth)
+
+
+def test_the_variance_of_a_mean_and_of_a_share_is_that_of_a_sample() -> None:
+    random = np.random.default_rng(3)
+    frame = pd.DataFrame({"x": random.normal(size=2000), "g": random.choice(["a", "b"], 2000, p=[0.3, 0.7])})
+    (mean,), (share,) = (asked(Compare(statistic=one, of=of), frame) for one, of in (("mean", "x"), ("share", "g")))
+    assert mean.answer(frame).variance == pytest.approx([1 / 2000], rel=0.1)
+    assert share.answer(frame).variance == pytest.approx([0.21 / 2000] * 2, rel=0.1)
+
+
+def test_flows_of_a_panel() -> None:
+    frame = pd.DataFrame({"id": [1, 1, 2, 3, 3], "year": [2000, 2001, 2000, 2001, 2002], "jobs": [5, 9, 4, 2, 1]})
+    panel = Panel("id", "year")
+    flows = {what: next(asked(Compare(statistic=what), frame, panel)) for what in ("entry", "exit")}
+    flows |= {
+        what: next(asked(Compare(statistic=what, of="jobs"), frame, panel)) for what in ("creation", "destruction")
+    }
+    assert {what: (one.cells, list(one.truth)) for what, one in flows.items()} == {
+        "entry": (("2001", "2002"), [1, 0]),
+        "exit": (("2000", "2001"), [1, 1]),
+        "creation": (("2001", "2002"), [6, 0]),
+        "destruction": (("2001", "2002"), [4, 10]),
+    }
+    with pytest.raises(SpecError, match="is for panels"):
+        next(asked(Compare(statistic="entry"), frame))
+
+
+def test_a_cell_without_an_answer_is_infinitely_far_off() -> None:
+    row = {"statistic": "mean of pay", "truth": 5.0, "published": None}
+    assert error_of(row) == float("inf")
+    assert error_of({**row, "truth": 0.0, "published": 1.0}) is None
+    assert error_of({**row, "statistic": "share of sex", "truth": 0.0, "published": 0.25}) == 0.25
+
+
+def test_the_page_is_made_of_results_alone(out: Path, tmp_path: Path) -> None:
+    document = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    assert (out / "accuracy.md").read_text(encoding="utf-8") == page(document)
+    command.run(["--from", str(out / "results.json"), "--page", str(tmp_path / "page.md"), "--out", str(tmp_path)])
+    assert (tmp_path / "page.md").read_text(encoding="utf-8") == page(document)
+    assert not (tmp_path / "results.json").exists()
+
+
+def test_what_is_not_there_is_said_in_words(folder: Path, tmp_path: Path) -> None:
+    for told, words in (
+        (["--data", str(tmp_path / "nowhere")], "there is no such folder"),
+        (["--data", str(tmp_path)], "holds no NAME.accuracy.toml"),
+        (["--data", str(folder), "--file", "peple"], "known are people, plants"),
+        (["--data", str(folder), "--draws", "0"], "--draws: at least one"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            command.run([*told, "--out", str(tmp_path / "out")])
+    (tmp_path / "a.accuracy.toml").write_text('[[try]]\nname = "a"\nepsilonn = "1"\n[try.table]\n', encoding="utf-8")
+    with pytest.raises(SpecError, match="epsilonn"):
+        Tries.load(tmp_path / "a.accuracy.toml")
+    with pytest.raises(UsageError, match=r"neither a.csv.gz nor a.parquet"):
+        in_folder(tmp_path)
+
+
+@pytest.mark.parametrize("name", PREPARED)
+def test_every_public_file_has_a_schema_and_tries_that_can_be_read(name: str) -> None:
+    tries = Tries.load(HERE / f"{name}.accuracy.toml")
+    assert (HERE / f"{name}.schema.toml").is_file()
+    assert tries.tried
+
+
+def test_tries_differ_by_their_names_and_epsilon(folder: Path) -> None:
+    people_file, _ = in_folder(folder)
+    assert [(one.tried.name, one.stated["epsilon"]) for one in attempts(people_file)] == [
+        ("both", "1"),
+        ("both", "100"),
+        ("impossible", "1"),
+    ]
