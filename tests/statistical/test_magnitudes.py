@@ -8,12 +8,14 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from support.goodness_of_fit import WRONG, cells_p_value, fits
+from support.goodness_of_fit import WRONG, cells_p_value, fits, values_p_value
 from support.laws_by_hand import plateau_masses
 from support.magnitudes import firms, schema
 from tacita.data.confidential import Confidential
 from tacita.mechanisms.magnitude import SmoothSums
+from tacita.mechanisms.magnitude.flows_design import NetLaw, least_noise
 from tacita.noise.entropy import SystemEntropy
+from tacita.noise.power import PowerLaw
 
 pytestmark = pytest.mark.fresh
 CELLS, TIMES = 5000, 20
@@ -61,3 +63,11 @@ def test_noise_a_fifth_off_is_rejected(factor: Fraction) -> None:
 
     plan = Wrong("0.1", "2", of=["pay"], by=["place"], unit="firm")
     assert not fits(_p_value(_noise(plan)[:, 0], plan))
+
+
+@pytest.mark.parametrize("law", [PowerLaw(Fraction(3), Fraction(2)), least_noise(Fraction("0.1"), Fraction(2))])
+def test_the_error_of_the_net_flow_has_the_law_that_margins_use(law: PowerLaw) -> None:
+    draws = law.on_grid(np.zeros((100_000, 2), int), np.full(100_000, 10**8), 1, SystemEntropy(), "flows") / 1e8
+    net = draws[:, 0] - draws[:, 1]
+    assert fits(values_p_value(net, NetLaw(law).cdf))
+    assert not fits(values_p_value(0.8 * net, NetLaw(law).cdf))

@@ -43,6 +43,7 @@ EXEMPT = {
     "mechanisms/eree/vector_design.py": _PUBLIC,
     "mechanisms/kng/convergence.py": _PAPER,
     "mechanisms/magnitude/error.py": _PUBLIC,
+    "mechanisms/magnitude/flows_design.py": _PUBLIC,
     "mechanisms/magnitude/measured.py": _PUBLIC,
     "mechanisms/survey/measured.py": _PUBLIC,
     "mechanisms/survey/paper.py": _PAPER,

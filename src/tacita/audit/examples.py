@@ -120,6 +120,12 @@ MAGNITUDE_SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
         "margin not paid": {"of": ["pay2000", "pay2001"], **_PLACED, "margin_share": "0"},
         "small epsilon": {"of": ["pay2000"], "epsilon": "1/2", "by": ["industry"]},
     },
+    "SmoothFlows": {
+        "jobs": {"of": ["jobs2000", "jobs2001"], **_PLACED},
+        "pay, all firms": {"of": ["pay2001", "pay2002"], "alpha": "1/4"},
+        "margin not paid": {"of": ["jobs2000", "jobs2003"], "by": ["county"], "margin_share": "0"},
+        "large epsilon": {"of": ["pay2000", "pay2001"], **_PLACED, "epsilon": "8"},
+    },
 }
 
 

@@ -151,10 +151,9 @@ class MagnitudePlan(Plan[MeasuredSums]):
             return None
         return log_laplace_scale(self.alpha, self.epsilon * self.margin_share / self.sizes)
 
-    def error(self, most: int, *, within_value: bool = True) -> MagnitudeError:
-        return MagnitudeError(
-            self.law(), self.alpha, self.floor, most, self.blur, self._grid(most), within_value=within_value
-        )
+    def error(self, most: int) -> MagnitudeError:
+        """The law of the error of a sum that holds the unit which sets its noise."""
+        return MagnitudeError(self.law(), self.alpha, self.floor, most, self.blur, self._grid(most))
 
     @staticmethod
     def _grid(most: int) -> int:

@@ -31,6 +31,8 @@ class MagnitudeError:
     """The paid-for size is a multiple of it."""
     within_value: bool = True
     """Whether the size of a unit is part of the sum, so that it cannot exceed it."""
+    signed: bool = False
+    """Whether the sum may be below 0."""
 
     def interval(self, values: Floats, confidence: float, largest: Floats | None = None) -> tuple[Floats, Floats]:
         """Ends of an interval that holds the true sum with at least `confidence`."""
@@ -51,7 +53,9 @@ class MagnitudeError:
         """What follows without paying."""
         alpha, floor, reach = float(self.alpha), float(self.floor), margin_of(self.law, confidence)
         widest = reach * max(alpha * self.most, floor) + 0.5
-        lower, upper = np.maximum(values - widest, 0), np.maximum(values + widest, 0)
+        lower, upper = values - widest, values + widest
+        if not self.signed:
+            lower, upper = np.maximum(lower, 0), np.maximum(upper, 0)
         if self.within_value:
             least, most = inverted(values, reach * alpha, reach * floor, 0.5)
             lower, upper = np.maximum(lower, least), np.minimum(upper, most)
