@@ -20,8 +20,8 @@ from tacita.tables.hierarchy import onto_simplices, shared_out
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_STEPS = 200
-_SETTLED = 1e-3  # a step that moves no cell by more than this, in counts, is the last
+_STEPS = 100
+_SETTLED = 0.01  # a step that moves no cell by more than this part of its standard deviation is the last
 
 
 def whole_tables(
@@ -40,7 +40,7 @@ def whole_tables(
     """
     finest = NoisyTable(np.arange(agreed.cells.size), agreed.cells.ravel(), _own_variances(tables, agreed))
     estimates = [
-        NoisyTable(one.group, values.ravel(), np.broadcast_to(spread, values.shape).ravel())
+        NoisyTable(one.group, values.ravel(), spread.ravel())
         for one, values, spread in zip(tables, agreed.values, agreed.variances, strict=True)
     ]
     everything = NoisyTable(np.zeros_like(finest.group), finest.values.sum(keepdims=True), np.ones(1))
@@ -62,7 +62,7 @@ def _own_variances(tables: Sequence[NoisyTable], agreed: Agreed) -> Floats:
     """How firmly the finest cells are known: as the table that shows them singly, else as the loosest table says."""
     for one, spread in zip(tables, agreed.variances, strict=True):
         if one.values.size == one.group.size:
-            return np.broadcast_to(spread, one.values.shape).ravel()[one.group]
+            return spread.ravel()[one.group]
     loosest = max(float(np.max(spread)) for spread in agreed.variances)
     return np.full(tables[0].group.size, loosest)
 
@@ -88,7 +88,7 @@ def _near(cells: NoisyTable, beside: Sequence[NoisyTable], parent: Integers, tot
         moved = onto_simplices(ahead - slope / steepest, parent, totals)
         faster = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead = moved + (momentum - 1) / faster * (moved - values)
-        settled = float(np.max(np.abs(moved - values))) < _SETTLED
+        settled = float(np.max(np.abs(moved - values))) < _SETTLED * np.sqrt(own)
         values, momentum = moved, faster
         if settled:
             break

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacita.tables.agreement import Agreed, NoisyTable, agree
-from tacita.tables.crossed import Axis, Layout, noisy_tables
+from tacita.tables.crossed import Axis, CrossedTable, Layout, agree_crossed, noisy_tables
 from tacita.tables.hierarchy import whole
 from tacita.tables.whole import whole_tables
 
@@ -77,3 +77,17 @@ def test_tables_beside_the_chain_keep_their_values_where_zeros_are_many() -> Non
     only_sectors = error(whole_tables([tables[0], tables[2]], alone)[0])
     assert together < 0.8 * only_sectors
     assert together < 1.3 * float(np.abs(agreed.values[by_place] - exact).mean())
+
+
+def test_crossed_tables_keep_their_cells_in_order() -> None:
+    rng = np.random.default_rng(8)
+    axes = [Axis((np.arange(6), np.arange(6) // 2, np.zeros(6, dtype=np.int64))), Axis.flat(3)]
+    levels = list(product(range(3), range(2)))
+    layout = Layout.of(axes, levels, [1.0] * 6)
+    values = [rng.normal(4, 6, size=layout.shape(one)) for one in levels]
+    agreed = agree_crossed(axes, [CrossedTable(*one, 1.0) for one in zip(levels, values, strict=True)])
+    cells, wholes = whole_tables(noisy_tables(layout, values), agreed)
+    by_tract, by_county = (wholes[levels.index(one)].reshape(layout.shape(one)) for one in ((0, 0), (1, 0)))
+    assert (by_tract == cells.reshape(6, 3)).all()
+    assert (by_county == by_tract.reshape(3, 2, 3).sum(axis=1)).all()
+    assert wholes[levels.index((2, 1))].tolist() == [cells.sum()]
