@@ -25,14 +25,14 @@ from itertools import pairwise, product
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.agreement.crossed import Axis, CrossedTable, Layout, agree_crossed, noisy_tables
+from tacita.agreement.division import best_shares, equal_shares, shares_for
+from tacita.agreement.overlapping import NoisyTable
+from tacita.agreement.whole import whole_tables
 from tacita.data.workforce import Workforce
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.noise.entropy import SeededEntropy
 from tacita.simulated.frame import SECTORS
-from tacita.tables.agreement import NoisyTable
-from tacita.tables.crossed import Axis, CrossedTable, Layout, agree_crossed, noisy_tables
-from tacita.tables.division import best_shares, equal_shares, shares_for
-from tacita.tables.whole import whole_tables
 
 Floats = NDArray[np.float64]
 NAMES = ("tract", "county", "state", "nation")

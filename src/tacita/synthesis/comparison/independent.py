@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from attrs import frozen
 
+from tacita.agreement.trees import shared_out
 from tacita.data import rowwise
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
@@ -25,7 +26,6 @@ from tacita.synthesis.cellplan import CellModel, CellPlan
 from tacita.synthesis.comparison.steps.budget import ROOT
 from tacita.synthesis.comparison.steps.reading import read
 from tacita.synthesis.domain import Codes, Integers
-from tacita.tables.hierarchy import shared_out
 
 _ROUNDS = 300
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from attrs import frozen
 
+from tacita.agreement.trees import Consistent, least_squares, onto_simplices, phantom_histogram, shared_out, whole
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.implicates import Implicates
@@ -17,7 +18,6 @@ from tacita.noise.discrete import DiscreteLaplace
 from tacita.synthesis.cellplan import CellModel
 from tacita.synthesis.comparison.steps.tree import LEAF, Cells, Measurement, child_codes, measurement_from, root_codes
 from tacita.synthesis.domain import FREE, Codes, Floats, Integers
-from tacita.tables.hierarchy import Consistent, least_squares, onto_simplices, phantom_histogram, shared_out, whole
 
 Fit = Literal["least-squares", "phantom"]
 

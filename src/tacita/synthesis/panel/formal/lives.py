@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tacita.agreement.trees import shared_out
 from tacita.synthesis.panel.formal.budget import pooled_columns
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers
 from tacita.synthesis.panel.formal.released import Measurement, Noisy
@@ -11,7 +12,6 @@ from tacita.synthesis.panel.formal.smoothing import counts_of, law_of, pick_from
 from tacita.synthesis.panel.formal.units import condition, lives_of, periods, stock, transitions
 from tacita.synthesis.panel.panel import MISSING, Panel
 from tacita.synthesis.panel.predictors import Flags
-from tacita.tables.hierarchy import shared_out
 
 _LEAST = 1e-3  # keeps a ratio of two small shares from being noise
 _BENDS = 0.1  # how far chances to leave are from a smooth curve of the size, as a logarithm

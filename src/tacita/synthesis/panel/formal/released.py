@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from tacita.agreement.trees import onto_simplices
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers, Steps
 from tacita.synthesis.panel.formal.smoothing import balanced_cap, towards, with_tail
 from tacita.synthesis.panel.formal.units import alive, most_of
 from tacita.synthesis.panel.layout import Layout
-from tacita.tables.hierarchy import onto_simplices
 
 # Shares of first sizes below the ends of coarser bins: for statuses, for steps and leaving, for steps by age, and for
 # numbers beside the size.

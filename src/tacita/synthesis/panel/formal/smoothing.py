@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from tacita.agreement.trees import onto_simplices
 from tacita.synthesis.panel.formal.lattice import Floats, Integers
-from tacita.tables.hierarchy import onto_simplices
 
 _FEW = 6  # years through which no line is drawn
 

@@ -1,6 +1,6 @@
 """Agreed tables as whole numbers, none negative: finest cells are made whole, and every table is a sum of them.
 
-Cells go down a chain of nested tables, as `tacita.tables.hierarchy.whole` does on a tree: what was decided for a parent
+Cells go down a chain of nested tables, as `tacita.agreement.trees.whole` does on a tree: what was decided for a parent
 is shared out among its children. Tables beside the chain (state totals, where the chain has state × sector) are not
 decided first, but drawn upon: the children are chosen near their own estimates and near those tables at once, each as
 close as its variance asks. Setting cells to zero one by one would push such sums up. Post-processing only.
@@ -14,8 +14,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.tables.agreement import Agreed, NoisyTable, nested_chain
-from tacita.tables.hierarchy import onto_simplices, shared_out
+from tacita.agreement.overlapping import Agreed, NoisyTable, nested_chain
+from tacita.agreement.trees import onto_simplices, shared_out
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -33,7 +33,7 @@ def whole_tables(
 
     >>> rows = NoisyTable(np.array([0, 0, 1, 1]), np.array([3.0, 1.2]), np.ones(2))
     >>> columns = NoisyTable(np.array([0, 1, 0, 1]), np.array([4.6, -0.4]), np.ones(2))
-    >>> from tacita.tables.agreement import agree
+    >>> from tacita.agreement.overlapping import agree
     >>> cells, (by_row, by_column) = whole_tables([rows, columns], agree([rows, columns]))
     >>> cells.tolist(), by_row.tolist(), by_column.tolist()
     ([3, 0, 1, 0], [3, 1], [4, 0])

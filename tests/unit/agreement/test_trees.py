@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from tacita.agreement.trees import least_squares, onto_simplices, phantom_histogram, shared_out, whole
 from tacita.errors import UsageError
 from tacita.tables.consistency import consistent, onto_simplex, rounded
-from tacita.tables.hierarchy import least_squares, onto_simplices, phantom_histogram, shared_out, whole
 
 TREES = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=6), min_size=1, max_size=4)
 

@@ -6,9 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from tacita.agreement.crossed import Axis
+from tacita.agreement.division import best_shares, equal_shares, mean_variances, shares_for
 from tacita.errors import UsageError
-from tacita.tables.crossed import Axis
-from tacita.tables.division import best_shares, equal_shares, mean_variances, shares_for
 
 GEOGRAPHY = Axis(tuple(np.arange(240) // size for size in (1, 6, 60, 240)))
 INDUSTRY = Axis(tuple(np.arange(12) // size for size in (1, 3, 12)))

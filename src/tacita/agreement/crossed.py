@@ -7,7 +7,7 @@ An axis is a column with its coarser levels, a table one level of each axis. Two
 - *Trees on several axes, every combination of levels measured, variances a product of one factor per axis*: the normal
   equations are a Kronecker product, so the tree estimate is applied along one axis after the other.
 
-What fits neither goes to `tacita.tables.agreement`. Variances depend on the layout alone (`expected`), so they are
+What fits neither goes to `tacita.agreement.overlapping`. Variances depend on the layout alone (`expected`), so they are
 known before any data. Post-processing only.
 """
 
@@ -22,10 +22,10 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.agreement.overlapping import Agreed, NoisyTable, agree
+from tacita.agreement.trees import least_squares
 from tacita.data.schema import Hierarchy
 from tacita.errors import UsageError
-from tacita.tables.agreement import Agreed, NoisyTable, agree
-from tacita.tables.hierarchy import least_squares
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

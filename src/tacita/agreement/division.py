@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from tacita.agreement.crossed import Axis, Layout, Levels, expected
 from tacita.errors import UsageError
-from tacita.tables.crossed import Axis, Layout, Levels, expected
 
 Floats = NDArray[np.float64]
 Share = Fraction | float

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacita.tables.agreement import Agreed, NoisyTable, agree
-from tacita.tables.crossed import Axis, CrossedTable, Layout, agree_crossed, noisy_tables
-from tacita.tables.hierarchy import whole
-from tacita.tables.whole import whole_tables
+from tacita.agreement.crossed import Axis, CrossedTable, Layout, agree_crossed, noisy_tables
+from tacita.agreement.overlapping import Agreed, NoisyTable, agree
+from tacita.agreement.trees import whole
+from tacita.agreement.whole import whole_tables
 
 
 @settings(max_examples=80, deadline=None)

@@ -2,8 +2,8 @@
 
 The tables share a set of finest cells, and each cell of a table is a sum of some of them. The estimate is generalised
 least squares: of all unbiased weighings of the noisy values it has the smallest variance in every cell. Tables that
-nest are solved on their tree in linear time (`tacita.tables.hierarchy`), few cells exactly, many by conjugate
-gradients. Complete crosses of trees and attributes have closed forms (`tacita.tables.crossed`). Post-processing only.
+nest are solved on their tree in linear time (`tacita.agreement.trees`), few cells exactly, many by conjugate
+gradients. Crosses of trees and attributes have closed forms (`tacita.agreement.crossed`). Post-processing only.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.agreement.trees import least_squares
 from tacita.errors import UsageError
-from tacita.tables.hierarchy import least_squares
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

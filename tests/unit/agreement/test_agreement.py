@@ -8,11 +8,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tacita.agreement import overlapping
+from tacita.agreement.crossed import Axis, CrossedTable, Layout, agree_crossed, expected, noisy_tables
+from tacita.agreement.overlapping import NoisyTable, agree
 from tacita.data.schema import Hierarchy
 from tacita.errors import UsageError
-from tacita.tables import agreement
-from tacita.tables.agreement import NoisyTable, agree
-from tacita.tables.crossed import Axis, CrossedTable, Layout, agree_crossed, expected, noisy_tables
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -136,10 +136,10 @@ def test_gradients_reach_the_dense_solution_and_their_bounds_hold(seed: int, par
     ]
     values, variances = by_hand(tables)
     dense = agree(tables)
-    fast, bounds, exact = agreement._gradients(agreement._joined(tables)[0])
+    fast, bounds, exact = overlapping._gradients(overlapping._joined(tables)[0])
     np.testing.assert_allclose(np.concatenate(dense.values), values, atol=1e-6)
     np.testing.assert_allclose(np.concatenate(dense.variances), variances, atol=1e-8)
-    joined = agreement._joined(tables)[0]
+    joined = overlapping._joined(tables)[0]
     np.testing.assert_allclose(np.concatenate([one.sums(fast) for one in joined]), values, atol=1e-6)
     assert dense.exact
     assert not exact
