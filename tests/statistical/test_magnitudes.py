@@ -46,9 +46,9 @@ def _p_value(noise: NDArray[np.int64], plan: SmoothSums) -> float:
     return cells_p_value(noise, -reach, chances)
 
 
-@pytest.mark.parametrize("of", [["pay"], ["jobs", "pay"]])
-def test_every_sum_has_its_noise(of: list[str]) -> None:
-    plan = SmoothSums("0.1", "2", of=of, by=["place"], unit="firm")
+@pytest.mark.parametrize(("of", "epsilon"), [(["pay"], "2"), (["jobs", "pay"], "1")])
+def test_every_sum_has_its_noise(of: list[str], epsilon: str) -> None:
+    plan = SmoothSums("0.1", epsilon, of=of, by=["place"], unit="firm")
     noise = _noise(plan)
     for at in range(len(of)):
         assert fits(_p_value(noise[:, at], plan))

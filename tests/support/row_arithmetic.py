@@ -46,6 +46,7 @@ EXEMPT = {
     "mechanisms/magnitude/error.py": _PUBLIC,
     "mechanisms/magnitude/flows_design.py": _PUBLIC,
     "mechanisms/magnitude/measured.py": _PUBLIC,
+    "mechanisms/magnitude/together_design.py": _PUBLIC,
     "mechanisms/survey/measured.py": _PUBLIC,
     "mechanisms/survey/paper.py": _PAPER,
     "noise": "samplers: exact by their own proofs, floats decide nothing there that exact arithmetic does not confirm",

@@ -118,6 +118,8 @@ MAGNITUDE_SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
         "two numbers": {"of": ["pay2000", "jobs2000"], "by": ["county"]},
         "three numbers, all firms": {"of": ["pay2000", "jobs2000", "jobs2001"]},
         "margin not paid": {"of": ["pay2000", "pay2001"], **_PLACED, "margin_share": "0"},
+        "two numbers apart": {"of": ["pay2000", "jobs2000"], "by": ["county"], "epsilon": "1"},
+        "three numbers, much": {"of": ["pay2000", "jobs2000", "jobs2001"], "by": ["county"], "epsilon": "6"},
         "small epsilon": {"of": ["pay2000"], "epsilon": "1/2", "by": ["industry"]},
     },
     "SmoothFlows": {

@@ -143,6 +143,26 @@ def _power(public: Arguments, one: Arguments, two: Arguments) -> Lost:
     return Lost.pure(total)
 
 
+def _box(public: Arguments, one: Arguments, two: Arguments) -> Lost:
+    """Density ∝ (b + max |z_i|)^−(a+d) of each row, every value with a scale of its own. Seen from one centre, the
+    other norm is at most a multiple of this one plus what it is there: the ratio is largest there or at infinity."""
+    law = public["self"]
+    a, b, d = float(law.a), float(law.b), law.width
+    moved = _moved(one["centre"], two["centre"])
+    scales = [np.asarray(given["scale_num"], dtype=np.float64) / public["scale_den"] for given in (one, two)]
+    total = 0.0
+    for s, t, gap in zip(*scales, moved, strict=True):
+        if (s == t).all() and not gap.any():
+            continue
+        if min(s.min(), t.min()) <= 0:
+            return Lost(inf, inf)
+        stretch = float(np.log(t / s).sum())
+        above = (a + d) * log(max(1 + (gap / t).max() / b, (s / t).max())) + stretch
+        below = (a + d) * log(max(1 + (gap / s).max() / b, (t / s).max())) - stretch
+        total += max(above, below)
+    return Lost.pure(total)
+
+
 # ---------------------------------------------------------------- choices
 
 
@@ -257,6 +277,7 @@ RULES: dict[str, Rule] = {
     "noisy_on_grid": _scaled,
     "PlateauLaw.on_grid": _scaled,
     "PowerLaw.on_grid": _power,
+    "BoxLaw.on_grid": _box,
     "noisy_log": _log_laplace,
     "choose": _choice,
     "draw_threshold": _threshold,

@@ -46,12 +46,14 @@ def test_sums_and_scales_are_exact() -> None:
         assert seen["scale_num"].tolist() == [max(round(most * parts), 11) for most in cells[name].max()]
 
 
-def test_several_numbers_are_noised_together_and_share_epsilon() -> None:
-    one = plan(of=["pay", "jobs"], margin_share="0")
-    assert one.law() == plan(of=["pay"], epsilon="1", margin_share="0").law()
-    seen, frame = asked(one, firms()), firms()
+@pytest.mark.parametrize("epsilon", ["1", "4"])  # apart, and together
+def test_several_numbers_are_added_up_side_by_side(epsilon: str) -> None:
+    seen, frame = asked(plan(of=["pay", "jobs"], epsilon=epsilon), firms()), firms()
     assert seen["centre"].reshape(-1, 2)[:, 1].sum() == frame.jobs.sum()
     assert seen["centre"].reshape(-1, 2)[:, 0].sum() == round(frame.pay.sum() * 100)
+    for at, name in enumerate(("pay", "jobs")):
+        alone = asked(plan(of=[name]), frame)
+        assert seen["scale_num"].reshape(-1, 2)[:, at].tolist() == alone["scale_num"].tolist()
 
 
 def test_large_sums_do_not_overflow() -> None:

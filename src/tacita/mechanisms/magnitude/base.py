@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from attrs import Attribute, Factory, field, frozen
@@ -35,6 +35,12 @@ _LONGEST_ALPHA = 10**6
 _BLUR = Fraction(2, 3)
 _MOST_SHARE = Fraction(1, 4)
 _SIZE_DIGITS = 9  # of the largest size that the schema allows: what the paid-for size is rounded to
+
+
+class NoiseLaw(UnitLaw, Protocol):
+    """The noise of one sum in units of its scale, and how large it is."""
+
+    def mean_abs(self) -> float: ...
 
 
 def _as_alpha(given: Number) -> Fraction:
@@ -84,7 +90,7 @@ class MagnitudePlan(Plan[MeasuredSums]):
         """How many sizes set the noise of a cell; each is measured for the margins."""
 
     @abstractmethod
-    def law(self) -> UnitLaw:
+    def law(self) -> NoiseLaw:
         """The law of the noise on one sum, in units of its scale."""
 
     @abstractmethod
@@ -192,7 +198,7 @@ class MagnitudePlan(Plan[MeasuredSums]):
         self.reads(schema)
         law = self.law()
         columns = self.columns(self.domains(schema))
-        share = float(self.alpha) * float(law.mean_abs())  # type: ignore[attr-defined]
+        share = float(self.alpha) * law.mean_abs()
         sure = float(self.alpha) * margin_of(law, 0.95)
         known = "" if self.blur is None else f", or {float(self.alpha) * margin_of(law, 0.95, self.blur):.3g} times it"
         sentences = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -11,18 +10,23 @@ from numpy.typing import NDArray
 
 from tacita.data.confidential import Confidential, rows
 from tacita.data.schema import Schema
+from tacita.errors import UsageError
 from tacita.mechanisms.eree import staircase_design
+from tacita.mechanisms.magnitude import together_design
 from tacita.mechanisms.magnitude.base import MagnitudePlan
 from tacita.mechanisms.magnitude.measured import Column
 from tacita.mechanisms.magnitude.reading import Totals, most_steps, number, places, steps, totals
+from tacita.noise.box import BoxLaw
 from tacita.noise.entropy import Entropy
+from tacita.noise.plateau import PlateauLaw
 
 
 @frozen(kw_only=True)
 class SmoothSums(MagnitudePlan):
     """Sums of money, jobs or any other numbers of at least 0 by public attributes. Pure ε.
 
-    Several numbers of a unit may be asked for; they change together, so ε is shared by them.
+    Several numbers of a unit may be asked for; they may change together. They have noise of one law together, or
+    shares of ε, whichever is less noise: that follows from α, ε and how many there are.
 
     >>> plan = SmoothSums("0.1", "1", of=["payroll"], by=["sector"])
     >>> str(plan.guarantee)
@@ -41,8 +45,16 @@ class SmoothSums(MagnitudePlan):
     def product(self) -> str:
         return f"Sums of {', '.join(self.of)}"
 
-    def law(self) -> Any:
-        return staircase_design.least_noise(self.alpha, self.budget / len(self.of))
+    def law(self) -> PlateauLaw | BoxLaw:
+        """The law with the least noise: one for all numbers together, or one for each with its share of ε."""
+        together = together_design.least_noise(self.alpha, self.budget, len(self.of)) if len(self.of) > 1 else None
+        try:
+            apart = staircase_design.least_noise(self.alpha, self.budget / len(self.of))
+        except UsageError:
+            if together is None:
+                raise
+            return together
+        return apart if together is None or apart.mean_abs() <= together.mean_abs() else together
 
     def domains(self, schema: Schema) -> dict[str, tuple[int, int]]:
         kinds = {name: number(schema, name) for name in self.of}
@@ -58,7 +70,8 @@ class SmoothSums(MagnitudePlan):
         return totals(data, self.by, counted, counted)
 
     def noisy(self, exact_sums: Totals, entropy: Entropy) -> NDArray[np.int64]:
-        numerator, denominator = self.scales(exact_sums.largest)
-        flat = self.law().on_grid(exact_sums.sums.ravel(), numerator.ravel(), denominator, entropy, self.product)
-        values: NDArray[np.int64] = flat.reshape(exact_sums.sums.shape)
-        return values
+        law, (numerator, denominator) = self.law(), self.scales(exact_sums.largest)
+        if isinstance(law, BoxLaw):
+            return law.on_grid(exact_sums.sums, numerator, denominator, entropy, self.product)
+        flat = law.on_grid(exact_sums.sums.ravel(), numerator.ravel(), denominator, entropy, self.product)
+        return flat.reshape(exact_sums.sums.shape)
