@@ -108,7 +108,7 @@ def _in_percent(shares: Floats) -> tuple[Fraction, ...]:
     grid = PERCENT * (1 + shares.size // 20)
     floors = np.maximum(np.floor(shares * grid).astype(np.int64), 1)
     while floors.sum() > grid:
-        floors[np.argmax(floors - shares * grid * (floors > 1))] -= 1
+        floors[np.argmax(np.where(floors > 1, floors - shares * grid, -np.inf))] -= 1
     order = np.argsort(floors - shares * grid, kind="stable")
     floors[order[: grid - int(floors.sum())]] += 1
     return tuple(Fraction(int(one), grid) for one in floors)

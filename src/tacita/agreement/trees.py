@@ -142,6 +142,24 @@ def shared_out(
     return result
 
 
+def rounded_to(
+    values: Floats, group: Integers, totals: Integers, *, random: np.random.Generator | None = None
+) -> Integers:
+    """Each group's values as whole numbers that sum to the group's total, negative ones too: moved alike, then rounded.
+
+    >>> rounded_to(np.array([-1.4, 2.7, 0.2]), np.zeros(3, dtype=np.int64), np.array([2])).tolist()
+    [-1, 3, 0]
+    """
+    order, starts = _grouped(group, values.size)
+    sizes = np.bincount(group, minlength=totals.size)
+    moved = (
+        values + ((totals - np.bincount(group, weights=values, minlength=totals.size)) / np.maximum(sizes, 1))[group]
+    )
+    result = np.empty(values.size, dtype=np.int64)
+    result[order] = _rounded(moved[order], group[order], starts, totals, random)
+    return result
+
+
 def onto_simplices(values: Floats, group: Integers, totals: NDArray[np.int64] | Floats) -> Floats:
     """Each group's nearest values that are not negative and sum to the group's total.
 

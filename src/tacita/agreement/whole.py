@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.agreement.overlapping import Agreed, NoisyTable, nested_chain
-from tacita.agreement.trees import onto_simplices, shared_out
+from tacita.agreement.trees import onto_simplices, rounded_to, shared_out
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -25,9 +25,10 @@ _SETTLED = 0.01  # a step that moves no cell by more than this part of its stand
 
 
 def whole_tables(
-    tables: Sequence[NoisyTable], agreed: Agreed, *, random: np.random.Generator | None = None
+    tables: Sequence[NoisyTable], agreed: Agreed, *, signed: bool = False, random: np.random.Generator | None = None
 ) -> tuple[Integers, tuple[Integers, ...]]:
-    """The finest cells and every table as whole numbers that are not negative and agree exactly.
+    """The finest cells and every table as whole numbers that are not negative and agree exactly. `signed`: negative
+    values stay, and each is only rounded.
 
     Ties go to the earlier cell, or with a generator to a random one so that rounding does not push sums of many cells.
 
@@ -47,9 +48,12 @@ def whole_tables(
     ladder = [everything, *estimates, finest]
     chain = [ladder[at] for at in nested_chain(ladder)]
     beside = [one for one in estimates if not any(one is link for link in chain)]
-    counts = np.maximum(np.rint(chain[0].values), 0).astype(np.int64)
+    counts = np.rint(chain[0].values if signed else np.maximum(chain[0].values, 0)).astype(np.int64)
     for above, below in pairwise(chain):
         parent = below.parents_in(above)
+        if signed:
+            counts = rounded_to(below.values, parent, counts, random=random)
+            continue
         drawn_on = [one for one in beside if below.refines(one) and not above.refines(one)]
         beside = [one for one in beside if not any(one is other for other in drawn_on)]
         near = _near(below, drawn_on, parent, counts)

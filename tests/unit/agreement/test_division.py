@@ -5,9 +5,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tacita.agreement.crossed import Axis
-from tacita.agreement.division import best_shares, equal_shares, mean_variances, shares_for
+from tacita.agreement.division import _in_percent, best_shares, equal_shares, mean_variances, shares_for
 from tacita.errors import UsageError
 
 GEOGRAPHY = Axis(tuple(np.arange(240) // size for size in (1, 6, 60, 240)))
@@ -69,3 +71,11 @@ def test_what_makes_no_sense_is_refused() -> None:
             best_shares(axes, levels, weights=weights)
     with pytest.raises(UsageError, match="deviations"):
         shares_for(axes, levels, [0.0, 1.0, 1.0, 1.0])
+
+
+@settings(max_examples=200)
+@given(st.lists(st.floats(1e-9, 1.0), min_size=1, max_size=60))
+def test_percents_are_never_nothing_and_add_up(weights: list[float]) -> None:
+    shares = _in_percent(np.array(weights) / sum(weights))
+    assert sum(shares) == 1
+    assert min(shares) > 0

@@ -91,3 +91,15 @@ def test_crossed_tables_keep_their_cells_in_order() -> None:
     assert (by_tract == cells.reshape(6, 3)).all()
     assert (by_county == by_tract.reshape(3, 2, 3).sum(axis=1)).all()
     assert wholes[levels.index((2, 1))].tolist() == [cells.sum()]
+
+
+def test_signed_values_are_rounded_by_less_than_one_step_per_level_and_agree() -> None:
+    rng = np.random.default_rng(9)
+    groups = [np.zeros(24, dtype=np.int64), np.repeat(np.arange(4), 6), np.arange(24)]
+    tables = [NoisyTable(one, rng.normal(-2, 10, size=one.max() + 1), np.array(4.0)) for one in groups]
+    agreed = agree(tables)
+    finest, wholes = whole_tables(tables, agreed, signed=True)
+    assert (finest < 0).any()
+    for one, values, before in zip(tables, wholes, agreed.values, strict=True):
+        assert values.tolist() == [int(finest[one.group == at].sum()) for at in range(one.values.size)]
+        assert np.abs(values - before).max() < len(groups)
