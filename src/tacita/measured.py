@@ -1,7 +1,7 @@
 """A noisy answer with the public law of its error: all that ever leaves a mechanism.
 
-`Measured` is the one bridge between measuring and publishing. It holds no true value and knows whether it was
-drawn in a rehearsal.
+`Measured` (jobs of employers) and `Measurements` (tables of any file) are the bridge between measuring and publishing.
+They hold no true value and know whether they were drawn in a rehearsal.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from tacita.noise.error import ErrorLaw
 from tacita.plan.stored import opened, packed
+
+_FORM = "table-1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,4 +106,53 @@ class Measured:
             guarantee=meta["guarantee"],
             rehearsal=meta["rehearsal"],
             largest=matrix("largest", meta["largest"]) if meta["largest"] else None,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """Noisy values of a table of any kind: for each cell one whole number of every name in `noisy`.
+
+    `keys` are level codes of the attributes that make the cells. `facts` are all that is needed to turn the values into
+    estimates with margins, as JSON values: laws of the noise, steps, clamps that were bought.
+    """
+
+    keys: dict[str, NDArray[np.int32]]
+    noisy: dict[str, NDArray[np.int64]]
+    facts: dict[str, Any]
+    plan: dict[str, Any]
+    guarantee: str
+    rehearsal: bool
+
+    @property
+    def cells(self) -> int:
+        return next(iter(self.noisy.values())).size
+
+    @property
+    def statistic(self) -> str:
+        return str(self.plan["statistic"])
+
+    def to_bytes(self) -> bytes:
+        meta = {
+            "keys": list(self.keys),
+            "noisy": list(self.noisy),
+            "facts": self.facts,
+            "plan": self.plan,
+            "guarantee": self.guarantee,
+            "rehearsal": self.rehearsal,
+        }
+        arrays = {f"key:{name}": pa.array(code) for name, code in self.keys.items()}
+        arrays |= {f"noisy:{name}": pa.array(values) for name, values in self.noisy.items()}
+        return packed(_FORM, meta, pa.table(arrays))
+
+    @classmethod
+    def from_bytes(cls, stored: bytes) -> Measurements:
+        meta, table = opened(stored, _FORM)
+        return cls(
+            keys={name: table[f"key:{name}"].to_numpy() for name in meta["keys"]},
+            noisy={name: table[f"noisy:{name}"].to_numpy() for name in meta["noisy"]},
+            facts=meta["facts"],
+            plan=meta["plan"],
+            guarantee=meta["guarantee"],
+            rehearsal=meta["rehearsal"],
         )

@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tacita.data.cells import cell_places, jobs_with, whole_numbers
 from tacita.data.confidential import Confidential, engine_of, parquet_file, rows, same_key
-from tacita.data.engine import code_text, level_code, ruled_number
+from tacita.data.engine import level_code, ruled_number
 from tacita.data.engine.jobscan import scan_jobs
 from tacita.data.schema import Integer, Role, Schema
 from tacita.errors import SchemaError, UsageError
@@ -247,22 +248,6 @@ def _from_sizes(data: Confidential, by: Sequence[str], drop_above: int | None) -
     return engine_of(data).collect(_to_cells(whole, by, [_N]))
 
 
-def jobs_with(data: Confidential, names: Sequence[str]) -> Any:
-    """Jobs with the id of their establishment and these attributes, whichever of the linked tables they stand in."""
-    jobs = rows(data)
-    ids = [name for name in jobs.columns if name in data.schema.entities.values()]
-    held = dict.fromkeys((*ids, *(name for name in names if data.table_of(name) == data.main)))
-    for entity in ("worker", "workplace"):
-        wanted = [name for name in names if data.table_of(name) == entity and name not in held]
-        if wanted:
-            other, key = rows(data, entity), data.schema.id_of(entity)
-            assert key is not None  # Schema has made sure
-            linked = jobs.join(other, same_key(jobs, other, key))
-            jobs = linked.select(**{name: jobs[name] for name in held}, **{name: other[name] for name in wanted})
-            held |= dict.fromkeys(wanted)
-    return jobs
-
-
 def _workplace_key(data: Confidential) -> str:
     key = data.schema.id_of("workplace")
     if key is None:
@@ -292,7 +277,7 @@ def _assemble(
     `whole`: every declared cell, not those that occur. `listed`: the file has a list of establishments.
     """
     shape = tuple(len(schema.levels(name)) for name in by)
-    places = [cell_of(part, schema, by, shape) for part in parts]
+    places = [cell_places(part, schema, by) for part in parts]
     cells = np.arange(int(np.prod(shape, dtype=np.int64))) if whole else np.unique(np.concatenate(places))
     counts = np.zeros((len(cells), columns), dtype=np.int64)
     largest = np.zeros((len(cells), columns), dtype=np.int64)
@@ -300,38 +285,14 @@ def _assemble(
     establishments = np.full(len(cells), 0 if listed else -1, dtype=np.int64)
     for at, (part, place) in enumerate(zip(parts, places, strict=True)):
         row = place if whole else np.searchsorted(cells, place)
-        np.maximum.at(largest_total, row, integers(part, f"{_N}_most"))
+        np.maximum.at(largest_total, row, whole_numbers(part, f"{_N}_most"))
         if listed and at == 0:
-            np.add.at(establishments, row, integers(part, "tacita_places"))
+            np.add.at(establishments, row, whole_numbers(part, "tacita_places"))
         named = [name for name in part.column_names if name.startswith("tacita_c") and not name.endswith("_most")]
         for name in named or [_N]:
             column = int(name.removeprefix("tacita_c")) if named else 0
-            np.add.at(counts[:, column], row, integers(part, name))
-            np.maximum.at(largest[:, column], row, integers(part, f"{name}_most"))
+            np.add.at(counts[:, column], row, whole_numbers(part, name))
+            np.maximum.at(largest[:, column], row, whole_numbers(part, f"{name}_most"))
     codes = np.unravel_index(cells, shape) if by else ()
     keys = {name: code.astype(np.int32) for name, code in zip(by, codes, strict=True)}
     return Workforce(keys, counts, largest, largest_total, establishments)
-
-
-def integers(part: pa.Table, name: str) -> NDArray[np.int64]:
-    """A column of whole numbers that the engine computed; none is zero."""
-    column = part[name].combine_chunks().fill_null(0)
-    whole: NDArray[np.int64] = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return whole
-
-
-def cell_of(part: pa.Table, schema: Schema, by: Sequence[str], shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """The place of each row's stored values in the cross of declared levels."""
-    cell = np.zeros(part.num_rows, dtype=np.int64)
-    for name, size in zip(by, shape, strict=True):
-        kind = schema.categorical(name)
-        stored = part[name].combine_chunks().dictionary_encode(null_encoding="encode")
-        codes = [kind.code_of(code_text(value)) for value in stored.dictionary.to_pylist()]
-        if None in codes:
-            raise SchemaError(
-                f"{name}: a value is missing or not among the declared levels, and the schema's rule is to refuse; "
-                f"declare variables.{name}.outside and variables.{name}.missing, or repair the file"
-            )
-        known = np.array(codes, dtype=np.int64)
-        cell = cell * size + known[stored.indices.to_numpy(zero_copy_only=False)]
-    return cell

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tacita.data.confidential import Confidential, engine_of
 from tacita.data.engine import level_code, text_of
 from tacita.data.schema import Schema
-from tacita.data.workforce import jobs_with
+from tacita.data.cells import jobs_with
 from tacita.errors import UsageError
 from tacita.mechanisms.comparators import NoiseInfusion, SuppressAndRound
 from tacita.noise.entropy import SeededEntropy

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
-from tacita.measured import Measured
+from tacita.measured import Measured, Measurements
 from tacita.privacy import exact
 from tacita.tables.consistency import consistent
-
-TOTAL = "Total"
+from tacita.tables.statistics import TOTAL, ranks, statistic_table
 
 
 def _sum_allowance(confidence: float) -> float:
@@ -27,7 +26,7 @@ def _sum_allowance(confidence: float) -> float:
 
 
 def publish(
-    result: Measured,
+    result: Measured | Measurements,
     schema: Schema,
     *,
     integers: bool = True,
@@ -36,17 +35,32 @@ def publish(
     rank: bool = False,
     confidence: str | float = "0.95",
     cells_twice: bool = False,
+    withhold: str | float | None = None,
 ) -> pa.Table:
     """One row per cell in the declared order of levels, then the totals: sums over the attributes that `totals` leaves
     out, which say "Total" there. Where it names all of them there is nothing to sum, and no total; `cells_twice` has
     the cells once more instead, as the first releases had them, for checking those.
 
     With `totals`, cells are moved together so that they are not negative and add up to their totals. Without,
-    a negative cell is set to zero on its own, which leaves sums of many small cells slightly too high.
+    a negative cell is set to zero on its own, which leaves sums of many small cells slightly too high. `withhold`
+    leaves out values whose margin is wider than this share of them, such as "50%".
     """
     level = float(exact(str(confidence), "confidence"))
     if not 0 < level < 1:
         raise UsageError('confidence: must lie strictly between 0 and 1, such as "0.95"')
+    if isinstance(result, Measurements):
+        return statistic_table(
+            result,
+            schema,
+            confidence=level,
+            integers=integers,
+            nonnegative=nonnegative,
+            totals=totals,
+            rank=rank,
+            withhold=None if withhold is None else as_share(withhold),
+        )
+    if withhold is not None:
+        raise UsageError("withhold: is for tables made by a statistic; leave it out")
     codes = _codes(result, schema)
     if stranger := [name for name in totals if name not in codes]:
         raise UsageError(f"totals: {stranger[0]} is no attribute of this table; name some of {', '.join(codes)}")
@@ -77,11 +91,24 @@ def publish(
     columns["guarantee"] = pa.repeat(result.guarantee, published.size)
     if rank:
         # Cells that were moved together may have left their own interval; the ranks left open include where they are.
-        columns |= _ranks(published, np.minimum(lower, published), np.maximum(upper, published))
+        columns |= ranks(published, lower, upper)
     table = pa.table(columns)
     return (
         table if sums is None else pa.concat_tables([table, _total_rows(sums, table, result, schema, integers, level)])
     )
+
+
+def as_share(given: str | float) -> float:
+    """A share, in percent or as a number.
+
+    >>> as_share("50%"), as_share("0.3")
+    (0.5, 0.3)
+    """
+    text = str(given).strip()
+    share = float(exact(text.removesuffix("%").strip(), "withhold")) / (100 if text.endswith("%") else 1)
+    if share <= 0:
+        raise UsageError('withhold: must be above 0, such as "50%"')
+    return share
 
 
 def attributes(table: pa.Table) -> tuple[str, ...]:
@@ -90,6 +117,7 @@ def attributes(table: pa.Table) -> tuple[str, ...]:
     >>> attributes(pa.table({"place": ["01"], "place_label": ["A"], "sex": ["F"], "value": [3]}))
     ('place', 'sex')
     """
+    # A quantile is one of several numbers of a cell, and tells rows apart like an attribute.
     names = table.column_names[: table.column_names.index("value")]
     return tuple(name for name in names if not (name.endswith("_label") and name.removesuffix("_label") in names))
 
@@ -172,16 +200,6 @@ def _total_rows(
         else:
             columns[column.name] = pa.repeat(TOTAL, count)
     return pa.table(columns)
-
-
-def _ranks(values: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]) -> dict[str, pa.Array]:
-    """Rank by published value, and the best and worst rank that the intervals leave open."""
-    order = np.argsort(-values, kind="stable")
-    place = np.empty(values.size, dtype=np.int64)
-    place[order] = np.arange(1, values.size + 1)
-    above = values.size - np.searchsorted(np.sort(lower), upper, side="right")
-    not_below = values.size - np.searchsorted(np.sort(upper), lower, side="left")
-    return {"rank": pa.array(place), "rank_best": pa.array(above + 1), "rank_worst": pa.array(not_below)}
 
 
 def _numbers(values: NDArray[np.float64], integers: bool) -> pa.Array:

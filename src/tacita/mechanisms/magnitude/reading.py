@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.data.cells import cell_places, whole_numbers
 from tacita.data.confidential import Confidential, engine_of, rows
 from tacita.data.engine import ruled_number
 from tacita.data.schema import Integer, Numeric, Schema
-from tacita.data.workforce import cell_of, integers
 from tacita.errors import SchemaError, UsageError
 
 # Beyond this a double no longer tells a number from the next half step, and rounding would not be to the nearest.
@@ -128,15 +128,15 @@ def totals(data: Confidential, by: Sequence[str], sums: Mapping[str, Any], sizes
     asked = {name: wide[name].sum() for name in halves} | {name: wide[name].max() for name in tops}
     part = engine_of(data).collect(grouped.aggregate(**asked))
     shape = tuple(len(schema.levels(name)) for name in by)
-    place = cell_of(part, schema, by, shape)
+    place = cell_places(part, schema, by)
     cells, row = np.unique(place, return_inverse=True)  # several stored values may belong in one cell
     added = np.zeros((cells.size, len(sums)), dtype=object)
     for column, name in enumerate(sums):
-        high, low = (integers(part, f"tacita_{half}_{name}").astype(object) for half in ("high", "low"))
+        high, low = (whole_numbers(part, f"tacita_{half}_{name}").astype(object) for half in ("high", "low"))
         np.add.at(added[:, column], row, high * 2**_HALF + low)
     largest = np.zeros((cells.size, len(sizes)), dtype=np.int64)
     for column, name in enumerate(tops):
-        np.maximum.at(largest[:, column], row, integers(part, name))
+        np.maximum.at(largest[:, column], row, whole_numbers(part, name))
     codes = np.unravel_index(cells, shape) if by else ()
     keys = {name: code.astype(np.int32) for name, code in zip(by, codes, strict=True)}
     return Totals(keys, np.minimum(added, _MOST_SUM).astype(np.int64), largest)

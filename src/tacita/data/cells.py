@@ -1,0 +1,237 @@
+"""Counts, sums and values of any file by the cells of a table: the group-bys that table plans are made of.
+
+Every declared cell is there, whether or not the file has a record in it, because which cells occur is confidential.
+What is added up are whole numbers, each of which follows from one record alone by single IEEE operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ibis
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tacita.data import rowwise
+from tacita.data.confidential import Confidential, engine_of, rows, same_key
+from tacita.data.engine import code_text, level_code, ruled_number
+from tacita.data.schema import Categorical, Integer, Numeric, Schema
+from tacita.errors import SchemaError, UsageError
+
+Integers = NDArray[np.int64]
+
+MOST_CELLS = 20_000_000
+_N = "tacita_n"
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Which records are counted, and into which cells: the full cross of the levels of `by`."""
+
+    by: tuple[str, ...]
+    where: Mapping[str, tuple[str, ...]]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.by, *self.where)))
+
+    def shape(self, schema: Schema) -> tuple[int, ...]:
+        return tuple(len(schema.levels(name)) for name in self.by)
+
+    def count(self, schema: Schema) -> int:
+        return int(np.prod(self.shape(schema), dtype=np.int64)) if self.by else 1
+
+    def check(self, schema: Schema) -> None:
+        """Refuse what the schema has no cells for; only public things are asked."""
+        for name in self.by:
+            if not isinstance(schema[name].kind, Categorical):
+                raise SchemaError(
+                    f'by: {name} is not categorical; declare it with type = "categorical" and its levels, or put it '
+                    "in groups before"
+                )
+        for name, levels in self.where.items():
+            known = schema.categorical(name).code
+            if unknown := [level for level in levels if level not in known]:
+                raise UsageError(f'where: "{unknown[0]}" is not a declared level of {name}')
+            if not levels:
+                raise UsageError(f"where: {name} must list declared levels; the list is empty")
+        if self.count(schema) > MOST_CELLS:
+            raise UsageError(
+                f"by: the declared levels cross to more than {MOST_CELLS:,} cells; use fewer or coarser attributes"
+            )
+
+
+@dataclass(frozen=True)
+class Amount:
+    """What a record adds: the product of its numbers, such as weight × income; 1 where there are none."""
+
+    columns: tuple[str, ...] = ()
+
+    def bounds(self, schema: Schema) -> tuple[float, float]:
+        """The least and the most that one record can add, as declared."""
+        low = high = 1.0
+        for name in self.columns:
+            kind = number_kind(schema, name)
+            corners = [one * two for one in (low, high) for two in (float(kind.lower), float(kind.upper))]
+            low, high = min(corners), max(corners)
+        return low, high
+
+    def grain(self, schema: Schema) -> float:
+        """The smallest step between two amounts."""
+        grain = 1.0
+        for name in self.columns:
+            grain *= 10.0 ** -decimals(schema, name)
+        return grain
+
+    def of(self, table: Any, schema: Schema) -> Any:
+        amount: Any = ibis.literal(1.0)
+        for name in self.columns:
+            number = ruled_number(table[name], number_kind(schema, name)).cast("float64")
+            amount = number if name == self.columns[0] else amount * number
+        return amount
+
+
+def number_kind(schema: Schema, name: str) -> Integer | Numeric:
+    kind = schema[name].kind
+    if not isinstance(kind, Integer | Numeric):
+        raise SchemaError(f"{name}: is no number; declare it with type integer or numeric, and its bounds")
+    return kind
+
+
+def decimals(schema: Schema, name: str) -> int:
+    kind = number_kind(schema, name)
+    return kind.scale if isinstance(kind, Numeric) else 0
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Amounts as whole numbers: how many steps of `size` above `start`, from `least` to `most`."""
+
+    start: float
+    size: float
+    least: int
+    most: int
+
+    def of(self, amount: Any) -> Any:
+        # Clamped twice: before, so that no cast overflows; after, so that rounding cannot leave the range.
+        low, high = self.start + self.least * self.size, self.start + self.most * self.size
+        inside = ibis.least(ibis.greatest(amount, low), high)
+        whole = ((inside - self.start) / self.size + 0.5).floor().cast("int64")
+        return ibis.least(ibis.greatest(whole, self.least), self.most)
+
+
+# ---------------------------------------------------------------- asking
+
+
+def counted(data: Confidential, cells: Cells) -> Integers:
+    """Records in each cell, the last attribute of `by` running fastest."""
+    return totals(data, cells, {})[_N]
+
+
+def totals(data: Confidential, cells: Cells, sums: Mapping[str, tuple[Amount, Steps, int]]) -> dict[str, Integers]:
+    """For each cell the number of records (`tacita_n`), and for each name the sum of steps to a power."""
+    table = _kept(data, cells, [name for amount, _, _ in sums.values() for name in amount.columns])
+    codes = {name: table[name] for name in cells.by}
+    steps = {}
+    for name, (amount, step, power) in sums.items():
+        whole = step.of(amount.of(table, data.schema))
+        steps[name] = whole if power == 1 else whole * whole
+    coded = table.select(**codes, **steps) if codes or steps else table
+    added = {name: coded[name].sum() for name in steps}
+    grouped = coded.group_by(list(codes)) if codes else coded
+    part = engine_of(data).collect(grouped.aggregate(**{_N: coded.count()}, **added))
+    place = cell_places(part, data.schema, cells.by)
+    return {name: rowwise.sums(place, whole_numbers(part, name), cells.count(data.schema)) for name in (_N, *added)}
+
+
+def octaves(data: Confidential, cells: Cells, amount: Amount, lowest: int, highest: int) -> Integers:
+    """Of all records that count, how many have an amount of 2^e to 2^(e+1), for e from `lowest` below `highest`.
+
+    Amounts of 0 are in none; signs do not matter. One that rounding puts into the wrong octave is still in only one.
+    """
+    table = _kept(data, cells, amount.columns)
+    size = amount.of(table, data.schema).abs()
+    exponent = ibis.ifelse(size > 0, size, 1.0).log2().floor().cast("int64")
+    held = ibis.least(ibis.greatest(exponent, lowest), highest - 1)
+    coded = table.select(octave=held, there=size > 0)
+    coded = coded.filter(coded.there)
+    part = engine_of(data).collect(coded.group_by("octave").aggregate(n=coded.count()))
+    place = whole_numbers(part, "octave") - lowest
+    return rowwise.sums(place, whole_numbers(part, "n"), highest - lowest)
+
+
+def values(
+    data: Confidential, cells: Cells, column: str, weight: tuple[Amount, Steps] | None
+) -> tuple[Integers, Integers, Integers]:
+    """Every value that occurs in a cell: its cell, the value in its declared steps, and how many records (or steps of
+    weight) have it, sorted by cell and value."""
+    names = (column, *(weight[0].columns if weight else ()))
+    table = _kept(data, cells, names)
+    schema = data.schema
+    codes = {name: table[name] for name in cells.by}
+    parts = 10.0 ** decimals(schema, column)
+    number = ruled_number(table[column], number_kind(schema, column)).cast("float64")
+    whole = {"tacita_value": (number * parts + 0.5).floor().cast("int64")}
+    if weight:
+        whole["tacita_weight"] = weight[1].of(weight[0].of(table, schema))
+    coded = table.select(**codes, **whole)
+    mass = coded.tacita_weight.sum() if weight else coded.count()
+    part = engine_of(data).collect(coded.group_by([*codes, "tacita_value"]).aggregate(**{_N: mass}))
+    place, value, mass = cell_places(part, schema, cells.by), whole_numbers(part, "tacita_value"), whole_numbers(part, _N)
+    order = np.lexsort((value, place))
+    return place[order], value[order], mass[order]
+
+
+# ---------------------------------------------------------------- putting together
+
+
+def _kept(data: Confidential, cells: Cells, numbers: Sequence[str]) -> Any:
+    """The records that count, with the columns that are asked for, from whichever linked table they stand in."""
+    names = tuple(dict.fromkeys((*cells.columns, *numbers)))
+    table = jobs_with(data, names)
+    for name, levels in cells.where.items():
+        kind = data.schema.categorical(name)
+        wanted = sorted({kind.code[level] for level in levels})
+        table = table.filter(level_code(table[name], kind).isin(wanted))
+    return table
+
+
+def cell_places(part: pa.Table, schema: Schema, by: Sequence[str]) -> Integers:
+    """The cell of each row of grouped stored values: several stored values may belong in one cell."""
+    codes = []
+    for name in by:
+        kind = schema.categorical(name)
+        stored = part[name].combine_chunks().dictionary_encode(null_encoding="encode")
+        known = [kind.code_of(code_text(value)) for value in stored.dictionary.to_pylist()]
+        if None in known:
+            raise SchemaError(
+                f"{name}: a value is missing or not among the declared levels, and the schema's rule is to refuse; "
+                f"declare variables.{name}.outside and variables.{name}.missing, or repair the file"
+            )
+        codes.append(np.array(known, dtype=np.int64)[stored.indices.to_numpy(zero_copy_only=False)])
+    return rowwise.cells(part.num_rows, codes, [len(schema.levels(name)) for name in by])
+
+
+def whole_numbers(part: pa.Table, name: str) -> Integers:
+    column = part[name].combine_chunks().fill_null(0)
+    whole: Integers = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return whole
+
+
+def jobs_with(data: Confidential, names: Sequence[str]) -> Any:
+    """Jobs with the id of their establishment and these attributes, whichever of the linked tables they stand in."""
+    jobs = rows(data)
+    ids = [name for name in jobs.columns if name in data.schema.entities.values()]
+    held = dict.fromkeys((*ids, *(name for name in names if data.table_of(name) == data.main)))
+    for entity in ("worker", "workplace"):
+        wanted = [name for name in names if data.table_of(name) == entity and name not in held]
+        if wanted:
+            other, key = rows(data, entity), data.schema.id_of(entity)
+            assert key is not None  # Schema has made sure
+            linked = jobs.join(other, same_key(jobs, other, key))
+            jobs = linked.select(**{name: jobs[name] for name in held}, **{name: other[name] for name in wanted})
+            held |= dict.fromkeys(wanted)
+    return jobs

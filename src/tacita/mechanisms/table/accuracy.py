@@ -1,0 +1,187 @@
+"""How wide the margins of a table will be, said before anything is spent, and what a wanted margin costs."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tacita.data.cells import Amount
+from tacita.data.schema import Schema
+from tacita.errors import UsageError
+from tacita.mechanisms.table.measuring import BOUGHT, NUMERATOR, buys_clamp, rate_of, shift_of
+from tacita.mechanisms.table.noise import FINEST, Budget, Reach, spread_of
+from tacita.noise.combination import margin as combined
+from tacita.privacy import text
+
+if TYPE_CHECKING:
+    from tacita.mechanisms.table.plan import Table
+
+SIZES = (100, 1_000, 10_000)  # records of the cells that a forecast speaks of
+_TYPICAL = 0.25  # where in its interval a mean is taken to lie: nearer to the lower end, as most numbers are
+_MIDDLE = 0.5  # half of all errors are smaller than the median error
+
+Foreseen = tuple[tuple[str, ...], dict[str, float]]
+
+
+def foreseen(table: Table, schema: Schema) -> Foreseen:
+    """Plain sentences and figures about the expected error, in the units of the statistic."""
+    if table.statistic in ("median", "quantiles"):
+        return _of_quantiles(table)
+    if table.statistic == "ratio" or (table.statistic == "mean" and table.weights):
+        return _of_ratios(table)
+    if table.statistic in ("count", "share") and table.weights is None:
+        return _of_counts(table, schema)
+    amount = table.amount(table.of[0] if table.of and table.statistic != "share" else None)
+    bought = buys_clamp(schema, amount, None if table.clamp is None else (0.0, 0.0))
+    return _of_sums(table, schema, amount, bought)
+
+
+def _of_counts(table: Table, schema: Schema) -> Foreseen:
+    level = f"{float(table.confidence):.0%}"
+    if table.statistic == "share":
+        levels = len(schema.levels(table.of[0]))
+        points = {n: 100 * _share_margin(table, levels, n) for n in SIZES}
+        said = "; ".join(f"± {one:.2g} points where {n:,} records count" for n, one in points.items())
+        return (f"a share of one in four, with {level} confidence: {said}",), _by_size("margin_points", points)
+    law = table.budget.law(_counted(table))
+    margin, (variance, kurtosis) = law.margin(table.confidence), spread_of(law.describe())
+    typical = float(combined(_MIDDLE, [(np.array([variance]), kurtosis)])[0])
+    of_size = "; ".join(f"{margin / n:.1%} of a cell of {n:,}" for n in SIZES)
+    return (
+        f"± {margin:,} records with {level} confidence in every cell, large or small; half of the errors are below "
+        f"{typical:.3g}",
+        f"that is {of_size}",
+    ), {"margin": float(margin), "median_error": typical}
+
+
+def _of_sums(table: Table, schema: Schema, amount: Amount, bought: bool) -> Foreseen:
+    level = f"{float(table.confidence):.0%}"
+    budget = table.budget.share(1 - BOUGHT) if bought else table.budget
+    noise = _in_clamps(table, budget)
+    half, wide = (float(combined(one, [noise])[0]) for one in (_MIDDLE, float(table.confidence)))
+    if bought:
+        said = (
+            f"the limit at which {_named(amount)} is clamped is bought with a quarter of the budget; a sum of it is "
+            f"within ± {wide:.3g} times that limit with {level} confidence, half of the errors are below {half:.3g}",
+            "for a mean that is divided by the records of the cell; what may lie above the limit widens the margin",
+        )
+        return said, {"margin_in_clamps": wide, "median_error_in_clamps": half}
+    low, high = table.clamp if isinstance(table.clamp, tuple) else amount.bounds(schema)
+    length = high - low
+    if table.statistic in ("sum", "count", "share"):
+        unit = max(abs(low), abs(high))
+        return (
+            f"± {wide * unit:,.4g} with {level} confidence in every cell; half of the errors are below "
+            f"{half * unit:,.4g}",
+        ), {"margin": wide * unit, "median_error": half * unit}
+    if table.statistic == "mean":
+        factor, unit = sqrt(_TYPICAL**2 + (1 - _TYPICAL) ** 2), length
+    else:
+        factor, unit = sqrt(1 / 36 + 1 / 9 + 1 / 36), length**2  # gradient of a variance at an even distribution
+    at = {n: wide * factor * unit / n for n in SIZES}
+    said = "; ".join(f"± {one:,.3g} in a cell of {n:,}" for n, one in at.items())
+    middle = {n: half * factor * unit / n for n in SIZES}
+    return (f"with {level} confidence {said}",), _by_size("margin", at) | _by_size("median_error", middle)
+
+
+def _of_ratios(table: Table) -> Foreseen:
+    share = Fraction(1, 2) if table.statistic == "ratio" else NUMERATOR
+    parts = [(1 - BOUGHT) * share, (1 - BOUGHT) * (1 - share)]
+    above, below = (
+        float(combined(float(table.confidence), [_in_clamps(table, table.budget.share(one))])[0]) for one in parts
+    )
+    return (
+        f"numerator within ± {above:.3g} times, denominator within ± {below:.3g} times the limit at which one record's "
+        "share in it is clamped, which is bought; the margin of a ratio follows from both",
+    ), {"margin_in_clamps": above, "margin_in_clamps_below": below}
+
+
+def _of_quantiles(table: Table) -> Foreseen:
+    level, sentences, figures = f"{float(table.confidence):.0%}", [], {}
+    for share in table.shares:
+        budget = table.budget.share(Fraction(1, 2 * len(table.shares)))
+        rate = rate_of(share, budget.pure, table.records, 1)
+        ranks = shift_of(rate, share, float(1 - table.confidence))
+        sentences.append(
+            f"the {text(share)} quantile lies between two published values of about {ranks:,} records' ranks below and "
+            f"above it, with {level} confidence ({ranks / 1000:.1%} of a cell of 1,000)"
+        )
+        figures[f"ranks_{text(share)}"] = float(ranks)
+    if table.weights:
+        sentences.append("with weights, a record counts by its weight up to a limit, and ranks are of that weight")
+    return tuple(sentences), figures
+
+
+def _by_size(stem: str, found: dict[int, float]) -> dict[str, float]:
+    return {f"{stem}_at_{n}": value for n, value in found.items()}
+
+
+def _counted(table: Table) -> Reach:
+    return Reach.of_one(1, table.records if table.attributes else 1)
+
+
+def _in_clamps(table: Table, budget: Budget) -> tuple[Any, float]:
+    """Variance and kurtosis of a sum's noise in units of its clamp."""
+    variance, kurtosis = spread_of(budget.law(Reach.of_one(FINEST, table.records)).describe())
+    return np.array([variance / FINEST**2]), kurtosis
+
+
+def _share_margin(table: Table, levels: int, records: int) -> float:
+    variance, kurtosis = spread_of(table.budget.law(_counted(table)).describe())
+    parts = [(np.array([variance * 0.75**2]), kurtosis)] + [(np.array([variance * 0.25**2]), kurtosis)] * (levels - 1)
+    return float(combined(float(table.confidence), parts)[0]) / records
+
+
+def _named(amount: Amount) -> str:
+    return " × ".join(amount.columns) or "a record"
+
+
+# ---------------------------------------------------------------- from a wanted margin to its price
+
+
+def epsilon_for(table: Table) -> Fraction:
+    """The least ε of two digits whose margin is the wanted one."""
+    wanted, relative = _wanted(table.margin)
+    if table.statistic not in ("count", "sum", "mean") or table.weights:
+        raise UsageError(f"margin: a {table.statistic} is planned by epsilon; give that instead")
+    if relative or table.statistic == "mean":
+        if isinstance(table.margin_at, bool) or not isinstance(table.margin_at, int) or table.margin_at < 1:
+            raise UsageError("margin_at: say for a cell of how many records the margin is meant, such as 1000")
+        wanted *= table.margin_at if relative else 1
+    if table.statistic != "count" and not isinstance(table.clamp, tuple):
+        raise UsageError(
+            "margin: the error of a sum or mean depends on where numbers are clamped; give clamp = [lower, upper]"
+        )
+    if table.statistic != "count" and relative:
+        raise UsageError("margin: in percent it is for counts; give it in the units of the column")
+    candidates = [Fraction(two, 10) * Fraction(10) ** power for power in range(-4, 4) for two in range(10, 100)]
+    low, high = 0, len(candidates) - 1
+    if _margin(table, candidates[high]) > wanted:
+        raise UsageError("margin: is narrower than any epsilon up to 9,900 gives; ask for a wider one")
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _margin(table, candidates[middle]) <= wanted else (middle + 1, high)
+    return candidates[low]
+
+
+def _margin(table: Table, epsilon: Fraction) -> float:
+    budget = Budget(epsilon, table.delta)
+    if table.statistic == "count":
+        return float(budget.law(_counted(table)).margin(table.confidence))
+    low, high = table.clamp if isinstance(table.clamp, tuple) else (0.0, 1.0)
+    wide = float(combined(float(table.confidence), [_in_clamps(table, budget)])[0])
+    if table.statistic == "sum":
+        return wide * max(abs(low), abs(high))
+    return wide * (high - low) * sqrt(_TYPICAL**2 + (1 - _TYPICAL) ** 2) / float(table.margin_at or 1)
+
+
+def _wanted(given: Any) -> tuple[float, bool]:
+    matched = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(%?)\s*", given) if isinstance(given, str) else None
+    if matched is None or float(matched[1]) <= 0:
+        raise UsageError('margin: give it in quotes, in units or in percent, such as "200" or "5%"')
+    relative = matched[2] == "%"
+    return float(matched[1]) / (100 if relative else 1), relative

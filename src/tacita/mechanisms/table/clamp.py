@@ -1,0 +1,84 @@
+"""Where a sum is clamped when no tight bounds are public: read from noisy counts of octaves. Post-processing only.
+
+A sum's noise is as large as the clamp, so declared bounds that are wide "to be safe" ruin it, and a clamp that is too
+low cuts off what matters most. The clamp is therefore put just above the octaves in which there visibly are records,
+and further up the flatter the counts fall off. What may still lie above is estimated from how they fall, and goes into
+the margin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_SURE = 1e-4  # chance that noise alone makes an octave visible
+_NEXT = 3.0  # an octave beside a visible one needs so many scales of noise: a mistake costs one octave
+_DOUBT = 0.7  # records, in scales of noise, that an octave without visible ones may still hold
+_LEAST_FALL, _MOST_FALL = 0.05, 0.6  # how counts fall from one octave to the next
+_HIGHEST = 5  # octaves above the last visible one
+_WITHIN = 1.44  # mean of an octave whose logarithms are even, over its lower end
+
+
+@dataclass(frozen=True)
+class Clamp:
+    """2^exponent, and how many times that much is expected above it in all records together."""
+
+    exponent: int
+    unseen: float
+
+
+def clamp_from(noisy: Floats, lowest: int, scale: float, sum_scale: float) -> Clamp | None:
+    """The clamp, from noisy counts of the octaves 2^lowest, 2^(lowest+1), …; None where no record is visible.
+
+    `scale` is that of the counts' noise as a Laplace number's, `sum_scale` that of the sum's in units of the clamp.
+
+    >>> counts = np.array([0.0, 900, 800, 300, 2, -5, 3, 0, 1, 0])
+    >>> clamp_from(counts, 0, 4.0, 1.3)
+    Clamp(exponent=5, unseen=0.0...)
+    """
+    last = _visible(noisy, scale)
+    if last is None:
+        return None
+    size = len(noisy)
+    while last + 1 < size and noisy[last + 1] > _NEXT * scale:
+        last += 1
+    one, two = (max(float(noisy[max(last - back, 0)]), 0.0) for back in (1, 2))
+    here = max(float(noisy[last]), scale)
+    fall = min(max((here + one) / max(one + two, 1e-9), _LEAST_FALL), _MOST_FALL)
+    above, top = here, last + 1
+    while True:
+        seen = max(float(noisy[top]), 0.0) if top < size else 0.0
+        expected = min(fall * above, seen + _DOUBT * scale)
+        fall, above = min(fall, expected / above), expected
+        if top >= min(last + 2, size) and (above <= sum_scale or top >= last + _HIGHEST or top >= size):
+            break
+        top += 1
+    return Clamp(lowest + top, _beyond(above, fall, size - top))
+
+
+def _visible(noisy: Floats, scale: float) -> int | None:
+    """The highest octave that surely has records, or the fullest of several that have some together."""
+    found = []
+    for width in (1, 2, 4, 8):
+        if width > len(noisy):
+            break
+        # A sum of `width` Laplace numbers: exponential tail, root of width in its bulk.
+        least = scale * (log(len(noisy) / _SURE) + (1.6 * sqrt(width) if width > 1 else -log(2)))
+        for at in np.flatnonzero(np.convolve(noisy, np.ones(width), "valid") > least).tolist():
+            inside = noisy[at : at + width]
+            found.append(at + int(np.flatnonzero(inside >= 0.7 * inside.max())[-1]))
+    return max(found, default=None)
+
+
+def _beyond(above: float, fall: float, octaves: int) -> float:
+    """What is expected above the clamp, in clamps: counts go on falling as they fell."""
+    unseen, step = 0.0, 0
+    while above > 0.1 and step < octaves:
+        unseen += above * (_WITHIN * 2.0**step - 1)
+        above, step = above * fall, step + 1
+    return unseen

@@ -1,0 +1,91 @@
+"""The noise of a table: discrete Laplace for a pure promise, discrete Gaussian where a δ is allowed.
+
+A budget is divided by shares: of ε for a pure promise, of ρ otherwise. How far one unit can move the values, in the sum
+of absolute changes and in their Euclidean length, is said by whoever asks for noise; table.md proves it for each table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.noise.concentrated import rho_for
+from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
+from tacita.noise.entropy import Entropy
+from tacita.noise.gaussian import DiscreteGaussian, add_discrete_gaussian
+
+Integers = NDArray[np.int64]
+
+FINEST = 1 << 22  # steps between the clamps of a sum: finer ones would not show beside the noise
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far one unit can move a set of values: `total` bounds the sum of the changes, `square` their squares."""
+
+    total: int
+    square: int
+
+    @classmethod
+    def of_one(cls, most: int, records: int) -> Reach:
+        """`records` records come or go, each of which changes one value by up to `most`, or several by so much in
+        all."""
+        return cls(most * records, most * most * records)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """ε, or ρ as (ε, δ) allows it; `part` is the share of it that is spent here."""
+
+    epsilon: Fraction
+    delta: Fraction
+    part: Fraction = Fraction(1)
+
+    def share(self, part: Fraction) -> Budget:
+        return Budget(self.epsilon, self.delta, self.part * part)
+
+    @cached_property
+    def rho(self) -> Fraction:
+        return rho_for(self.epsilon, self.delta) * self.part
+
+    def law(self, reach: Reach) -> DiscreteLaplace | DiscreteGaussian:
+        if not self.delta:
+            return DiscreteLaplace(reach.total / (self.epsilon * self.part))
+        # Rounded up to a fraction that the sampler handles fast: a little more noise than needed.
+        variance = Fraction(reach.square) / (2 * self.rho)
+        digits = 10**6 if variance < 10**6 else 1
+        return DiscreteGaussian(Fraction(ceil(variance * digits), digits))
+
+    def noisy(self, values: Integers, reach: Reach, entropy: Entropy, label: str) -> Integers:
+        law = self.law(reach)
+        if isinstance(law, DiscreteLaplace):
+            return add_discrete_laplace(values, law.scale, entropy, label)
+        return add_discrete_gaussian(values, law.variance, entropy, label)
+
+    @property
+    def pure(self) -> Fraction:
+        """The ε of draws that have no Gaussian form. A law whose log ratios range over ε has ρ = ε²/8 at most."""
+        if not self.delta:
+            return self.epsilon * self.part
+        return _root_below(8 * self.rho)
+
+
+def _root_below(value: Fraction) -> Fraction:
+    """A fraction of nine digits no larger than the square root."""
+    from math import isqrt
+
+    scale = 10**18
+    return Fraction(isqrt(value.numerator * scale // value.denominator), 10**9)
+
+
+def spread_of(described: dict[str, str]) -> tuple[float, float]:
+    """The variance of a noise and its excess kurtosis, from the public description of its law."""
+    if described["law"] == "discrete-gaussian":
+        return float(Fraction(described["variance"])), 0.0
+    law = DiscreteLaplace(Fraction(described["scale"]))
+    return law.variance(), 3.0

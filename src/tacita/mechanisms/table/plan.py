@@ -1,0 +1,268 @@
+"""`Table`: one statistic of any file by the cells of its categories, with the noise that its relation asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Literal, cast
+
+import numpy as np
+from attrs import field, frozen
+
+from tacita.data.cells import Amount, Cells, number_kind
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
+from tacita.errors import UsageError
+from tacita.measured import Measurements
+from tacita.mechanisms.table import measuring
+from tacita.mechanisms.table.accuracy import epsilon_for, foreseen
+from tacita.mechanisms.table.noise import Budget
+from tacita.noise.entropy import Entropy
+from tacita.plan import ONE_ROW, Forecast, Plan
+from tacita.plan.fields import (
+    RECORD,
+    Named,
+    OneUnit,
+    as_delta,
+    as_epsilon,
+    as_names,
+    as_relation,
+    by_name,
+    each_once,
+    one_of,
+    one_unit,
+)
+from tacita.plan.how import How
+from tacita.privacy import Guarantee, Loss, Number, ReplaceOne, exact
+
+Statistic = Literal["count", "sum", "mean", "variance", "share", "median", "quantiles", "ratio"]
+_COLUMNS: dict[str, int] = {"count": 0, "ratio": 2}  # how many columns `of` names; one unless said here
+_QUANTILES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+_MOST_QUANTILES = 99
+_FINEST_SHARE = 10_000  # denominators of quantiles: shares in hundredths of a percent
+
+
+def _as_columns(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else as_names(given)
+
+
+def _as_where(given: Mapping[str, Sequence[str]] | Sequence[Any]) -> Named[tuple[str, ...]]:
+    return Named((name, as_names(levels)) for name, levels in by_name(given, "where"))
+
+
+def _as_shares(given: Sequence[Number]) -> tuple[Fraction, ...]:
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise UsageError('quantiles: give a list of shares in quotes, such as ["0.1", "0.5", "0.9"]')
+    return tuple(sorted({exact(one, "quantiles") for one in given}))
+
+
+def _as_clamp(given: Any) -> tuple[float, float] | str | None:
+    if given is None or isinstance(given, str):
+        return given
+    numbers = [one for one in given if isinstance(one, int | float) and not isinstance(one, bool)]
+    if len(numbers) != 2 or len(given) != 2 or not numbers[0] < numbers[1]:
+        raise UsageError('clamp: give two numbers, such as [0, 200000], or "declared"')
+    return float(numbers[0]), float(numbers[1])
+
+
+def _optional_epsilon(given: Number | None) -> Fraction | None:
+    return None if given is None else as_epsilon(given)
+
+
+def _as_confidence(given: Number) -> Fraction:
+    return exact(str(given) if isinstance(given, float) else given, "confidence")
+
+
+@frozen
+class Table(Plan[Measurements]):
+    """A statistic of records by groups, with margins: counts, sums, means, variances, shares, ratios, quantiles.
+
+    `of` names the column (for a ratio two: numerator and denominator; for shares the category). `weights` names a
+    column by which every record counts. Instead of ε, a wanted `margin` can be given, in units or in percent of a cell
+    of `margin_at` records: the cost follows from it. Sums of numbers with wide bounds buy their clamps; `clamp` gives
+    them as public knowledge, or says "declared" for the bounds of the schema.
+
+    >>> from tacita.privacy import AddRemoveOne
+    >>> Table("mean", "1", of="age", by=["region"], neighbours=AddRemoveOne("person")).guarantee
+    Guarantee(neighbours=AddRemoveOne(unit='person'), loss=Loss(epsilon='1'), ...)
+    >>> Table(margin="5%", margin_at=1000, by=["region"]).epsilon
+    Fraction(3, 25)
+    """
+
+    proof = "mechanisms/table/table.md"
+    takes_any_rows = True
+
+    statistic: Statistic = field(default="count", validator=one_of(Statistic))
+    epsilon: Fraction = field(default=None, converter=_optional_epsilon)  # type: ignore[assignment]  # derived below
+    of: tuple[str, ...] = field(default=(), converter=_as_columns, validator=each_once, kw_only=True)
+    by: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once, kw_only=True)
+    where: Named[tuple[str, ...]] = field(default=Named(), converter=_as_where, kw_only=True)
+    weights: str | None = field(default=None, kw_only=True)
+    quantiles: tuple[Fraction, ...] = field(default=_QUANTILES, converter=_as_shares, kw_only=True)
+    clamp: tuple[float, float] | str | None = field(default=None, converter=_as_clamp, kw_only=True)
+    delta: Fraction = field(default=Fraction(0), converter=as_delta, kw_only=True)
+    margin: str | None = field(default=None, kw_only=True)
+    margin_at: int | None = field(default=None, kw_only=True)
+    confidence: Fraction = field(default=Fraction(19, 20), converter=_as_confidence, kw_only=True)
+    neighbours: OneUnit = field(default=RECORD, converter=as_relation, validator=one_unit, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        wanted = _COLUMNS.get(self.statistic, 1)
+        if len(self.of) != wanted:
+            many = ("no column", "one column", "two columns, numerator and denominator")[wanted]
+            raise UsageError(f"of: a {self.statistic} is of {many}; name {many if wanted else 'none'}")
+        for key, good in (("clamp", self.clamp in (None, "declared") or isinstance(self.clamp, tuple)),
+                          ("weights", self.weights is None or isinstance(self.weights, str)),
+                          ("confidence", 0 < self.confidence <= 1 - Fraction(1, 10**9)),
+                          ("delta", 0 <= self.delta < 1)):  # fmt: skip
+            if not good:
+                raise UsageError(f"{key}: {_RULES[key]}")
+        if self.weights is not None and self.statistic == "variance":
+            raise UsageError("weights: a weighted variance is not offered; leave weights out")
+        if self.statistic == "quantiles" and not 1 <= len(self.quantiles) <= _MOST_QUANTILES:
+            raise UsageError(f"quantiles: name 1 to {_MOST_QUANTILES} shares")
+        if any(not 0 < one < 1 or one.denominator > _FINEST_SHARE for one in self.quantiles):
+            raise UsageError('quantiles: shares lie between 0 and 1, with up to four digits, such as "0.95"')
+        self._settle_price()
+
+    def _settle_price(self) -> None:
+        """ε as given, or as the wanted margin asks for."""
+        if self.margin is None:
+            if self.epsilon is None:
+                raise UsageError('epsilon: give it, such as "1", or a wanted margin = "5%" with margin_at = 1000')
+            return
+        derived = epsilon_for(self)
+        if self.epsilon is not None and self.epsilon != derived:
+            raise UsageError("margin: the price follows from it; leave epsilon out, or margin")
+        object.__setattr__(self, "epsilon", derived)
+
+    # ------------------------------------------------------------ known before any data
+
+    @property
+    def shares(self) -> tuple[Fraction, ...]:
+        """The quantiles that are drawn."""
+        return (Fraction(1, 2),) if self.statistic == "median" else self.quantiles
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """What makes the cells of the measured table; shares are of the levels of a category."""
+        return (*self.by, *(self.of if self.statistic == "share" else ()))
+
+    @property
+    def cells(self) -> Cells:
+        return Cells(self.attributes, self.where)
+
+    @property
+    def budget(self) -> Budget:
+        return Budget(self.epsilon, self.delta)
+
+    @property
+    def records(self) -> int:
+        return 2 if isinstance(self.neighbours, ReplaceOne) else 1
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(
+            self.neighbours, Loss(self.epsilon, delta=self.delta), assumes=(ONE_ROW, "levels and bounds are public")
+        )
+
+    @property
+    def how(self) -> How:
+        return How(_KNOWS[self.statistic] + (_CLAMPED if self.statistic in _CLAMPS else ""))
+
+    def amount(self, column: str | None = None) -> Amount:
+        return Amount(tuple(name for name in (column, self.weights) if name is not None))
+
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        self.cells.check(schema)
+        numbers = self.of if self.statistic != "share" else ()
+        for name in (*numbers, *((self.weights,) if self.weights else ())):
+            number_kind(schema, name)
+        if self.weights is not None and number_kind(schema, self.weights).lower < 0:
+            raise UsageError(f"weights: {self.weights} may be negative by its bounds; a weight is at least 0")
+        if twice := [name for name in numbers if name in self.by]:
+            raise UsageError(f"of: {twice[0]} also stands in by; name it in one of the two")
+        return tuple(dict.fromkeys((*self.attributes, *self.where, *numbers, *filter(None, (self.weights,)))))
+
+    def forecast(self, schema: Schema) -> Forecast:
+        self.reads(schema)
+        sentences, figures = foreseen(self, schema)
+        of = f" of {' over '.join(self.of)}" if self.of else ""
+        by = f" by {' × '.join(self.by)}" if self.by else ""
+        named = "records" if self.statistic == "count" else self.statistic
+        weighted = f", weighted by {self.weights}" if self.weights else ""
+        only = "".join(f", only {name} in {', '.join(levels)}" for name, levels in self.where.items())
+        product = f"{named}{of}{by}{weighted}{only}"
+        return Forecast(product[:1].upper() + product[1:], self.cells.count(schema), sentences, figures)
+
+    # ------------------------------------------------------------ acting
+
+    def run(self, data: Confidential, entropy: Entropy) -> Measurements:
+        self.reads(data.schema)
+        noisy, facts = self._measure(data, entropy)
+        shape = self.cells.shape(data.schema)
+        codes = np.unravel_index(np.arange(self.cells.count(data.schema)), shape) if shape else ()
+        keys = {name: code.astype(np.int32) for name, code in zip(self.attributes, codes, strict=True)}
+        return Measurements(keys, noisy, facts, self.describe(), str(self.guarantee), entropy.rehearsal)
+
+    def _measure(self, data: Confidential, entropy: Entropy) -> tuple[measuring.Noisy, measuring.Facts]:
+        ask = measuring.Ask(self.cells, self.budget, self.records)
+        if self.statistic in ("median", "quantiles"):
+            doubt = float(1 - self.confidence)
+            return measuring.quantiles(data, ask, self.of[0], self.weights, self.shares, doubt, entropy)
+        if self.statistic in ("count", "share"):
+            if self.weights is None:
+                return measuring.counts(data, ask, entropy)
+            return measuring.sums(data, ask, self.amount(), self._clamp(data.schema), entropy, "count")
+        amount = self.amount(self.of[0])
+        clamp = self._clamp(data.schema, self.of[0])
+        if self.statistic == "variance":
+            return measuring.variances(data, ask, amount, clamp, entropy)
+        if self.statistic == "sum":
+            return measuring.sums(data, ask, amount, clamp, entropy, "sum")
+        if self.statistic == "mean" and self.weights is None:
+            return measuring.means(data, ask, amount, clamp, entropy)
+        return self._ratio(data, ask, entropy)
+
+    def _ratio(
+        self, data: Confidential, ask: measuring.Ask, entropy: Entropy
+    ) -> tuple[measuring.Noisy, measuring.Facts]:
+        """A ratio of two sums; a weighted mean is one of weight × value over weight."""
+        share = Fraction(1, 2) if self.statistic == "ratio" else measuring.NUMERATOR
+        below = self.amount(self.of[1] if self.statistic == "ratio" else None)
+        above = self.amount(self.of[0])
+        clamp = self._clamp(data.schema, self.of[0]) if self.statistic == "mean" else None
+        one, facts = measuring.sums(data, ask.priced(share), above, clamp, entropy, "above")
+        two, more = measuring.sums(data, ask.priced(1 - share), below, None, entropy, "below")
+        return one | two, facts | more
+
+    def _clamp(self, schema: Schema, column: str | None = None) -> tuple[float, float] | None:
+        if self.clamp == "declared":
+            return self.amount(column).bounds(schema)
+        return cast("tuple[float, float] | None", self.clamp)
+
+    def restore(self, stored: bytes) -> Measurements:
+        return Measurements.from_bytes(stored)
+
+
+_RULES = {
+    "clamp": 'give two numbers, such as [0, 200000], or "declared"',
+    "weights": "give the name of one column",
+    "confidence": 'must lie between 0 and 1, at most 0.999999999, such as "0.95"',
+    "delta": "must be at least 0 and below 1",
+}
+_CLAMPS = ("sum", "mean", "variance", "ratio")
+_CLAMPED = (
+    " Numbers beyond a limit count as that limit; where the limit was not public knowledge, it was read from noisy "
+    "counts."
+)
+_KNOWS = {
+    "count": "Records were counted in each cell, and random noise was added to each count.",
+    "share": "Records were counted in each cell, and random noise was added to each count; shares follow from those.",
+    "sum": "Numbers were added up in each cell, and random noise was added to each sum.",
+    "mean": "Numbers were added up in each cell, random noise was added to each sum, and means follow from those.",
+    "variance": "Squares of numbers were added up in each cell, random noise was added, and variances follow from it.",
+    "ratio": "Numbers were added up in each cell, random noise was added to each sum, and ratios follow from those.",
+    "median": "In each cell a value was drawn by chance, the likelier the nearer it is to the middle record.",
+    "quantiles": "In each cell values were drawn by chance, the likelier the nearer they are to the wanted rank.",
+}

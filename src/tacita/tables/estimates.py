@@ -1,0 +1,263 @@
+"""From noisy measurements of a table to estimates: a value for every cell and an interval that holds the truth.
+
+Post-processing only: everything is computed from `Measurements`, whose facts are public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.measured import Measurements
+from tacita.noise.combination import margin
+from tacita.noise.discrete import DiscreteLaplace
+from tacita.noise.gaussian import DiscreteGaussian
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """One entry per cell. `additive`: the value of a union of cells is the sum of their values. `variance` is that of
+    the error, where values can be added. `bounds` are what no value can exceed."""
+
+    keys: dict[str, NDArray[np.int64]]
+    value: Floats
+    lower: Floats
+    upper: Floats
+    additive: bool = False
+    whole: bool = False
+    decimals: int | None = None
+    variance: Floats | None = None
+    kurtosis: float = 0.0
+    bounds: tuple[float, float] = (-np.inf, np.inf)
+    quantile: tuple[str, ...] | None = None
+    """Which quantile each entry is, where a table has several."""
+
+
+def estimated(result: Measurements, confidence: float) -> Estimates:
+    """Values and intervals of a table, whatever its statistic."""
+    keys = {name: code.astype(np.int64) for name, code in result.keys.items()}
+    if result.facts.get("visible") is False:
+        nothing = np.full(result.cells, np.nan)
+        return Estimates(keys, nothing, nothing - np.inf, nothing + np.inf)
+    return _ESTIMATES[_kind(result)](result, keys, confidence)
+
+
+def _kind(result: Measurements) -> str:
+    statistic = result.statistic
+    if statistic == "mean" and result.plan["weights"]:
+        return "ratio"
+    return "quantiles" if statistic == "median" else statistic
+
+
+# ---------------------------------------------------------------- counts and sums
+
+
+def _noise(described: dict[str, str]) -> tuple[float, float]:
+    """Variance and excess kurtosis."""
+    if described["law"] == "discrete-gaussian":
+        return float(Fraction(described["variance"])), 0.0
+    return DiscreteLaplace(Fraction(described["scale"])).variance(), 3.0
+
+
+def _counts(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
+    if result.plan["weights"]:
+        return _sum_of("count", result, keys, confidence, bounds=(0.0, np.inf))
+    described = result.facts["count"]["law"]
+    value = result.noisy["count"].astype(np.float64)
+    law: DiscreteLaplace | DiscreteGaussian = (
+        DiscreteGaussian(Fraction(described["variance"]))
+        if described["law"] == "discrete-gaussian"
+        else DiscreteLaplace(Fraction(described["scale"]))
+    )
+    half = float(law.margin(confidence))
+    variance, kurtosis = _noise(described)
+    return Estimates(
+        keys,
+        value,
+        value - half,
+        value + half,
+        additive=True,
+        whole=True,
+        variance=np.full(value.size, variance),
+        kurtosis=kurtosis,
+        bounds=(0.0, np.inf),
+    )
+
+
+def _sums(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
+    facts = result.facts["sum"]
+    nonnegative = facts["lower"] >= 0
+    return _sum_of("sum", result, keys, confidence, bounds=(0.0 if nonnegative else -np.inf, np.inf))
+
+
+def _sum_of(
+    name: str, result: Measurements, keys: dict[str, Any], confidence: float, bounds: tuple[float, float]
+) -> Estimates:
+    value, variance, kurtosis, unseen = _amounts(name, result)
+    half = margin(confidence, [(variance, kurtosis)])
+    low = np.full(value.size, unseen) if result.facts[name]["lower"] < 0 else np.zeros(value.size)
+    return Estimates(
+        keys,
+        value,
+        value - half - low,
+        value + half + unseen,
+        additive=True,
+        variance=variance,
+        kurtosis=kurtosis,
+        bounds=bounds,
+    )
+
+
+def _amounts(name: str, result: Measurements) -> tuple[Floats, Floats, float, float]:
+    """Sums in their own units, the variance of their noise and its kurtosis, and what a cell may hold above the
+    clamp."""
+    facts = result.facts[name]
+    step = facts["step"]
+    variance, kurtosis = _noise(facts["law"])
+    value = result.noisy[name].astype(np.float64) * step
+    # What was not seen lies in few records, so in few cells; spread over all, it would be missed where it is.
+    unseen = 2 * facts["unseen"] * facts["upper"] / max(1.0, np.sqrt(value.size))
+    return value, np.full(value.size, variance * step**2), kurtosis, unseen
+
+
+# ---------------------------------------------------------------- what follows from them
+
+
+def _means(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
+    """A mean is where the sum of distances above divides the interval: its error at the true share m is that of
+    (1 − m)·above − m·below, over the number of records."""
+    facts = result.facts["mean"]
+    step, steps, low, high = facts["step"], facts["steps"], facts["lower"], facts["upper"]
+    above, below = (result.noisy[name].astype(np.float64) for name in ("above", "below"))
+    number = (above + below) / steps
+    variance, kurtosis = _noise(facts["law"])
+    share = np.clip(above / np.where(number > 0, number * steps, np.inf), 0.0, 1.0)
+    half = margin(confidence, [((1 - share) ** 2 * variance, kurtosis), (share**2 * variance, kurtosis)]) * step
+    # A count that may be zero says nothing about a mean. Else the count's own error is part of the combination above.
+    floor = margin(confidence, [(np.full(1, 2 * variance), kurtosis / 2)])[0] / steps
+    known = number > floor
+    safe = np.where(known, number, 1.0)
+    value = np.where(known, low + share * (high - low), np.nan)
+    half = np.where(known, half / safe, np.inf)
+    unseen = 2 * facts["unseen"] * high / max(1.0, np.sqrt(value.size)) / safe
+    lower, upper = np.maximum(value - half, low), value + half + unseen
+    upper = upper if facts["unseen"] else np.minimum(upper, high)
+    return Estimates(keys, value, np.where(known, lower, low), np.where(known, upper, np.inf))
+
+
+def _variances(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
+    facts = result.facts["variance"]
+    steps = facts["steps"]
+    parts = np.stack([result.noisy[name].astype(np.float64) for name in ("high", "cross", "low")]) / steps**2
+    number = parts.sum(axis=0)
+    noise, kurtosis = _noise(facts["law"])
+    noise /= steps**4
+    known = number > 4 * np.sqrt(3 * noise) + 2
+    safe = np.where(known, number, 1.0)
+    square, first = parts[0] / safe, (parts[0] + parts[1] / 2) / safe
+    spread = np.maximum(square - first**2, 0.0)
+    gradient = [1 - square - 2 * first * (1 - first), -square - 2 * first * (0.5 - first), -square + 2 * first**2]
+    half = margin(confidence, [((one / safe) ** 2 * noise, kurtosis) for one in gradient])
+    length = (facts["step"] * steps) ** 2
+    correction = safe / np.maximum(safe - 1, 1)
+    value = np.where(known, spread * length * correction, np.nan)
+    half = np.where(known, half * length * correction, np.inf)
+    return Estimates(keys, value, np.maximum(value - half, 0.0), value + half, bounds=(0.0, np.inf))
+
+
+def _shares(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
+    """Levels of the last attribute within each combination of the others."""
+    levels = int(list(result.keys.values())[-1].max()) + 1
+    if result.plan["weights"]:
+        amounts, noise, kurtosis, unseen = _amounts("count", result)
+    else:
+        variance, kurtosis = _noise(result.facts["count"]["law"])
+        amounts, unseen = result.noisy["count"].astype(np.float64), 0.0
+        noise = np.full(amounts.size, variance)
+    inside = amounts.reshape(-1, levels)
+    whole = np.repeat(inside.sum(axis=1), levels)
+    known = whole > 2 * np.sqrt(noise * levels)
+    safe = np.where(known, whole, 1.0)
+    share = np.clip(amounts / safe, 0.0, 1.0)
+    rest = [(share**2 * noise / safe**2, kurtosis)] * (levels - 1)
+    half = margin(confidence, [((1 - share) ** 2 * noise / safe**2, kurtosis), *rest]) + unseen / safe
+    value = np.where(known, share, np.nan)
+    half = np.where(known, half, np.inf)
+    return Estimates(keys, value, np.maximum(value - half, 0.0), np.minimum(value + half, 1.0), bounds=(0.0, 1.0))
+
+
+def _ratios(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
+    """The true ratio r makes above − r·below zero but for noise: the interval is of all r for which that is likely."""
+    above, noise_above, one, unseen_above = _amounts("above", result)
+    below, noise_below, two, unseen_below = _amounts("below", result)
+    least = margin(confidence, [(noise_below, two)])
+    known = below > 1.5 * least
+    safe = np.where(known, below, 1.0)
+    ratio = above / safe
+    half = margin(confidence, [(noise_above, one), (ratio**2 * noise_below, two)])
+    # Solved at the shorter denominator, which the noise allows for: ratios are wider above than below.
+    half = (half + unseen_above + np.abs(ratio) * unseen_below) / safe * (1 + 0.25 * (least / safe) ** 2)
+    value = np.where(known, ratio, np.nan)
+    half = np.where(known, half, np.inf)
+    return Estimates(keys, value, value - half, value + half)
+
+
+# ---------------------------------------------------------------- quantiles
+
+
+def _quantiles(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
+    """Two draws enclose a quantile; the estimate lies in the middle between them."""
+    facts = result.facts["quantiles"]
+    parts, shares = facts["parts"], _shares_of(result)
+    ends = [
+        np.sort(np.stack([result.noisy[f"{end}_{at}"] for end in ("low", "high")]), axis=0)
+        for at in range(len(shares))
+    ]
+    # Quantiles of a cell do not cross.
+    low = np.maximum.accumulate(np.stack([one[0] for one in ends]), axis=0)
+    high = np.minimum.accumulate(np.stack([one[1] for one in ends])[::-1], axis=0)[::-1]
+    low, high = np.minimum(low, high), np.maximum(low, high)
+    middle = _between(low, high, facts["lower"], facts["upper"])
+    repeated = {name: np.tile(code, len(shares)) for name, code in keys.items()}
+    named = tuple(share for share in shares for _ in range(result.cells))
+    return Estimates(
+        repeated,
+        middle.ravel() / parts,
+        low.ravel() / parts,
+        high.ravel() / parts,
+        decimals=len(str(parts)) - 1,
+        bounds=(facts["lower"] / parts, facts["upper"] / parts),
+        quantile=named if result.statistic == "quantiles" else None,
+    )
+
+
+def _shares_of(result: Measurements) -> tuple[str, ...]:
+    return ("1/2",) if result.statistic == "median" else tuple(result.plan["quantiles"])
+
+
+def _between(low: NDArray[np.int64], high: NDArray[np.int64], lower: int, upper: int) -> NDArray[np.int64]:
+    """The middle of two values: their mean where they are near each other, their geometric one where they are not."""
+    centre = min(max(0, lower), upper)
+    one, two = (low - centre).astype(np.float64), (high - centre).astype(np.float64)
+    even = (one + two) / 2
+    same_side = (one > 0) == (two > 0)
+    ratio = np.where(same_side, np.sqrt(np.abs(one * two)) * np.sign(two), even)
+    return np.asarray(np.rint(np.where(np.abs(two - one) > np.abs(even), ratio, even)) + centre, dtype=np.int64)
+
+
+_ESTIMATES: dict[str, Callable[[Measurements, dict[str, Any], float], Estimates]] = {
+    "count": _counts,
+    "sum": _sums,
+    "mean": _means,
+    "variance": _variances,
+    "share": _shares,
+    "ratio": _ratios,
+    "quantiles": _quantiles,
+}

@@ -1,0 +1,194 @@
+"""The published table of any statistic: levels and labels, value, margin, confidence, guarantee, quality mark.
+
+Values that can be added up (counts, sums) may have totals, marked in a column `level`, so that nobody adds a total to
+its parts. Post-processing only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tacita.data.schema import Schema
+from tacita.errors import UsageError
+from tacita.measured import Measurements
+from tacita.noise.combination import margin as combined
+from tacita.tables.consistency import consistent
+from tacita.tables.estimates import Estimates, estimated
+
+Floats = NDArray[np.float64]
+
+TOTAL = "Total"
+CELL_LEVEL, TOTAL_LEVEL = "cell", "total"
+# Marks by margin over value, as users of official tables know them; D is for values hardly to be told from nothing.
+_MARKS = ((0.05, "A"), (0.2, "B"), (0.5, "C"))
+WITHHELD = "withheld"
+
+
+def statistic_table(
+    result: Measurements,
+    schema: Schema,
+    *,
+    confidence: float,
+    integers: bool = True,
+    nonnegative: bool = True,
+    totals: Sequence[str] = (),
+    rank: bool = False,
+    withhold: float | None = None,
+) -> pa.Table:
+    """One row per cell in the declared order of levels, then the totals, if asked for."""
+    found = estimated(result, confidence)
+    if totals and not found.additive:
+        raise UsageError(f"totals: are for counts and sums; a {result.statistic} of all cells is no sum of theirs")
+    if stranger := [name for name in totals if name not in found.keys]:
+        raise UsageError(f"totals: {stranger[0]} is no attribute of this table; name some of {', '.join(found.keys)}")
+    sums = None
+    if totals and set(totals) != set(found.keys):
+        group = _group(found, totals, schema)
+        sums = _sums(found, totals, group, confidence)
+        if nonnegative and found.bounds[0] >= 0:
+            found = replace(found, value=consistent(found.value, group, integers=integers and found.whole))
+    elif nonnegative and found.additive:
+        found = replace(found, value=np.clip(found.value, *found.bounds))
+    table = _rows(found, schema, result, confidence, integers, rank, withhold)
+    if not totals:
+        return table
+    parts = [table.append_column("level", pa.repeat(CELL_LEVEL, table.num_rows))]
+    if sums is not None:
+        if nonnegative:
+            sums = replace(sums, value=np.clip(sums.value, *sums.bounds))
+        more = _rows(sums, schema, result, confidence, integers, rank, withhold)
+        more = _with_totals(more, table, sums)
+        parts.append(more.append_column("level", pa.repeat(TOTAL_LEVEL, more.num_rows)))
+    return pa.concat_tables(parts)
+
+
+def _rows(
+    found: Estimates,
+    schema: Schema,
+    result: Measurements,
+    confidence: float,
+    integers: bool,
+    rank: bool,
+    withhold: float | None,
+) -> pa.Table:
+    columns: dict[str, pa.Array] = {}
+    for name, code in found.keys.items():
+        listed, labels = schema.levels(name), schema.categorical(name).labels
+        columns[name] = pa.array(listed).take(pa.array(code))
+        if labels != listed:
+            columns[f"{name}_label"] = pa.array(labels).take(pa.array(code))
+    if found.quantile is not None:
+        columns["quantile"] = pa.array(found.quantile)
+    low, high = np.maximum(found.lower, found.bounds[0]), np.minimum(found.upper, found.bounds[1])
+    half = np.maximum(np.maximum(high - found.value, found.value - low), 0)
+    shown = np.isfinite(found.value)
+    bounded = np.isfinite(half) & shown
+    marks = _marks(found.value, half, bounded)
+    if withhold is not None:
+        hidden = ~bounded | (half > withhold * np.abs(np.where(shown, found.value, 0.0)))
+        shown, bounded = shown & ~hidden, bounded & ~hidden
+        marks = np.where(hidden, WITHHELD, marks)
+    columns |= _numbers(found, half, shown, bounded, integers)
+    columns["confidence"] = pa.array(np.full(found.value.size, confidence))
+    columns["guarantee"] = pa.repeat(result.guarantee, found.value.size)
+    columns["quality"] = pa.array(marks.tolist(), pa.string())
+    if rank:
+        columns |= ranks(np.where(shown, found.value, -np.inf), low, high)
+    return pa.table(columns)
+
+
+def _numbers(
+    found: Estimates, half: Floats, shown: NDArray[np.bool_], bounded: NDArray[np.bool_], integers: bool
+) -> dict[str, pa.Array]:
+    """Values and margins with as many digits as the margin leaves meaningful: three of the margin's own."""
+    if found.whole and integers:
+        value = np.rint(np.where(shown, found.value, 0)).astype(np.int64)
+        margin = np.ceil(np.where(bounded, half, 0))
+        return {"value": pa.array(value, mask=~shown), "margin_of_error": pa.array(margin, mask=~bounded)}
+    safe = np.where(bounded & (half > 0), half, 1.0)
+    places = np.clip(2 - np.floor(np.log10(safe)), -12, 15).astype(np.int64)
+    if found.decimals is not None:
+        places = np.minimum(places, found.decimals)
+    unit = 10.0 ** -places.astype(np.float64)
+    value = np.round(np.where(shown, found.value, 0) / unit) * unit
+    margin = np.ceil(np.where(bounded, half, 0) / unit - 1e-9) * unit
+    digits = np.maximum(places, 0)
+    value = np.array([round(one, at) for one, at in zip(value.tolist(), digits.tolist(), strict=True)])
+    margin = np.array([round(one, at) for one, at in zip(margin.tolist(), digits.tolist(), strict=True)])
+    return {
+        "value": pa.array(value, pa.float64(), mask=~shown),
+        "margin_of_error": pa.array(margin, pa.float64(), mask=~bounded),
+    }
+
+
+def _marks(value: Floats, half: Floats, bounded: NDArray[np.bool_]) -> NDArray[Any]:
+    size = np.abs(np.where(np.isfinite(value), value, 0.0))
+    relative = np.where(bounded & (size > 0), half / np.where(size > 0, size, 1.0), np.inf)
+    marks: NDArray[Any] = np.full(value.size, "D", dtype=object)
+    for most, mark in reversed(_MARKS):
+        marks[relative <= most] = mark
+    return marks
+
+
+def _group(found: Estimates, names: Sequence[str], schema: Schema) -> NDArray[np.int64]:
+    group = np.zeros(found.value.size, dtype=np.int64)
+    for name in names:
+        group = group * len(schema.levels(name)) + found.keys[name]
+    return group
+
+
+def _sums(found: Estimates, names: Sequence[str], group: NDArray[np.int64], confidence: float) -> Estimates:
+    """Totals over the attributes that are not named: the errors of their parts are independent."""
+    _, first, member = np.unique(group, return_index=True, return_inverse=True)
+    total = np.bincount(member, weights=found.value)
+    assert found.variance is not None  # every additive estimate has one
+    variance = np.bincount(member, weights=found.variance)
+    number = np.bincount(member)
+    half = combined(confidence, [(variance, found.kurtosis / float(number.max(initial=1)))])
+    # What lies above a clamp is no noise that averages out: it is added up.
+    noise = combined(confidence, [(found.variance, found.kurtosis)])
+    low, high = (
+        np.bincount(member, weights=np.maximum(one, 0))
+        for one in (found.value - found.lower - noise, found.upper - found.value - noise)
+    )
+    spread = np.sqrt(np.maximum(number, 1))
+    keys = {name: found.keys[name][first] for name in names}
+    slack = 1e-9 * half
+    return replace(
+        found,
+        keys=keys,
+        value=total,
+        lower=total - half - np.where(low > slack, low / spread, 0),
+        upper=total + half + np.where(high > slack, high / spread, 0),
+        variance=variance,
+    )
+
+
+def _with_totals(more: pa.Table, table: pa.Table, sums: Estimates) -> pa.Table:
+    """The columns of the cells, "Total" where an attribute was summed over."""
+    columns = {}
+    for column in table.schema:
+        if column.name in more.column_names:
+            columns[column.name] = more[column.name].cast(column.type)
+        else:
+            columns[column.name] = pa.repeat(TOTAL, more.num_rows)
+        if column.name.startswith("rank"):
+            columns[column.name] = pa.nulls(more.num_rows, column.type)
+    return pa.table(columns)
+
+
+def ranks(values: Floats, lower: Floats, upper: Floats) -> dict[str, pa.Array]:
+    """Rank by published value, and the best and worst rank that the intervals leave open."""
+    lower, upper = np.minimum(lower, values), np.maximum(upper, values)
+    order = np.argsort(-values, kind="stable")
+    place = np.empty(values.size, dtype=np.int64)
+    place[order] = np.arange(1, values.size + 1)
+    above = values.size - np.searchsorted(np.sort(lower), upper, side="right")
+    not_below = values.size - np.searchsorted(np.sort(upper), lower, side="left")
+    return {"rank": pa.array(place), "rank_best": pa.array(above + 1), "rank_worst": pa.array(not_below)}
