@@ -4,9 +4,10 @@ Where to look:
 
 * `Schema` says what is public about a file; `Confidential` is the only door to its rows.
 * `Guarantee`, `Loss` and the neighbour relations say what a release promises, before any data.
-* `tacita.mechanisms.eree` measures employer-employee tables; each mechanism is a plan with a proof beside it.
+* `Table` measures counts, sums, means, shares, ratios and quantiles of any file by groups;
+  `tacita.mechanisms.eree` measures employer-employee tables; each mechanism is a plan with a proof beside it.
 * `Ledger` pays for a plan once and keeps its result; nothing reaches confidential rows any other way.
-* `publish` turns a `Measured` result into a table with margins of error.
+* `publish` turns what was measured into a table with margins of error.
 * `PairwiseSynthesis`, `QuantileSynthesis`, `SurveySynthesis` and `PanelSynthesis` make synthetic files;
   `tacita.comparison` has the methods that they are measured against.
 * `Implicates` are synthetic files; `combine` gets valid answers from them (`tacita.inference`).
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from tacita.ledger import Ledger
     from tacita.measured import Measured
     from tacita.mechanisms.eree import SmoothStaircase, SmoothVector
+    from tacita.mechanisms.table import Table
     from tacita.plan import Bounded, Forecast, Plan
     from tacita.privacy import AddRemoveOne, Guarantee, Loss, NumbersWithin, ReplaceOne, StrongAlpha, WeakAlpha
     from tacita.release.bundle import Release
@@ -65,6 +67,7 @@ _HOMES = {
     "tacita.ledger": ["Ledger"],
     "tacita.measured": ["Measured"],
     "tacita.mechanisms.eree": ["SmoothStaircase", "SmoothVector"],
+    "tacita.mechanisms.table": ["Table"],
     "tacita.plan": ["Bounded", "Forecast", "Plan"],
     "tacita.privacy": ["AddRemoveOne", "Guarantee", "Loss", "NumbersWithin", "ReplaceOne", "StrongAlpha", "WeakAlpha"],
     "tacita.release.bundle": ["Release"],
@@ -123,6 +126,7 @@ __all__ = [
     "SpecError",
     "StrongAlpha",
     "SurveySynthesis",
+    "Table",
     "TacitaError",
     "UsageError",
     "VerificationError",

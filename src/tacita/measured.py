@@ -19,6 +19,9 @@ from tacita.noise.error import ErrorLaw
 from tacita.plan.stored import opened, packed
 
 _FORM = "table-1"
+# Columns of published tables and of measurement files: no attribute of a table may have such a name.
+RESERVED = ("value", "margin_of_error", "confidence", "guarantee", "quality", "level", "quantile")
+NOISY = "noisy_"
 
 
 @dataclass(frozen=True, eq=False)

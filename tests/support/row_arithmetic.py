@@ -48,6 +48,8 @@ EXEMPT = {
     "mechanisms/magnitude/measured.py": _PUBLIC,
     "mechanisms/magnitude/together_design.py": _PUBLIC,
     "mechanisms/survey/measured.py": _PUBLIC,
+    "mechanisms/table/accuracy.py": _PUBLIC,
+    "mechanisms/table/clamp.py": _PUBLIC,
     "mechanisms/survey/paper.py": _PAPER,
     "noise": "samplers: exact by their own proofs, floats decide nothing there that exact arithmetic does not confirm",
     "plan.py": _PUBLIC,
@@ -99,6 +101,8 @@ EXEMPT = {
 
 # Functions of modules that are held to the rule, and why they may break it.
 REVIEWED = {
+    "data/cells.py::totals": "the engine's sums of whole numbers",
+    "data/cells.py::values": "the engine's sums of whole numbers",
     "data/confidential.py::Confidential._content": "the engine's sums of 30-bit whole numbers",
     "mechanisms/magnitude/reading.py::totals": "the engine's sums of 30-bit whole numbers",
     "mechanisms/kng/boxes.py::_score": "a sum of whole numbers in compiled code, which takes no dtype",

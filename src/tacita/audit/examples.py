@@ -22,6 +22,7 @@ from tacita.data.schema import Schema
 from tacita.errors import TacitaError
 from tacita.mechanisms import eree, magnitude
 from tacita.mechanisms.survey import SurveyLaplace
+from tacita.mechanisms.table import Table
 from tacita.plan.bounded import Bounded
 from tacita.privacy import AddRemoveOne, ReplaceOne
 
@@ -47,7 +48,7 @@ class Example:
 @cache
 def examples() -> tuple[Example, ...]:
     """All of them, those of other packages last."""
-    own = (*_tables(), *_magnitudes(), *_quantiles(), *_cells(), *_bounded(), *_surveys(), *_panels())
+    own = (*_tables(), *_magnitudes(), *_statistics(), *_quantiles(), *_cells(), *_bounded(), *_surveys(), *_panels())
     return (*own, *third_party())
 
 
@@ -236,6 +237,66 @@ def _cells() -> Iterator[Example]:
                 adaptive = name in ("PairwiseSynthesis", "StepsSynthesis", "DirichletSynthesis")
                 label = f"{setting}, {'added' if neighbours is _PERSON_ADDED else 'replaced'}"
                 yield Example(label, plan, record_files(_PERSONS, neighbours), adaptive)
+
+
+# ---------------------------------------------------------------- tables of any file
+
+_INCOMES = Schema.from_dict(
+    {
+        "dataset": {"identity": "incomes", "unit": "person"},
+        "variables": {
+            "person": {"role": "id", "entity": "person"},
+            "sex": _category("F", "M"),
+            "region": _category("N", "E", "S", "?"),
+            "age": {"role": "confidential", "type": "integer", "lower": 17, "upper": 90, "missing": 17},
+            "pay": {"role": "confidential", "type": "numeric", "lower": 0, "upper": 10**6, "scale": 2, "missing": 0},
+            "worth": {"role": "confidential", "type": "integer", "lower": -(10**5), "upper": 10**7, "missing": 0},
+            "w": {"role": "confidential", "type": "numeric", "lower": 0, "upper": 5000, "scale": 1, "missing": 0},
+        },
+    }
+)
+STATISTIC_SETTINGS: dict[str, dict[str, Any]] = {
+    "count": {"by": ["sex", "region"]},
+    "count, everybody": {},
+    "count, where": {"where": {"sex": ["F"]}},
+    "count, delta": {"by": ["region"], "delta": "1e-9"},
+    "count, weights": {"by": ["region"], "weights": "w", "epsilon": "40"},
+    "sum": {"statistic": "sum", "of": "age", "by": ["region"]},
+    "sum, everybody": {"statistic": "sum", "of": "age"},
+    "sum, bought": {"statistic": "sum", "of": "worth", "by": ["sex"], "epsilon": "40"},
+    "sum, bought, delta": {"statistic": "sum", "of": "pay", "by": ["sex"], "epsilon": "40", "delta": "1e-9"},
+    "sum, weights": {"statistic": "sum", "of": "pay", "weights": "w", "epsilon": "40"},
+    "mean": {"statistic": "mean", "of": "age", "by": ["sex"]},
+    "mean, where": {"statistic": "mean", "of": "age", "where": {"region": ["N", "E"]}},
+    "mean, clamp": {"statistic": "mean", "of": "pay", "by": ["sex"], "clamp": [0, 500]},
+    "mean, declared": {"statistic": "mean", "of": "worth", "by": ["sex"], "clamp": "declared"},
+    "mean, bought": {"statistic": "mean", "of": "pay", "by": ["sex"], "epsilon": "40"},
+    "mean, delta": {"statistic": "mean", "of": "age", "by": ["sex"], "delta": "1e-9"},
+    "mean, weights": {"statistic": "mean", "of": "pay", "by": ["sex"], "weights": "w", "epsilon": "60"},
+    "variance": {"statistic": "variance", "of": "age", "by": ["sex"]},
+    "variance, bought": {"statistic": "variance", "of": "worth", "epsilon": "40"},
+    "variance, delta": {"statistic": "variance", "of": "age", "delta": "1e-9"},
+    "share": {"statistic": "share", "of": "region", "by": ["sex"]},
+    "ratio": {"statistic": "ratio", "of": ["pay", "age"], "by": ["sex"], "epsilon": "60"},
+    "median": {"statistic": "median", "of": "pay", "by": ["sex"]},
+    "median, few values": {"statistic": "median", "of": "age", "by": ["region"], "where": {"sex": ["M"]}},
+    "median, delta": {"statistic": "median", "of": "worth", "delta": "1e-9"},
+    "quantiles": {"statistic": "quantiles", "of": "worth", "quantiles": ["0.1", "0.95"], "by": ["sex"]},
+    "quantiles, weights": {"statistic": "quantiles", "of": "age", "weights": "w", "epsilon": "60"},
+}
+
+
+def _statistics() -> Iterator[Example]:
+    for setting, given in STATISTIC_SETTINGS.items():
+        for neighbours in (_PERSON_ADDED, _PERSON):
+            plan = Table(**{"epsilon": "2", "neighbours": neighbours, **given})
+            label = f"{setting}, {'added' if neighbours is _PERSON_ADDED else 'replaced'}"
+            # Clamps are read from what was released before, and draws of values reject words.
+            adaptive = plan.statistic in ("median", "quantiles") or "bought" in setting or plan.epsilon >= 40
+            yield Example(label, plan, record_files(_INCOMES, neighbours), adaptive)
+    visits = Table("mean", "1/3", of="age", by=["sex"], neighbours=_PERSON_ADDED)
+    several = record_files(_INCOMES, _PERSON_ADDED, sizes=(1, 2, 9), rows=7)
+    yield Example("three rows, mean", Bounded(visits, 3), several, adaptive=True)
 
 
 # ---------------------------------------------------------------- several rows per unit

@@ -191,6 +191,27 @@ def _threshold(public: Arguments, one: Arguments, two: Arguments) -> Lost:
     return Lost.ranged(float(ratio.max() - ratio.min()), float(np.abs(ratio).max()))
 
 
+def _value(public: Arguments, one: Arguments, two: Arguments) -> Lost:
+    """The law is constant between and on values, so every stretch of candidates of either file is looked at."""
+    from tacita.mechanisms.table.ladder import runs, scores_of
+
+    ladder, rate = public["ladder"], float(public["rate"])
+    values = np.unique(np.concatenate([one["places"], two["places"]]))
+    starts = np.unique(np.concatenate([[ladder.lower], values, values + 1]))
+    starts = starts[starts <= ladder.upper]
+
+    def log_law(given: Arguments) -> Floats:
+        before, weights, below, upto = runs(given["places"], given["counts"], ladder)
+        worth = -rate * scores_of(below, upto, public["share"], public["shift"]).astype(np.float64)
+        with np.errstate(divide="ignore"):
+            whole = logsumexp(np.log(weights.astype(np.float64)) + worth)
+        # A stretch of no weight begins where the next one does: the last of them is the one that has weight.
+        return np.asarray(worth[np.searchsorted(before, ladder.below(starts), side="right") - 1] - whole)
+
+    ratio = log_law(two) - log_law(one)
+    return Lost.ranged(float(ratio.max() - ratio.min()), float(np.abs(ratio).max()))
+
+
 def _plane(public: Arguments, one: Arguments, two: Arguments) -> Lost:
     """A record that is in one file only moves the score of every plane by 1, up or down."""
 
@@ -281,6 +302,7 @@ RULES: dict[str, Rule] = {
     "noisy_log": _log_laplace,
     "choose": _choice,
     "draw_threshold": _threshold,
+    "draw_value": _value,
     "draw_plane": _plane,
     "_noisy_best": _election,
     "measure_cells": _cells,

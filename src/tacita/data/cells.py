@@ -180,9 +180,10 @@ def values(
     coded = table.select(**codes, **whole)
     mass = coded.tacita_weight.sum() if weight else coded.count()
     part = engine_of(data).collect(coded.group_by([*codes, "tacita_value"]).aggregate(**{_N: mass}))
-    place, value, mass = cell_places(part, schema, cells.by), whole_numbers(part, "tacita_value"), whole_numbers(part, _N)
-    order = np.lexsort((value, place))
-    return place[order], value[order], mass[order]
+    pairs = np.stack([cell_places(part, schema, cells.by), whole_numbers(part, "tacita_value")])
+    # Several stored codes may mean one level, so that a value can come up more than once in a cell.
+    (place, value), member = np.unique(pairs, axis=1, return_inverse=True)
+    return place, value, rowwise.sums(member.ravel(), whole_numbers(part, _N), place.size)
 
 
 # ---------------------------------------------------------------- putting together

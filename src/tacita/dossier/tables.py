@@ -18,10 +18,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from tacita.data.cells import jobs_with
 from tacita.data.confidential import Confidential, engine_of
 from tacita.data.engine import level_code, text_of
 from tacita.data.schema import Schema
-from tacita.data.cells import jobs_with
 from tacita.errors import UsageError
 from tacita.mechanisms.comparators import NoiseInfusion, SuppressAndRound
 from tacita.noise.entropy import SeededEntropy

@@ -8,7 +8,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from tacita.tables.publish import TOTAL
+from tacita.tables.statistics import TOTAL
 
 Kind = Literal["string", "integer", "number"]
 ALL_LEVELS = (TOTAL, "All levels together")
@@ -18,6 +18,8 @@ MEASURES: Mapping[str, str] = {
     "margin_of_error": "Margin of error: the exact value lies within value ± margin with the stated confidence",
     "confidence": "Confidence of the margin of error",
     "guarantee": "Privacy guarantee of the value",
+    "quality": "Quality by relative margin: A up to 5%, B up to 20%, C up to 50%, D above or unknown",
+    "level": "Whether the row is a cell or a total of cells",
     "rank": "Rank by published value, 1 for the largest",
     "rank_best": "The best rank that the margins of error leave open",
     "rank_worst": "The worst rank that the margins of error leave open",

@@ -13,14 +13,19 @@ import numpy as np
 import pyarrow as pa
 
 from tacita.data.schema import Schema
-from tacita.measured import Measured
+from tacita.measured import NOISY, Measured, Measurements
 from tacita.plan import Plan
+from tacita.privacy.json_form import canonical
 
-_NOISE = b"noise"
+_NOISE, _FACTS = b"noise", b"facts"
 
 
-def long_form(result: Measured, schema: Schema) -> pa.Table:
+def long_form(result: Measured | Measurements, schema: Schema) -> pa.Table:
     """The cell's attributes, its noisy value and the law of the noise; the noisy largest size where it was paid for."""
+    if isinstance(result, Measurements):
+        attributes = {name: _levels(schema, name, code) for name, code in result.keys.items()}
+        noisy = {f"{NOISY}{name}": pa.array(values) for name, values in result.noisy.items()}
+        return pa.table(attributes | noisy).replace_schema_metadata({_FACTS: canonical(result.facts).encode()})
     rows, cells = result.values.shape
     columns: dict[str, pa.Array] = {}
     for name, code in result.keys.items():
@@ -40,38 +45,58 @@ def long_form(result: Measured, schema: Schema) -> pa.Table:
     return pa.table(columns).replace_schema_metadata({_NOISE: json.dumps({**law, **widths}, sort_keys=True).encode()})
 
 
-def noise_record(result: Measured) -> dict[str, Any]:
+def noise_record(result: Measured | Measurements) -> dict[str, Any]:
     """The law of the noise and its scale, as far as they are public."""
+    if isinstance(result, Measurements):
+        return dict(result.facts)
     return dict(result.error.describe())
 
 
-def rebuild(table: pa.Table, plan: Plan[Any], schema: Schema, *, by: list[str], worker: list[str]) -> Measured:
+def rebuild(table: pa.Table, plan: Plan[Any], schema: Schema) -> Measured | Measurements:
     """What the ledger stored, from the file and the plan."""
+    facts = (table.schema.metadata or {}).get(_FACTS)
+    return _jobs(table, plan, schema) if facts is None else _statistic(table, plan, schema, json.loads(facts))
+
+
+def _statistic(table: pa.Table, plan: Plan[Any], schema: Schema, facts: dict[str, Any]) -> Measurements:
+    named = [name for name in table.column_names if name.startswith(NOISY)]
+    return Measurements(
+        keys={name: _codes(table, name, schema) for name in table.column_names if name not in named},
+        noisy={name.removeprefix(NOISY): table[name].to_numpy() for name in named},
+        facts=facts,
+        plan=plan.describe(),
+        guarantee=str(plan.guarantee),
+        rehearsal=False,
+    )
+
+
+def _jobs(table: pa.Table, plan: Plan[Any], schema: Schema) -> Measured:
+    described = plan.describe()
     widths = json.loads((table.schema.metadata or {})[_NOISE])
     cells = int(widths["cells"])
 
     def matrix(name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
         return np.asarray(table[name].to_numpy(), dtype=np.int64).reshape(-1, cells)
 
-    keys = {
-        name: np.array([schema.categorical(name).code[level] for level in table[name].to_pylist()], dtype=np.int32)[
-            ::cells
-        ]
-        for name in by
-    }
+    keys = {name: _codes(table, name, schema)[::cells] for name in described["by"]}
     largest = matrix("noisy_largest")[:, :: cells // widths["largest"]] if widths["largest"] else None
     draft = Measured(
         keys=keys,
-        worker=tuple(worker),
+        worker=tuple(described["worker"]),
         values=matrix("noisy"),
         error=None,  # type: ignore[arg-type]  # the plan knows it, and gives it back below
-        plan=plan.describe(),
+        plan=described,
         guarantee=str(plan.guarantee),
         rehearsal=False,
         largest=largest,
     )
     restored: Measured = plan.restore(draft.to_bytes())
     return restored
+
+
+def _codes(table: pa.Table, name: str, schema: Schema) -> np.ndarray[Any, np.dtype[np.int32]]:
+    code = schema.categorical(name).code
+    return np.array([code[level] for level in table[name].to_pylist()], dtype=np.int32)
 
 
 def _levels(schema: Schema, name: str, codes: np.ndarray[Any, Any]) -> pa.Array:

@@ -12,10 +12,11 @@ from typing import Any
 from tacita import synthesis
 from tacita.audit.examples import third_party
 from tacita.errors import UsageError
-from tacita.mechanisms import eree
+from tacita.mechanisms import eree, table
 from tacita.plan import Plan
 
-TABLE_MECHANISMS = tuple(name for name in eree.__all__ if hasattr(getattr(eree, name), "guarantee"))
+_JOBS = tuple(name for name in eree.__all__ if hasattr(getattr(eree, name), "guarantee"))
+TABLE_MECHANISMS = (*_JOBS, *table.__all__)
 
 
 def synthesizer_names() -> tuple[str, ...]:
@@ -25,7 +26,8 @@ def synthesizer_names() -> tuple[str, ...]:
 def mechanism_named(name: str) -> type[Plan[Any]]:
     """The class of that name; it is loaded when it is first asked for."""
     if name in TABLE_MECHANISMS or name in synthesis.HOMES:
-        mechanism: type[Plan[Any]] = getattr(eree if name in TABLE_MECHANISMS else synthesis, name)
+        home = eree if name in _JOBS else table if name in TABLE_MECHANISMS else synthesis
+        mechanism: type[Plan[Any]] = getattr(home, name)
         return mechanism
     return _registered()[name]
 

@@ -21,7 +21,8 @@ from tacita.inference import snippets
 from tacita.pages.render import code
 from tacita.release.microdata import FOLDER, csv_name
 from tacita.release.page_products import weight_of
-from tacita.tables.publish import TOTAL, attributes, summed_over, without_totals
+from tacita.tables.publish import attributes, summed_over, without_totals
+from tacita.tables.statistics import TOTAL
 
 Blocks = list[tuple[str, str]]
 _LANGUAGES = (("Python", "py"), ("R", "R"), ("Stata", "do"))
@@ -30,7 +31,9 @@ _LANGUAGES = (("Python", "py"), ("R", "R"), ("Stata", "do"))
 def table_code(folder: Path, records: Sequence[Mapping[str, Any]]) -> Blocks:
     """Code that adds, compares and divides cells of one table of a bundle."""
     # The rule for sums takes independent errors, so a table without worker attributes is the better example.
-    for record in sorted(records, key=lambda one: bool(one["settings"].get("worker")))[:1]:
+    # Means and quantiles of cells do not add up at all.
+    summable = [one for one in records if (one["settings"].get("statistic") or "count") in ("count", "sum")]
+    for record in sorted(summable, key=lambda one: bool(one["settings"].get("worker")))[:1]:
         table = pq.read_table(folder / "tables" / f"{record['name']}.parquet")
         return code_for_cells(record["name"], table, record["settings"].get("totals") or ())
     return []

@@ -19,11 +19,21 @@ from tacita.plan.bounded import Bounded
 from tacita.privacy import UNPROTECTED, Guarantee, Loss, Neighbours, in_sequence, text
 from tacita.privacy.json_form import canonical, neighbours_from_json
 from tacita.release.mechanisms import TABLE_MECHANISMS, mechanism_named, synthesizer_names
-from tacita.release.spec import MicrodataSpec, Spec, TableSpec
+from tacita.release.spec import CapSpec, MicrodataSpec, Spec, TableSpec
 from tacita.release.survey_tables import check_survey_tables
-from tacita.tables.publish import TOTAL
+from tacita.tables.statistics import TOTAL
 
-PUBLISHING = ("integers", "nonnegative", "totals", "rank", "confidence")  # what is done to a table after the noise
+PUBLISHING = (
+    "integers",
+    "nonnegative",
+    "totals",
+    "rank",
+    "confidence",
+    "withhold",
+)  # what is done to a table after the noise
+
+JOBS_DEFAULT, ANY_FILE = "SmoothStaircase", "Table"
+_OF_TABLE = ("statistic", "of", "weights", "quantiles", "clamp", "margin", "margin_at")
 
 Named = TableSpec | MicrodataSpec
 S = TypeVar("S", TableSpec, MicrodataSpec)
@@ -92,6 +102,7 @@ def prepare(spec: Spec, *, rehearsal: bool = False) -> PlannedRelease:
     Only a rehearsal may use a mechanism without a guarantee.
     """
     schema = Schema.load(spec.resolve(spec.schema_path))
+    spec = spec.model_copy(update={"table": tuple(_with_mechanism(table, spec.cap) for table in spec.table)})
     told = (spec, schema, rehearsal)
     tables = tuple(Planned(table, *_understood(table, _planned, table, *told)) for table in spec.table)
     microdata = tuple(Planned(files, *_understood(files, _planned, files, *told)) for files in spec.microdata)
@@ -103,6 +114,14 @@ def prepare(spec: Spec, *, rehearsal: bool = False) -> PlannedRelease:
     for files in microdata:
         _understood(files.spec, _named, files.spec, check_survey_tables, files.spec.tables, files.plan, schema)
     return planned
+
+
+def _with_mechanism(table: TableSpec, cap: CapSpec) -> TableSpec:
+    """The mechanism that the relation of the cap asks for, where none is named."""
+    if table.mechanism:
+        return table
+    jobs = cap.neighbours in ("strong", "weak")
+    return table.model_copy(update={"mechanism": JOBS_DEFAULT if jobs else ANY_FILE})
 
 
 def _planned(product: Named, spec: Spec, schema: Schema, rehearsal: bool) -> tuple[Plan[Any], Guarantee]:
@@ -246,11 +265,12 @@ def _settings(product: Named) -> dict[str, Any]:
         return {key: value for key, value in stated.items() if value is not None} | {
             key: _tuples(value) for key, value in product.options.items()
         }
-    given: dict[str, Any] = {
-        key: getattr(product, key)
-        for key in ("epsilon", "delta", "alpha", "definition", "calibration", "margin_share", "theta")
-        if getattr(product, key) is not None
-    }
+    own = ("epsilon", "delta", "alpha", "definition", "calibration", "margin_share", "theta", *_OF_TABLE)
+    given: dict[str, Any] = {key: getattr(product, key) for key in own if getattr(product, key) is not None}
+    if product.mechanism == ANY_FILE:
+        given["confidence"] = product.confidence
+    elif given.get("statistic") == "count":
+        del given["statistic"]  # all that those mechanisms measure
     return given | {key: getattr(product, key) for key in ("by", "worker", "where") if getattr(product, key)}
 
 
@@ -267,9 +287,12 @@ def forecast_record(forecast: Forecast) -> dict[str, Any]:
 
 def plan_as_set(settings: Mapping[str, Any], record: Mapping[str, Any]) -> Plan[Any]:
     """The plan that the settings of a product ask for; what else it needs is as in the record of its plan."""
-    of_table = ("by", "worker", "where") if settings["mechanism"] in TABLE_MECHANISMS else ()
-    stated = ("epsilon", "delta", *of_table)
-    given = {key: settings[key] for key in stated if settings.get(key)}
+    stated: tuple[str, ...] = ("epsilon", "delta")
+    if settings["mechanism"] == ANY_FILE:
+        stated = (*stated, "by", "where", "confidence", *_OF_TABLE)
+    elif settings["mechanism"] in TABLE_MECHANISMS:
+        stated = (*stated, "by", "worker", "where")
+    given = {key: _tuples(settings[key]) for key in stated if settings.get(key)}
     rest = {key: record[key] for key in record if key not in (*stated, "at_most")}
     plan = plan_from_record(rest | given | {"mechanism": settings["mechanism"]})
     return _bounded(plan, record["at_most"]) if "at_most" in record else plan

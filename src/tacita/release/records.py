@@ -26,6 +26,7 @@ from tacita.release.codebook import data_package, ddi
 from tacita.release.facts import ALL_LEVELS, TableFacts, table_facts
 from tacita.release.microdata import FOLDER, microdata_facts
 from tacita.release.page import render_page
+from tacita.release.plans import ANY_FILE
 from tacita.release.registry import registry_record
 from tacita.release.sdmx import sdmx_csv, sdmx_structure
 from tacita.release.words import account_of, promise_in_short
@@ -137,6 +138,9 @@ def _table_facts(record: dict[str, Any], table: pa.Table, schema: Schema) -> Tab
             levels[variable.name] = (*listed, ALL_LEVELS) if summed else listed
     where = record["settings"].get("where") or {}
     limits = "; ".join(f"{name} = {', '.join(values)}" for name, values in where.items())
-    universe = "All jobs in the file" + (f" with {limits}" if limits else "")
+    counted = "records" if record["settings"].get("mechanism") == ANY_FILE else "jobs"
+    universe = f"All {counted} in the file" + (f" with {limits}" if limits else "")
+    if "quantile" in table.column_names:
+        levels["quantile"] = tuple((one, f"Quantile {one}") for one in dict.fromkeys(table["quantile"].to_pylist()))
     guarantee = str(guarantee_from_json(record["guarantee"]))
     return table_facts(record["name"], record["title"], universe, guarantee, table, levels)

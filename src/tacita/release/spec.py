@@ -36,6 +36,7 @@ from tacita.privacy import (
     text,
 )
 from tacita.release.spec_errors import explain
+from tacita.tables.publish import as_share
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
@@ -138,10 +139,11 @@ class CapSpec(_Part):
 
 
 class TableSpec(_Part):
-    """One table of the release and the mechanism that measures it.
+    """One table of the release: which statistic, of what, by what, and what it may cost.
 
-    Keys left at None are the mechanism's own business: alpha and the definition follow the cap, theta
-    belongs to TruncatedLaplace alone, delta to mechanisms that need one.
+    Without a mechanism the relation of the cap and the statistic decide. Keys left at None are the mechanism's own
+    business: alpha and the definition follow the cap, theta belongs to TruncatedLaplace alone, delta to mechanisms
+    that need one. Instead of epsilon a wanted margin may be given.
     """
 
     name: FileName
@@ -149,8 +151,15 @@ class TableSpec(_Part):
     by: tuple[str, ...] = ()
     worker: tuple[str, ...] = ()
     where: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    mechanism: str
-    epsilon: Exact
+    statistic: str | None = None
+    of: str | tuple[str, ...] | None = None
+    weights: str | None = None
+    quantiles: tuple[Exact, ...] | None = None
+    clamp: Literal["declared"] | tuple[float, float] | None = None
+    mechanism: str = ""
+    epsilon: Exact | None = None
+    margin: str | None = None
+    margin_at: int | None = None
     delta: Exact | None = None
     alpha: Exact | None = None
     definition: Literal["strong", "weak"] | None = None
@@ -163,6 +172,7 @@ class TableSpec(_Part):
     totals: tuple[str, ...] = ()
     rank: bool = False
     confidence: Exact = "0.95"
+    withhold: str | None = None
 
     @property
     def spoken(self) -> str:
@@ -176,10 +186,25 @@ class TableSpec(_Part):
             raise ValueError('must lie between 0 and 1, at most 0.999999999, such as "0.95"')
         return value
 
-    @field_validator("by", "worker", "totals", mode="before")
+    @field_validator("by", "worker", "totals", "of", "quantiles", mode="before")
     @classmethod
     def _list_to_tuple(cls, value: object) -> object:
         return tuple(value) if isinstance(value, list) else value
+
+    @field_validator("clamp", mode="before")
+    @classmethod
+    def _numbers_to_floats(cls, value: object) -> object:
+        return tuple(float(one) if isinstance(one, int) else one for one in value) if isinstance(value, list) else value
+
+    @field_validator("withhold")
+    @classmethod
+    def _withhold_is_a_share(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                as_share(value)
+            except UsageError as error:
+                raise ValueError(str(error)) from None
+        return value
 
     @field_validator("where", mode="before")
     @classmethod

@@ -26,7 +26,7 @@ from tacita.release.bundle import Budget
 from tacita.release.folder import scratch
 from tacita.release.making import as_release, made, unpaid
 from tacita.release.mock import mock_tables
-from tacita.release.plans import PlannedMicrodata, PlannedRelease, PlannedTable
+from tacita.release.plans import ANY_FILE, PlannedMicrodata, PlannedRelease, PlannedTable
 
 _CELLS = 2_000  # of one mock table
 _ROWS = 50  # of one mock file that no synthesizer made
@@ -38,7 +38,7 @@ def try_out(planned: PlannedRelease, out: Path, mock: Callable[[], Any]) -> None
     files = [_tried(one, mock) or _mock_files(one, planned.schema) for one in planned.microdata]
     try:
         with scratch(out) as folder:
-            _write_all(planned, files, folder)
+            _write_all(planned, [*(_mock_table(one, planned.schema, mock) for one in planned.tables), *files], folder)
     except TacitaError:
         raise
     except Exception as problem:
@@ -49,9 +49,8 @@ def try_out(planned: PlannedRelease, out: Path, mock: Callable[[], Any]) -> None
         ) from problem
 
 
-def _write_all(planned: PlannedRelease, files: Sequence[Synthetic], folder: Path) -> None:
+def _write_all(planned: PlannedRelease, results: Sequence[Any], folder: Path) -> None:
     """What a survey table cannot be made of may be the mock sample, such as a stratum of one: then without them."""
-    results = [*(_mock_counts(table, planned.schema) for table in planned.tables), *files]
     try:
         _write(planned, results, folder / "trial")
     except TacitaError:
@@ -98,6 +97,16 @@ def _tried(files: PlannedMicrodata, mock: Callable[[], Any]) -> Synthetic | None
 def _without_survey_tables(planned: PlannedRelease) -> PlannedRelease:
     bare = tuple(replace(files, spec=files.spec.model_copy(update={"tables": ()})) for files in planned.microdata)
     return replace(planned, microdata=bare)
+
+
+def _mock_table(table: PlannedTable, schema: Schema, mock: Callable[[], Any]) -> Any:
+    """Measurements of a mock table: of jobs without any rows, of other files from a few made-up ones."""
+    if table.spec.mechanism != ANY_FILE:
+        return _mock_counts(table, schema)
+    result = table.plan.run(mock(), SeededEntropy(0))
+    # Cells beyond what a trial needs are left out: it must not be felt beside the run.
+    kept = {name: code[:_CELLS] for name, code in result.keys.items()}
+    return replace(result, keys=kept, noisy={name: one[:_CELLS] for name, one in result.noisy.items()})
 
 
 def _mock_counts(table: PlannedTable, schema: Schema) -> Any:

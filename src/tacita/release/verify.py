@@ -242,11 +242,16 @@ def _check_records(folder: Path, manifest: dict[str, Any], plan: dict[str, Any])
         path = folder / "sdmx" / f"{table['name']}.csv"
         values = pq.read_table(folder / "tables" / f"{table['name']}.parquet")["value"].to_pylist()
         stated = pa_csv.read_csv(path)["OBS_VALUE"].to_pylist() if path.is_file() else None
-        if stated is not None and not same_document([float(one) for one in stated], [float(one) for one in values]):
+        if stated is not None and not same_document(_floats(stated), _floats(values)):
             raise VerificationError(f"sdmx/{table['name']}.csv does not hold the values of tables/{table['name']}.csv")
     for one in read_json(folder / "datapackage.json")["resources"]:
         if one["hash"] != f"sha256:{manifest['files'][one['path']]['sha256']}":
             raise VerificationError(f"datapackage.json: does not pin {one['path']} as it is")
+
+
+def _floats(values: list[Any]) -> list[float | None]:
+    """Numbers as they are compared; one that was withheld is in neither file."""
+    return [None if one is None else float(one) for one in values]
 
 
 def _made_again(folder: Path, manifest: dict[str, Any]) -> str:
@@ -306,12 +311,15 @@ def _make_again(folder: Path, plan: dict[str, Any], ledger: dict[str, Any]) -> N
         known = plan_from_record(mechanism)
         now = known.describe()
         measurements = read_table(folder / "measurements" / f"{name}.parquet", _MOST_CELLS)
-        measured = rebuild(measurements, known, schema, by=now["by"], worker=now["worker"])
+        measured = rebuild(measurements, known, schema)
         # What an earlier version stored has the plan in the words of its entry.
         prints = (digest(replace(measured, plan=words).to_bytes()) for words in (mechanism, now))
         if not any((mechanism, one) in sealed for one in prints):
             raise VerificationError(f"measurements/{name}.parquet is not what the ledger stored")
-        stored, chosen = read_both(folder / "tables" / f"{name}.parquet"), {key: settings[key] for key in PUBLISHING}
+        stored, chosen = (
+            read_both(folder / "tables" / f"{name}.parquet"),
+            {key: settings.get(key) for key in PUBLISHING},
+        )
         ways = (publish(measured, schema, **chosen, cells_twice=before) for before in (False, True))
         if not any(same_values(made_again, stored) for made_again in ways):
             raise VerificationError(f"tables/{name}.parquet does not follow from its measurements")

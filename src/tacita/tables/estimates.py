@@ -217,8 +217,7 @@ def _quantiles(result: Measurements, keys: dict[str, Any], confidence: float) ->
     facts = result.facts["quantiles"]
     parts, shares = facts["parts"], _shares_of(result)
     ends = [
-        np.sort(np.stack([result.noisy[f"{end}_{at}"] for end in ("low", "high")]), axis=0)
-        for at in range(len(shares))
+        np.sort(np.stack([result.noisy[f"{end}_{at}"] for end in ("low", "high")]), axis=0) for at in range(len(shares))
     ]
     # Quantiles of a cell do not cross.
     low = np.maximum.accumulate(np.stack([one[0] for one in ends]), axis=0)

@@ -146,9 +146,9 @@ def _group(found: Estimates, names: Sequence[str], schema: Schema) -> NDArray[np
 def _sums(found: Estimates, names: Sequence[str], group: NDArray[np.int64], confidence: float) -> Estimates:
     """Totals over the attributes that are not named: the errors of their parts are independent."""
     _, first, member = np.unique(group, return_index=True, return_inverse=True)
-    total = np.bincount(member, weights=found.value)
+    total = np.bincount(member, weights=found.value).astype(np.float64)
     assert found.variance is not None  # every additive estimate has one
-    variance = np.bincount(member, weights=found.variance)
+    variance = np.bincount(member, weights=found.variance).astype(np.float64)
     number = np.bincount(member)
     half = combined(confidence, [(variance, found.kurtosis / float(number.max(initial=1)))])
     # What lies above a clamp is no noise that averages out: it is added up.

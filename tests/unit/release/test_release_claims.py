@@ -45,6 +45,7 @@ PLANS: dict[str, Any] = {
     "PseudoPosterior": lambda: synthesis.PseudoPosterior(["pay"], "1", weight="w", by=["field"]),
     "PanelSynthesis": lambda: synthesis.PanelSynthesis({"employment": "emp{year}"}, "4", **PANEL),
     "PlainPanelSynthesis": lambda: synthesis.PlainPanelSynthesis({"employment": "emp{year}"}, **PANEL),
+    "Table": lambda: mechanisms.table.Table("mean", "1", of="pay"),
     "EdgeLaplace": lambda: eree.EdgeLaplace("1"),
     "TruncatedLaplace": lambda: eree.TruncatedLaplace(50, "1"),
     **{
@@ -70,7 +71,7 @@ def test_the_words_of_a_method_are_those_of_its_proof(name: str) -> None:
     assert ("random noise" in how.knows.lower()) == (name not in WITHOUT_NOISE)
     assert ("No noise was added" in how.knows) == (name in WITHOUT_NOISE)
     assert ("as collected" in how.exact) == (name in DESIGN_LEAVES)
-    if name not in mechanisms.eree.__all__:
+    if name not in TABLE_MECHANISMS:
         assert ("cost as much again" in how.another) == (name in EACH_FILE_COSTS)
     assert ("nothing is proved for the file at hand" in how.knows) == (
         PLANS[name]().guarantee.holds == "asymptotically"

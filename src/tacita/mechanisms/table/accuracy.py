@@ -64,12 +64,11 @@ def _of_sums(table: Table, schema: Schema, amount: Amount, bought: bool) -> Fore
     noise = _in_clamps(table, budget)
     half, wide = (float(combined(one, [noise])[0]) for one in (_MIDDLE, float(table.confidence)))
     if bought:
-        said = (
+        return (
             f"the limit at which {_named(amount)} is clamped is bought with a quarter of the budget; a sum of it is "
             f"within ± {wide:.3g} times that limit with {level} confidence, half of the errors are below {half:.3g}",
             "for a mean that is divided by the records of the cell; what may lie above the limit widens the margin",
-        )
-        return said, {"margin_in_clamps": wide, "median_error_in_clamps": half}
+        ), {"margin_in_clamps": wide, "median_error_in_clamps": half}
     low, high = table.clamp if isinstance(table.clamp, tuple) else amount.bounds(schema)
     length = high - low
     if table.statistic in ("sum", "count", "share"):

@@ -21,6 +21,7 @@ _NEXT = 3.0  # an octave beside a visible one needs so many scales of noise: a m
 _DOUBT = 0.7  # records, in scales of noise, that an octave without visible ones may still hold
 _LEAST_FALL, _MOST_FALL = 0.05, 0.6  # how counts fall from one octave to the next
 _HIGHEST = 5  # octaves above the last visible one
+_EXACT = 0.05  # noise so small leaves whole numbers as they are
 _WITHIN = 1.44  # mean of an octave whose logarithms are even, over its lower end
 
 
@@ -41,6 +42,7 @@ def clamp_from(noisy: Floats, lowest: int, scale: float, sum_scale: float) -> Cl
     >>> clamp_from(counts, 0, 4.0, 1.3)
     Clamp(exponent=5, unseen=0.0...)
     """
+    scale, sum_scale = (max(one, _EXACT) for one in (scale, sum_scale))
     last = _visible(noisy, scale)
     if last is None:
         return None

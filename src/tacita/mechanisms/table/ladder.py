@@ -88,7 +88,7 @@ def runs(places: Integers, counts: Integers, ladder: Ladder) -> tuple[Integers, 
     For each the weight of the candidates before it, its own weight, the records below it, and those not above it."""
     edges = np.stack([places, places + 1], axis=1).ravel()
     borders = ladder.below(np.concatenate(([ladder.lower], edges, [ladder.upper + 1])))
-    reached = np.repeat(np.concatenate(([0], np.cumsum(counts))), 2)
+    reached = np.repeat(np.concatenate(([0], np.cumsum(counts, dtype=np.int64))), 2)
     return borders[:-1], np.diff(borders), reached[:-1], reached[1:]
 
 

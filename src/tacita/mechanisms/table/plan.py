@@ -13,7 +13,7 @@ from tacita.data.cells import Amount, Cells, number_kind
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
-from tacita.measured import Measurements
+from tacita.measured import NOISY, RESERVED, Measurements
 from tacita.mechanisms.table import measuring
 from tacita.mechanisms.table.accuracy import epsilon_for, foreseen
 from tacita.mechanisms.table.noise import Budget
@@ -93,7 +93,7 @@ class Table(Plan[Measurements]):
     takes_any_rows = True
 
     statistic: Statistic = field(default="count", validator=one_of(Statistic))
-    epsilon: Fraction = field(default=None, converter=_optional_epsilon)  # type: ignore[assignment]  # derived below
+    epsilon: Fraction = field(default=None, converter=_optional_epsilon)  # or as the margin asks
     of: tuple[str, ...] = field(default=(), converter=_as_columns, validator=each_once, kw_only=True)
     by: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once, kw_only=True)
     where: Named[tuple[str, ...]] = field(default=Named(), converter=_as_where, kw_only=True)
@@ -175,6 +175,8 @@ class Table(Plan[Measurements]):
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         self.cells.check(schema)
+        if taken := [name for name in self.attributes if name in RESERVED or name.startswith(NOISY)]:
+            raise UsageError(f"by: a column of every table is called {taken[0]}; rename the variable")
         numbers = self.of if self.statistic != "share" else ()
         for name in (*numbers, *((self.weights,) if self.weights else ())):
             number_kind(schema, name)

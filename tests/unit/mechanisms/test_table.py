@@ -1,0 +1,311 @@
+"""`tc.Table`: what each statistic publishes, what it costs, what it refuses, and that its margins hold."""
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tacita as tc
+from support.plan_checks import HEADINGS
+from tacita.audit.examples import STATISTIC_SETTINGS
+from tacita.data.confidential import Confidential
+from tacita.errors import SchemaError, UsageError
+from tacita.mechanisms.table import measuring
+from tacita.mechanisms.table.clamp import clamp_from
+from tacita.mechanisms.table.ladder import Ladder, draw_value, runs, scores_of
+from tacita.noise.entropy import SeededEntropy, reserve
+from tacita.privacy import AddRemoveOne, ReplaceOne
+from tacita.release.plans import plan_from_record
+
+PERSON = AddRemoveOne("person")
+
+
+def _schema(**more: Any) -> tc.Schema:
+    category = {"role": "confidential", "type": "categorical"}
+    number = {"role": "confidential", "type": "numeric", "scale": 0, "missing": 0}
+    variables = {
+        "region": {**category, "levels": ["N", "S", "E"], "outside": "E", "missing": "E"},
+        "sex": {**category, "levels": ["F", "M"], "labels": {"F": "Women", "M": "Men"}},
+        "age": {"role": "confidential", "type": "integer", "lower": 17, "upper": 90},
+        "pay": {**number, "lower": 0, "upper": 10**9},
+        "worth": {**number, "lower": -(10**8), "upper": 10**9},
+        "w": {**number, "lower": 0, "upper": 10**5},
+        **more,
+    }
+    return tc.Schema.from_dict({"dataset": {"identity": "t", "unit": "person"}, "variables": variables})
+
+
+SCHEMA = _schema()
+
+
+def _frame(rows: int = 4000, seed: int = 1) -> pd.DataFrame:
+    random = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "region": random.choice(["N", "S", "E"], rows, p=[0.6, 0.3, 0.1]),
+            "sex": random.choice(["F", "M"], rows),
+            "age": random.integers(17, 91, rows),
+            "pay": np.round(np.exp(10 + random.standard_normal(rows))),
+            "worth": np.round(np.exp(11 + random.standard_normal(rows)) * random.choice([-0.2, 1.0], rows, p=[0.3, 0.7])),
+            "w": np.round(1 + random.gamma(3, 200, rows)),
+        }
+    )
+
+
+FRAME = _frame()
+
+
+def _plan(statistic: str = "count", epsilon: str | None = "1", **settings: Any) -> tc.Table:
+    return tc.Table(statistic, epsilon, **{"neighbours": PERSON, **settings})  # type: ignore[arg-type]
+
+
+def _published(plan: tc.Table, frame: pd.DataFrame = FRAME, seed: int = 1, **publishing: Any) -> pd.DataFrame:
+    return tc.publish(plan.rehearse(frame, SCHEMA, seed=seed), SCHEMA, **publishing).to_pandas()
+
+
+def _weighted_mean(group: pd.DataFrame, name: str) -> float:
+    return float((group[name] * group["w"]).sum() / group["w"].sum())
+
+
+def _weighted_quantile(group: pd.DataFrame, name: str, share: float) -> float:
+    ordered = group.sort_values(name)
+    reached = ordered["w"].cumsum()
+    return float(ordered[name][reached >= share * reached.iloc[-1]].iloc[0])
+
+
+TRUTH: dict[str, tuple[dict[str, Any], Any]] = {
+    "count": ({}, len),
+    "count, weights": ({"weights": "w"}, lambda g: g["w"].sum()),
+    "sum": ({"statistic": "sum", "of": "age"}, lambda g: g["age"].sum()),
+    "sum, bought": ({"statistic": "sum", "of": "pay"}, lambda g: g["pay"].sum()),
+    "sum, negative": ({"statistic": "sum", "of": "worth"}, lambda g: g["worth"].sum()),
+    "sum, weights": ({"statistic": "sum", "of": "pay", "weights": "w"}, lambda g: (g["pay"] * g["w"]).sum()),
+    "mean": ({"statistic": "mean", "of": "age"}, lambda g: g["age"].mean()),
+    "mean, bought": ({"statistic": "mean", "of": "pay"}, lambda g: g["pay"].mean()),
+    "mean, negative": ({"statistic": "mean", "of": "worth"}, lambda g: g["worth"].mean()),
+    "mean, weights": ({"statistic": "mean", "of": "pay", "weights": "w"}, lambda g: _weighted_mean(g, "pay")),
+    "variance": ({"statistic": "variance", "of": "age"}, lambda g: g["age"].var()),
+    "ratio": ({"statistic": "ratio", "of": ["pay", "age"]}, lambda g: g["pay"].sum() / g["age"].sum()),
+    "median": ({"statistic": "median", "of": "pay"}, lambda g: g["pay"].quantile(0.5, interpolation="lower")),
+    "quantile, weights": (
+        {"statistic": "quantiles", "quantiles": ["0.3"], "of": "pay", "weights": "w"},
+        lambda g: _weighted_quantile(g, "pay", 0.3),
+    ),
+}
+
+
+@pytest.mark.parametrize(("neighbours", "delta"), [(PERSON, "0"), (ReplaceOne("person"), "1e-9")])
+@pytest.mark.parametrize("name", TRUTH)
+def test_values_are_near_the_truth_and_margins_hold_them(name: str, neighbours: Any, delta: str) -> None:
+    """Eight rehearsals by three regions: nearly all intervals hold the truth, and at a large ε all values are near."""
+    settings, truth = TRUTH[name]
+    true = FRAME.groupby("region")[list(FRAME)].apply(truth).reindex(["N", "S", "E"]).to_numpy(dtype=float)
+    held = []
+    for seed in range(8):
+        found = _published(_plan(by=["region"], neighbours=neighbours, delta=delta, **settings), seed=seed)
+        margins = found["margin_of_error"].astype(float).fillna(np.inf)
+        held += (np.abs(found["value"].astype(float) - true) <= margins).tolist()
+    assert np.mean(held) >= 0.8, name
+    precise = _published(_plan(epsilon="3000", by=["region"], neighbours=neighbours, delta=delta, **settings))
+    assert np.allclose(precise["value"].astype(float), true, rtol=0.05), name
+
+
+def test_shares_add_up_and_margins_hold_them() -> None:
+    true = FRAME.groupby("region")["sex"].value_counts(normalize=True).reindex(
+        [(region, sex) for region in ("N", "S", "E") for sex in ("F", "M")]
+    )
+    held = []
+    for seed in range(12):
+        found = _published(_plan("share", of="sex", by=["region"]), seed=seed)
+        assert np.allclose(found.groupby("region")["value"].sum(), 1, atol=0.001)
+        held += (np.abs(found["value"].to_numpy() - true.to_numpy()) <= found["margin_of_error"]).tolist()
+    assert np.mean(held) >= 0.85
+
+
+def test_noise_is_not_smaller_than_promised() -> None:
+    """The spread of a count's noise over many rehearsals: a fifth less would fail."""
+    data = Confidential.from_frame(FRAME.head(10), SCHEMA)
+    plan = _plan(epsilon="1/10", by=["region", "sex"])
+    draws = np.concatenate([plan.run(data, SeededEntropy(seed)).noisy["count"] for seed in range(400)])
+    true = np.tile(measuring.counted(data, plan.cells), 400)
+    assert 0.94 < np.abs(draws - true).mean() / 10 < 1.06
+
+
+# ---------------------------------------------------------------- what is drawn
+
+
+@given(st.integers(-(2**53), 2**53), st.integers(0, 2**40), st.data())
+def test_the_ladder_rises_and_is_inverted(lower: int, length: int, data: Any) -> None:
+    ladder = Ladder(lower, min(lower + length, 2**53))
+    place = data.draw(st.integers(ladder.lower, ladder.upper))
+    before, after = ladder.below(np.array([place, place + 1])).tolist()
+    assert 0 <= before < after <= ladder.total
+    assert ladder.at(before) == ladder.at(after - 1) == place
+
+
+def test_a_value_that_many_share_is_drawn_itself() -> None:
+    places, counts = np.array([10, 40, 70]), np.array([100, 300, 100])
+    drawn = {
+        draw_value(places, counts, Ladder(0, 10**6), Fraction(1, 2), 0, Fraction(1, 4), reserve(64, SeededEntropy(seed)))
+        for seed in range(50)
+    }
+    assert drawn == {40}
+
+
+def test_the_law_of_a_drawn_value() -> None:
+    """Frequencies of a small ladder against the law itself, by a chi-square of cells with enough expected."""
+    places, counts, ladder, rate = np.array([2, 5]), np.array([3, 4]), Ladder(0, 9), Fraction(1, 6)
+    below = np.array([counts[places < v].sum() for v in range(10)])
+    upto = np.array([counts[places <= v].sum() for v in range(10)])
+    score = np.maximum(np.maximum(2 * below - 7, 7 - 2 * upto), 0)
+    law = np.exp(-score / 6.0)
+    law /= law.sum()
+    spare = reserve(400_000, SeededEntropy(3))
+    drawn = [draw_value(places, counts, ladder, Fraction(1, 2), 0, rate, spare) for _ in range(20_000)]
+    seen = np.bincount(drawn, minlength=10)
+    assert (law * 20_000).min() > 50
+    assert float(((seen - 20_000 * law) ** 2 / (20_000 * law)).sum()) < 33.7  # 9 degrees of freedom, 1 in 10,000
+
+
+def test_stretches_cover_the_ladder_once() -> None:
+    before, weights, below, upto = runs(np.array([0, 7]), np.array([2, 1]), Ladder(0, 7))
+    assert weights.tolist() == [0, 1, 6, 1, 0] and before.tolist() == [0, 0, 1, 7, 8]
+    assert scores_of(below, upto, Fraction(1, 2), 0).tolist() == [3, 0, 1, 1, 3]
+
+
+@pytest.mark.parametrize(("falling", "expected"), [(8, 8), (2, 9)])
+def test_the_clamp_lies_further_above_the_visible_where_counts_fall_slowly(falling: int, expected: int) -> None:
+    counts = np.zeros(30)
+    counts[:7] = 40.0 * float(falling) ** np.arange(7)[::-1]
+    found = clamp_from(counts, 0, 10.0, 1.0)
+    assert found is not None and found.exponent == expected
+
+
+def test_where_nobody_is_visible_nothing_is_said() -> None:
+    found = _published(_plan("mean", "1/10", of="pay", by=["region"]), FRAME.head(5))
+    assert found["value"].isna().all() and found["margin_of_error"].isna().all() and set(found["quality"]) == {"D"}
+
+
+# ---------------------------------------------------------------- what it says of itself
+
+
+@pytest.mark.parametrize("name", STATISTIC_SETTINGS)
+def test_identity_result_and_forecast_come_back(name: str) -> None:
+    from tacita.audit.examples import _INCOMES
+
+    plan = tc.Table(**{"epsilon": "2", "neighbours": PERSON, **STATISTIC_SETTINGS[name]})
+    assert plan_from_record(json.loads(json.dumps(plan.describe()))) == plan
+    forecast = plan.forecast(_INCOMES)
+    assert forecast.sentences and all(np.isfinite(list(forecast.figures.values())))
+    assert plan.how.knows.endswith(".")
+
+
+def test_the_proof_has_its_parts() -> None:
+    from importlib.resources import files
+
+    proof = (files("tacita") / _plan().proof).read_text(encoding="utf-8")
+    assert all(f"## {heading}" in proof for heading in HEADINGS)
+
+
+def test_a_margin_has_its_price() -> None:
+    plan = tc.Table(margin="20", by=["region"], neighbours=PERSON)
+    assert plan.forecast(SCHEMA).figures["margin"] <= 20
+    dearer = tc.Table(epsilon=plan.epsilon - Fraction(1, 100), by=["region"], neighbours=PERSON)
+    assert dearer.forecast(SCHEMA).figures["margin"] > 20
+    mean = tc.Table("mean", of="age", clamp=[17, 90], margin="0.5", margin_at=1000, by=["region"], neighbours=PERSON)
+    assert mean.forecast(SCHEMA).figures["margin_at_1000"] <= 0.5
+    assert plan_from_record(plan.describe()) == plan
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"statistic": "sum"}, "of: a sum is of one column"),
+        ({"of": "age"}, "of: a count is of no column"),
+        ({"statistic": "ratio", "of": "age"}, "of: a ratio is of two columns"),
+        ({"statistic": "mode", "of": "age"}, "statistic: must be one of"),
+        ({"epsilon": None}, "epsilon: give it"),
+        ({"margin": "5%", "epsilon": None}, "margin_at: say for a cell of how many records"),
+        ({"margin": "5%", "margin_at": 10, "epsilon": "1"}, "margin: the price follows from it"),
+        ({"margin": "wide", "epsilon": None}, "margin: give it in quotes"),
+        ({"statistic": "mean", "of": "pay", "margin": "5", "margin_at": 9, "epsilon": None}, "clamp = "),
+        ({"statistic": "median", "of": "pay", "margin": "5", "epsilon": None}, "planned by epsilon"),
+        ({"statistic": "quantiles", "of": "pay", "quantiles": ["1.5"]}, "quantiles: shares lie between"),
+        ({"statistic": "quantiles", "of": "pay", "quantiles": "0.5"}, "quantiles: give a list"),
+        ({"statistic": "quantiles", "of": "pay", "quantiles": []}, "quantiles: name 1 to"),
+        ({"clamp": [5, 1], "statistic": "sum", "of": "pay"}, "clamp: give two numbers"),
+        ({"clamp": "none", "statistic": "sum", "of": "pay"}, "clamp: give two numbers"),
+        ({"statistic": "variance", "of": "pay", "weights": "w"}, "weights: a weighted variance"),
+        ({"weights": 3}, "weights: give the name"),
+        ({"confidence": "1"}, "confidence: must lie"),
+    ],
+)
+def test_wrong_settings_are_refused_in_words(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words.replace("(", r"\(")):
+        tc.Table(**{"epsilon": "1", "neighbours": PERSON, **settings})
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"by": ["age"]}, "by: age is not categorical"),
+        ({"by": ["nobody"]}, "nobody: no such variable"),
+        ({"where": {"sex": ["X"]}}, "where: \"X\" is not a declared level"),
+        ({"statistic": "sum", "of": "sex"}, "sex: is no number"),
+        ({"weights": "worth"}, "weights: worth may be negative"),
+        ({"statistic": "share", "of": "age"}, "is not categorical"),
+    ],
+)
+def test_what_a_schema_cannot_carry_is_refused_before_any_row(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises((UsageError, SchemaError), match=words):
+        _plan(**settings).reads(SCHEMA)
+
+
+def test_names_of_published_columns_are_taken() -> None:
+    level = {"role": "confidential", "type": "categorical", "levels": ["a", "b"]}
+    with pytest.raises(UsageError, match="by: a column of every table is called value"):
+        _plan(by=["value"]).reads(_schema(value=level))
+
+
+# ---------------------------------------------------------------- publishing
+
+
+def test_totals_are_marked_and_are_the_sums_of_their_parts() -> None:
+    found = _published(_plan(by=["region", "sex"]), totals=["region"])
+    cells, totals = (found[found["level"] == level] for level in ("cell", "total"))
+    assert len(cells) == 6 and len(totals) == 3 and set(totals["sex"]) == {"Total"}
+    assert cells.groupby("region")["value"].sum().to_dict() == totals.set_index("region")["value"].to_dict()
+
+
+def test_a_mean_has_no_total() -> None:
+    with pytest.raises(UsageError, match="totals: are for counts and sums"):
+        _published(_plan("mean", of="age", by=["region", "sex"]), totals=["region"])
+
+
+def test_values_with_wide_margins_can_be_withheld() -> None:
+    found = _published(_plan("count", "1/20", by=["region"]), FRAME.head(300), withhold="40%")
+    rare = found[found["region"] == "E"].iloc[0]
+    assert rare["quality"] == "withheld" and pd.isna(rare["value"]) and pd.isna(rare["margin_of_error"])
+    assert found[found["region"] == "N"]["value"].notna().all()
+
+
+def test_stored_codes_that_mean_one_level_are_one_cell() -> None:
+    frame = FRAME.assign(region=np.where(FRAME["region"] == "E", None, FRAME["region"]))
+    other = FRAME.assign(region=np.where(FRAME["age"] > 50, FRAME["region"], FRAME["region"].replace("E", "??")))
+    for statistic, settings in (("median", {"of": "age"}), ("count", {}), ("mean", {"of": "age"})):
+        plan = _plan(statistic, "5", by=["region"], **settings)
+        first = plan.rehearse(FRAME, SCHEMA, seed=2).noisy
+        for same in (frame, other):
+            again = plan.rehearse(same, SCHEMA, seed=2).noisy
+            assert all((first[name] == again[name]).all() for name in first)
+
+
+def test_the_order_of_rows_and_the_engine_do_not_matter() -> None:
+    plan = _plan("mean", of="worth", by=["sex"], epsilon="4")
+    shuffled = FRAME.sample(frac=1, random_state=1)
+    assert plan.rehearse(FRAME, SCHEMA, seed=3).to_bytes() == plan.rehearse(shuffled, SCHEMA, seed=3).to_bytes()
