@@ -51,7 +51,9 @@ def _frame(rows: int = 4000, seed: int = 1) -> pd.DataFrame:
             "sex": random.choice(["F", "M"], rows),
             "age": random.integers(17, 91, rows),
             "pay": np.round(np.exp(10 + random.standard_normal(rows))),
-            "worth": np.round(np.exp(11 + random.standard_normal(rows)) * random.choice([-0.2, 1.0], rows, p=[0.3, 0.7])),
+            "worth": np.round(
+                np.exp(11 + random.standard_normal(rows)) * random.choice([-0.2, 1.0], rows, p=[0.3, 0.7])
+            ),
             "w": np.round(1 + random.gamma(3, 200, rows)),
         }
     )
@@ -116,8 +118,10 @@ def test_values_are_near_the_truth_and_margins_hold_them(name: str, neighbours: 
 
 
 def test_shares_add_up_and_margins_hold_them() -> None:
-    true = FRAME.groupby("region")["sex"].value_counts(normalize=True).reindex(
-        [(region, sex) for region in ("N", "S", "E") for sex in ("F", "M")]
+    true = (
+        FRAME.groupby("region")["sex"]
+        .value_counts(normalize=True)
+        .reindex([(region, sex) for region in ("N", "S", "E") for sex in ("F", "M")])
     )
     held = []
     for seed in range(12):
@@ -151,7 +155,9 @@ def test_the_ladder_rises_and_is_inverted(lower: int, length: int, data: Any) ->
 def test_a_value_that_many_share_is_drawn_itself() -> None:
     places, counts = np.array([10, 40, 70]), np.array([100, 300, 100])
     drawn = {
-        draw_value(places, counts, Ladder(0, 10**6), Fraction(1, 2), 0, Fraction(1, 4), reserve(64, SeededEntropy(seed)))
+        draw_value(
+            places, counts, Ladder(0, 10**6), Fraction(1, 2), 0, Fraction(1, 4), reserve(64, SeededEntropy(seed))
+        )
         for seed in range(50)
     }
     assert drawn == {40}
@@ -255,7 +261,7 @@ def test_wrong_settings_are_refused_in_words(settings: dict[str, Any], words: st
     [
         ({"by": ["age"]}, "by: age is not categorical"),
         ({"by": ["nobody"]}, "nobody: no such variable"),
-        ({"where": {"sex": ["X"]}}, "where: \"X\" is not a declared level"),
+        ({"where": {"sex": ["X"]}}, 'where: "X" is not a declared level'),
         ({"statistic": "sum", "of": "sex"}, "sex: is no number"),
         ({"weights": "worth"}, "weights: worth may be negative"),
         ({"statistic": "share", "of": "age"}, "is not categorical"),
