@@ -50,6 +50,6 @@ def margin(confidence: float, parts: list[tuple[Floats, float]]) -> Floats:
     """Half the length of an interval that holds the sum of independent errors; each part has the variances of its
     errors and their kurtosis."""
     variance = sum((one for one, _ in parts), np.zeros(1))
-    fourth = sum((kurtosis * one**2 for one, kurtosis in parts), np.zeros(1))
     safe = np.where(variance > 0, variance, 1.0)
-    return deviations(confidence, fourth / safe**2) * np.sqrt(variance)
+    fourth = sum((kurtosis * (one / safe) ** 2 for one, kurtosis in parts), np.zeros(1))
+    return deviations(confidence, fourth) * np.sqrt(variance)

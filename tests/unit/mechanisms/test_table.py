@@ -110,10 +110,11 @@ def test_values_are_near_the_truth_and_margins_hold_them(name: str, neighbours: 
     held = []
     for seed in range(8):
         found = _published(_plan(by=["region"], neighbours=neighbours, delta=delta, **settings), seed=seed)
-        margins = found["margin_of_error"].astype(float).fillna(np.inf)
-        held += (np.abs(found["value"].astype(float) - true) <= margins).tolist()
+        said = found["value"].notna().to_numpy()  # a cell that the noise drowns says nothing
+        off = np.abs(found["value"].astype(float) - true)[said]
+        held += (off <= found["margin_of_error"].astype(float)[said]).tolist()
     assert np.mean(held) >= 0.8, name
-    precise = _published(_plan(epsilon="3000", by=["region"], neighbours=neighbours, delta=delta, **settings))
+    precise = _published(_plan(epsilon="100000", by=["region"], neighbours=neighbours, delta=delta, **settings))
     assert np.allclose(precise["value"].astype(float), true, rtol=0.05), name
 
 
@@ -180,7 +181,8 @@ def test_the_law_of_a_drawn_value() -> None:
 
 def test_stretches_cover_the_ladder_once() -> None:
     before, weights, below, upto = runs(np.array([0, 7]), np.array([2, 1]), Ladder(0, 7))
-    assert weights.tolist() == [0, 1, 6, 1, 0] and before.tolist() == [0, 0, 1, 7, 8]
+    assert weights.tolist() == [0, 1, 6, 1, 0]
+    assert before.tolist() == [0, 0, 1, 7, 8]
     assert scores_of(below, upto, Fraction(1, 2), 0).tolist() == [3, 0, 1, 1, 3]
 
 
@@ -189,12 +191,15 @@ def test_the_clamp_lies_further_above_the_visible_where_counts_fall_slowly(falli
     counts = np.zeros(30)
     counts[:7] = 40.0 * float(falling) ** np.arange(7)[::-1]
     found = clamp_from(counts, 0, 10.0, 1.0)
-    assert found is not None and found.exponent == expected
+    assert found is not None
+    assert found.exponent == expected
 
 
 def test_where_nobody_is_visible_nothing_is_said() -> None:
     found = _published(_plan("mean", "1/10", of="pay", by=["region"]), FRAME.head(5))
-    assert found["value"].isna().all() and found["margin_of_error"].isna().all() and set(found["quality"]) == {"D"}
+    assert found["value"].isna().all()
+    assert found["margin_of_error"].isna().all()
+    assert set(found["quality"]) == {"D"}
 
 
 # ---------------------------------------------------------------- what it says of itself
@@ -207,7 +212,8 @@ def test_identity_result_and_forecast_come_back(name: str) -> None:
     plan = tc.Table(**{"epsilon": "2", "neighbours": PERSON, **STATISTIC_SETTINGS[name]})
     assert plan_from_record(json.loads(json.dumps(plan.describe()))) == plan
     forecast = plan.forecast(_INCOMES)
-    assert forecast.sentences and all(np.isfinite(list(forecast.figures.values())))
+    assert forecast.sentences
+    assert all(np.isfinite(list(forecast.figures.values())))
     assert plan.how.knows.endswith(".")
 
 
@@ -284,7 +290,9 @@ def test_names_of_published_columns_are_taken() -> None:
 def test_totals_are_marked_and_are_the_sums_of_their_parts() -> None:
     found = _published(_plan(by=["region", "sex"]), totals=["region"])
     cells, totals = (found[found["level"] == level] for level in ("cell", "total"))
-    assert len(cells) == 6 and len(totals) == 3 and set(totals["sex"]) == {"Total"}
+    assert len(cells) == 6
+    assert len(totals) == 3
+    assert set(totals["sex"]) == {"Total"}
     assert cells.groupby("region")["value"].sum().to_dict() == totals.set_index("region")["value"].to_dict()
 
 
@@ -296,7 +304,9 @@ def test_a_mean_has_no_total() -> None:
 def test_values_with_wide_margins_can_be_withheld() -> None:
     found = _published(_plan("count", "1/20", by=["region"]), FRAME.head(300), withhold="40%")
     rare = found[found["region"] == "E"].iloc[0]
-    assert rare["quality"] == "withheld" and pd.isna(rare["value"]) and pd.isna(rare["margin_of_error"])
+    assert rare["quality"] == "withheld"
+    assert pd.isna(rare["value"])
+    assert pd.isna(rare["margin_of_error"])
     assert found[found["region"] == "N"]["value"].notna().all()
 
 

@@ -14,11 +14,11 @@ from rich.console import Console
 
 from support.browser_page import look
 from support.release import small_release
-from tacita import mechanisms, synthesis
+from tacita import synthesis
 from tacita.dossier.findings import Findings
 from tacita.dossier.page import render_dossier
 from tacita.ledger import Ledger
-from tacita.mechanisms import eree
+from tacita.mechanisms import eree, table
 from tacita.plan.how import How
 from tacita.privacy import UNCHECKED, AddRemoveOne, Guarantee, Loss, ReplaceOne
 from tacita.privacy.json_form import loss_to_json, neighbours_to_json
@@ -45,7 +45,7 @@ PLANS: dict[str, Any] = {
     "PseudoPosterior": lambda: synthesis.PseudoPosterior(["pay"], "1", weight="w", by=["field"]),
     "PanelSynthesis": lambda: synthesis.PanelSynthesis({"employment": "emp{year}"}, "4", **PANEL),
     "PlainPanelSynthesis": lambda: synthesis.PlainPanelSynthesis({"employment": "emp{year}"}, **PANEL),
-    "Table": lambda: mechanisms.table.Table("mean", "1", of="pay"),
+    "Table": lambda: table.Table("mean", "1", of="pay"),
     "EdgeLaplace": lambda: eree.EdgeLaplace("1"),
     "TruncatedLaplace": lambda: eree.TruncatedLaplace(50, "1"),
     **{

@@ -16,7 +16,8 @@ from tacita.release.microdata import Microdata
 from tacita.release.plans import Planned
 from tacita.release.spec import TableSpec
 from tacita.release.survey_tables import made_table
-from tacita.tables.publish import TOTAL, attributes
+from tacita.tables.publish import attributes
+from tacita.tables.statistics import TOTAL
 from tacita_studies.accuracy.answers import Asked, Cells, labels, name_of
 from tacita_studies.accuracy.rows import AccuracyRow
 from tacita_studies.accuracy.statistics import asked
