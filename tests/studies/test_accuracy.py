@@ -62,6 +62,21 @@ columns = ["sex", "pay"]
 sets = 3
 
 [[try]]
+name = "table"
+epsilon = "100"
+vary = { statistic = ["mean", "median", "variance"] }
+[try.table]
+of = "pay"
+by = ["sex"]
+
+[[try]]
+name = "shares"
+epsilon = "100"
+[try.table]
+statistic = "share"
+of = "sex"
+
+[[try]]
 name = "impossible"
 epsilon = "1"
 [try.microdata]
@@ -173,6 +188,25 @@ def test_published_tables_are_held_against_the_file_cell_by_cell(rows: list[dict
     assert high / low == pytest.approx(149 / 148)
 
 
+def test_tables_of_any_statistic_are_compared_in_its_own_units(rows: list[dict[str, Any]]) -> None:
+    frame = people()
+    frame.loc[:4, "sex"] = "unknown"
+    pay = frame.groupby("sex")["pay"]
+    middle = pay.apply(lambda one: np.sort(one)[(len(one) - 1) // 2])
+    for setting, truth in (
+        ("table, mean", pay.mean()),
+        ("table, median", middle),
+        ("table, variance", pay.var(ddof=0)),
+        ("shares", frame["sex"].value_counts(normalize=True)),
+    ):
+        own = {row["cell"]: row for row in rows if row["setting"] == setting and row["draw"] == 0}
+        assert {cell: row["truth"] for cell, row in own.items()} == pytest.approx(dict(truth.items()))
+        assert all(own[sex]["published"] == pytest.approx(own[sex]["truth"], rel=0.05) for sex in ("f", "m"))
+        assert {row["plan"] for row in own.values()} == {"Table"}
+    means = [row for row in rows if row["setting"] == "table, mean"]
+    assert all(row["foretold"] == "median" and row["forecast"] > 0 for row in means)
+
+
 def test_a_wrong_published_number_is_not_covered() -> None:
     row = AccuracyRow("Table", "demo", "counts", 1.0, 0.0, "one record replaced")
     right, wrong, silent = (row.with_numbers(100.0, 98.0, margin) for margin in (2.0, 1.0, float("inf")))
@@ -197,6 +231,8 @@ def test_the_interval_of_several_files_is_that_of_the_rule() -> None:
         ({"statistic": "count", "weight": "w"}, {"all": 10}),
         ({"statistic": "total", "of": "x", "weight": "w"}, {"all": 1 + 4 + 9 + 40}),
         ({"statistic": "mean", "of": "x", "by": "g", "weight": "w"}, {"a": 5 / 3, "b": 7}),
+        ({"statistic": "variance", "of": "x", "by": "g"}, {"a": 0.25, "b": 12.25}),
+        ({"statistic": "ratio", "of": ["x", "w"], "by": "g"}, {"a": 1, "b": 13 / 7}),
         ({"statistic": "quantile", "of": "x", "at": [0.5]}, {"0.5": 2}),
         ({"statistic": "share", "of": "h", "by": "g"}, {"a × u": 0.5, "a × v": 0.5, "b × v": 1}),
         ({"statistic": "correlation", "of": ["x", "w"]}, {"x with w": 1}),
@@ -277,8 +313,12 @@ def test_every_public_file_has_a_schema_and_tries_that_can_be_read(name: str) ->
 
 def test_tries_differ_by_their_names_and_epsilon(folder: Path) -> None:
     people_file, _ = in_folder(folder)
-    assert [(one.tried.name, one.stated["epsilon"]) for one in attempts(people_file)] == [
+    assert [(one.name, one.stated["epsilon"]) for one in attempts(people_file)] == [
         ("both", "1"),
         ("both", "100"),
+        ("table, mean", "100"),
+        ("table, median", "100"),
+        ("table, variance", "100"),
+        ("shares", "100"),
         ("impossible", "1"),
     ]

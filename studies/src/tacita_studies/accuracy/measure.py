@@ -20,12 +20,12 @@ from tacita.plan import Forecast
 from tacita.privacy import exact
 from tacita.release.making import made, unpaid
 from tacita.release.microdata import Microdata
-from tacita.release.plans import Planned, PlannedRelease, prepare
+from tacita.release.plans import ANY_FILE, JOBS_DEFAULT, Planned, PlannedRelease, prepare
 from tacita.release.spec import Spec
 from tacita.synthesis.panel.settings import PanelPlan
 from tacita_studies.accuracy.answers import Answers, Asked, Floats, Panel
 from tacita_studies.accuracy.folder import TriedFile
-from tacita_studies.accuracy.published import from_survey_tables, from_table
+from tacita_studies.accuracy.published import PublishedTable, from_survey_tables
 from tacita_studies.accuracy.rows import FAILED, REFUSED, AccuracyRow
 from tacita_studies.accuracy.statistics import asked, columns_of, restricted
 from tacita_studies.accuracy.tries import Compare, Try
@@ -60,6 +60,7 @@ class Attempt:
 
     file: TriedFile
     tried: Try
+    name: str
     specification: Mapping[str, Any]
     shared: tuple[Compare, ...]
 
@@ -76,34 +77,26 @@ class Attempt:
 
     def _draw(self, draw: int, seed: int) -> Iterator[AccuracyRow]:
         begun = time.perf_counter()
-        chance = zlib.crc32(f"{self.file.name}/{self.tried.name}/{self._row.epsilon}/{draw}/{seed}".encode())
+        chance = zlib.crc32(f"{self.file.name}/{self.name}/{self._row.epsilon}/{draw}/{seed}".encode())
         result = self.product.plan.rehearse(self.frame, self.planned.schema, seed=chance)
         tables, microdata = made(self.planned, unpaid(self.planned, [result]))
         base = replace(self._row, draw=draw, seconds=round(time.perf_counter() - begun, 3))
         if tables:
-            yield from from_table(base, tables[0].table, self.product, self.original, self.planned.schema)
+            shown = PublishedTable(tables[0].table, self.product, result, self.original, self.planned.schema)
+            yield from shown.rows(base)
             return
         yield from from_survey_tables(base, microdata[0], self.original, self.planned.schema)
         yield from self._compared(base, microdata[0])
 
     def _compared(self, base: AccuracyRow, files: Microdata) -> Iterator[AccuracyRow]:
         frames = [self._long(frame) for frame in files.implicates]
-        for one in self._asked(tuple(frames[0].columns), files.implicates.synthesized):
+        for one in questions(self, tuple(frames[0].columns), files.implicates.synthesized):
             value, margin = combined([one.answer(frame) for frame in frames], files.implicates.kind)
             forecast = self._forecast.figures.get(one.forecast or one.name)
             for at, cell in enumerate(one.cells):
                 if math.isfinite(one.truth[at]):
                     row = replace(base, statistic=one.name, cell=cell, forecast=forecast)
                     yield row.with_numbers(one.truth[at], value[at], margin[at])
-
-    def _asked(self, held: tuple[str, ...], drawn: tuple[str, ...]) -> list[Asked]:
-        """Own comparisons must be possible; shared ones are made of the columns that were drawn."""
-        for one in self.tried.compare:
-            if strangers := [name for name in columns_of(one) if name not in held]:
-                raise SpecError(f"compare: {strangers[0]} is no column of the synthetic files of {self.tried.name}")
-        of = drawn if self.panel is None else held
-        possible = filter(None, (restricted(one, of, held, self.panel is not None) for one in self.shared))
-        return [each for one in (*possible, *self.tried.compare) for each in asked(one, self.original, self.panel)]
 
     # ------------------------------------------------------------ what is tried
 
@@ -115,7 +108,10 @@ class Attempt:
 
     @property
     def mechanism(self) -> str:
-        return str(self.stated.get("mechanism", "Table" if "table" in self.specification else "FileSynthesis"))
+        """As it is written, or what stands for none."""
+        jobs = self.specification["cap"].get("neighbours") in ("strong", "weak")
+        usual = "FileSynthesis" if "microdata" in self.specification else JOBS_DEFAULT if jobs else ANY_FILE
+        return str(self.stated.get("mechanism", usual))
 
     @cached_property
     def planned(self) -> PlannedRelease:
@@ -176,7 +172,7 @@ class Attempt:
         base = AccuracyRow(
             plan=self.mechanism,
             file=self.file.name,
-            setting=self.tried.name,
+            setting=self.name,
             epsilon=_number(stated.get("epsilon")),
             delta=_number(stated.get("delta")),
             neighbours=" ".join(str(cap[key]) for key in ("neighbours", "unit", "alpha") if key in cap),
@@ -194,6 +190,20 @@ class Attempt:
             delta=float(loss.delta),
             neighbours=str(guarantee.neighbours),
         )
+
+
+@lru_cache(maxsize=1)
+def questions(attempt: Attempt, held: tuple[str, ...], drawn: tuple[str, ...]) -> tuple[Asked, ...]:
+    """What is asked of its files, with the truth, once for all draws. Own comparisons must be possible; shared ones are
+    made of the columns that were drawn."""
+    for one in attempt.tried.compare:
+        if strangers := [name for name in columns_of(one) if name not in held]:
+            raise SpecError(f"compare: {strangers[0]} is no column of the synthetic files of {attempt.name}")
+    panel = attempt.panel
+    of = drawn if panel is None else held
+    possible = filter(None, (restricted(one, of, held, panel is not None) for one in attempt.shared))
+    every = (*possible, *attempt.tried.compare)
+    return tuple(each for one in every for each in asked(one, attempt.original, panel))
 
 
 def _number(stated: str | None) -> float | None:
@@ -225,7 +235,7 @@ def attempts(file: TriedFile) -> list[Attempt]:
     """Every try of a file at each of its ε."""
     tries = file.tries
     return [
-        Attempt(file, one, specification, tries.compare)
+        Attempt(file, one, name, specification, tries.compare)
         for one in tries.tried
-        for specification in one.specifications(file.schema_name, tries.cap)
+        for name, specification in one.specifications(file.schema_name, tries.cap)
     ]

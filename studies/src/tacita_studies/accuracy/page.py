@@ -25,7 +25,7 @@ files of your own, is in [contributing](../CONTRIBUTING.md#accuracy-on-real-file
   or leave.
 - **covered**: how many of the published 95% margins, or of the intervals of several files, reach the file's number.
   Intervals of synthetic samples are made for the population, so they should reach it in at least 95%.
-- **outcome / forecast**: the mean error over what the forecast said before, where it speaks about the statistic.
+- **outcome / forecast**: the mean (or median) error over what the forecast said before, where it speaks about the statistic.
 """
 
 
@@ -44,15 +44,23 @@ class Summary:
         errors = np.array([error for row in rows if (error := error_of(row)) is not None])
         covered = [row["covered"] for row in rows if row["covered"] is not None]
         foretold = [row for row in rows if row["forecast"] is not None and row["published"] is not None]
-        off = sum(abs(row["published"] - row["truth"]) for row in foretold)
-        said = sum(row["forecast"] for row in foretold)
         return cls(
             _quantile(errors, 0.5),
             _quantile(errors, 0.9),
             len(covered),
             float(np.mean(covered)) if covered else math.nan,
-            off / said if said else math.nan,
+            _outcome(foretold),
         )
+
+
+def _outcome(rows: Sequence[Json]) -> float:
+    """The error over what was foretold: mean over mean, or the median where a median was foretold."""
+    said = np.array([row["forecast"] for row in rows])
+    if not said.sum():
+        return math.nan
+    off = np.array([abs(row["published"] - row["truth"]) for row in rows])
+    median = rows[0]["foretold"] == "median"
+    return float(np.median(off[said > 0] / said[said > 0])) if median else float(off.sum() / said.sum())
 
 
 def _quantile(errors: np.ndarray[Any, np.dtype[np.float64]], p: float) -> float:
@@ -60,7 +68,7 @@ def _quantile(errors: np.ndarray[Any, np.dtype[np.float64]], p: float) -> float:
 
 
 def is_absolute(statistic: str) -> bool:
-    return statistic.startswith(_ABSOLUTE)
+    return statistic.removeprefix("table: ").startswith(_ABSOLUTE)
 
 
 def error_of(row: Json) -> float | None:
@@ -80,7 +88,8 @@ def page(document: Json) -> str:
 
     >>> row = {"plan": "Table", "file": "demo", "setting": "counts", "epsilon": 1.0, "delta": 0.0, "draw": 0,
     ...     "neighbours": "one record replaced", "statistic": "count", "cell": "all", "truth": 100.0,
-    ...     "published": 102.0, "margin": 5.0, "covered": True, "forecast": 4.0, "seconds": 0.1}
+    ...     "published": 102.0, "margin": 5.0, "covered": True, "forecast": 4.0, "foretold": "mean",
+    ...     "seconds": 0.1}
     >>> print(page({"version": "0.1.0", "rows": [row]}).splitlines()[-1])
     | counts | 1 | count | 1 | 2.0%, 2.0% | 100% of 1 | 0.50 |
     """

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tacita.data.schema import Schema
 from tacita.inference.survey.tables import ALL
+from tacita.mechanisms.table import Table
 from tacita.release.microdata import Microdata
 from tacita.release.plans import Planned
 from tacita.release.spec import TableSpec
@@ -24,24 +25,89 @@ from tacita_studies.accuracy.statistics import asked
 from tacita_studies.accuracy.tries import Compare
 
 Records = list[dict[str, Any]]
+QUANTILE = "quantile"
+_SAID = {"sum": "total", "median": "quantile", "quantiles": "quantile"} | {
+    one: one for one in ("count", "mean", "variance", "share", "ratio")
+}
 
 
-def from_table(
-    base: AccuracyRow, table: pa.Table, product: Planned[TableSpec], original: pd.DataFrame, schema: Schema
-) -> Iterator[AccuracyRow]:
-    """A table of jobs: of a file with a size column their sum, of any other its rows."""
-    spec, size = product.spec, schema.by_role("size")
-    inside = np.ones(len(original), dtype=bool)
-    for name, levels in spec.where.items():
-        inside &= original[name].isin(levels).to_numpy()
-    counted = original[inside]
-    records = table.select([*attributes(table), "value", "margin_of_error"]).to_pylist()
-    for kept, inner in _by_kept(records, attributes(table), TOTAL).items():
-        compare = Compare(statistic="total" if size else "count", of=size, by=kept)
-        forecasts = _job_forecasts(product, counted, kept, schema) if kept == attributes(table) else {}
-        row = replace(base, statistic=_named(compare, attributes(table)))
-        truth = next(asked(compare, counted))
-        yield from _against(row, truth, kept, attributes(table), inner, empty=0.0, forecasts=forecasts)
+@dataclass(frozen=True, eq=False)
+class PublishedTable:
+    """A table as its readers see it, with the result that it was made from and the file that it is about."""
+
+    table: pa.Table
+    product: Planned[TableSpec]
+    result: Any
+    original: pd.DataFrame
+    schema: Schema
+
+    def rows(self, base: AccuracyRow) -> Iterator[AccuracyRow]:
+        by, counted = attributes(self.table), self._counted
+        records = self.table.select([*by, "value", "margin_of_error"]).to_pylist()
+        attributed = tuple(name for name in by if name != QUANTILE)
+        for kept, inner in _by_kept(records, attributed, TOTAL).items():
+            compare = self._compare(kept)
+            truth = next(asked(compare, counted))
+            foretold = self._foretold(kept) if kept == attributed else Foretold({})
+            shown = tuple(name for name in attributed if compare.statistic != "share" or name not in compare.of)
+            row = replace(base, statistic=_named(compare, shown), foretold=foretold.of)
+            empty = 0.0 if compare.statistic in ("count", "total") else np.nan
+            middle = {QUANTILE: "0.5"} if compare.statistic == "quantile" else {}  # a table of medians does not say it
+            names = [_inside(middle | record, kept) for record in inner]
+            yield from _against(row, truth, names, labels(pd.DataFrame(inner), by), inner, empty, foretold.errors)
+
+    @property
+    def _counted(self) -> pd.DataFrame:
+        """The records that the table is about."""
+        inside = np.ones(len(self.original), dtype=bool)
+        for name, levels in self.product.spec.where.items():
+            inside &= self.original[name].isin(levels).to_numpy()
+        return self.original[inside]
+
+    def _compare(self, kept: tuple[str, ...]) -> Compare:
+        """What the table says: of jobs the sum of sizes or the rows, of any file its own statistic."""
+        plan, size = self.product.plan, self.schema.by_role("size")
+        if not isinstance(plan, Table):
+            return Compare(statistic="total" if size else "count", of=size, by=kept)
+        by = tuple(name for name in kept if plan.statistic != "share" or name not in plan.of)
+        at = tuple(float(one) for one in plan.shares)
+        return Compare(statistic=_SAID[plan.statistic], of=plan.of, by=by, weight=plan.weights, at=at)
+
+    def _foretold(self, by: tuple[str, ...]) -> Foretold:
+        plan = self.product.plan
+        figures = plan.forecast(self.schema).figures
+        if not isinstance(plan, Table):
+            return Foretold(_job_forecasts(self.product, self._counted, by, self.schema))
+        cell = labels(self._counted, by)
+        names, sizes = np.unique(cell.astype(str), return_counts=True)
+        if "median_error" in figures:
+            return Foretold(dict.fromkeys(names.tolist(), figures["median_error"]), "median")
+        per_record = plan.statistic in ("mean", "variance")
+        if "median_error_at_1000" in figures:
+            errors = 1000 * figures["median_error_at_1000"] / sizes
+        elif "median_error_in_clamps" in figures:
+            clamp = max(one["upper"] for one in self.result.facts.values() if "upper" in one)
+            errors = figures["median_error_in_clamps"] * clamp / (sizes if per_record else np.ones(len(sizes)))
+        else:
+            return Foretold({})
+        return Foretold(dict(zip(names.tolist(), errors.tolist(), strict=True)), "median")
+
+
+@dataclass(frozen=True)
+class Foretold:
+    """The typical error that was foretold for each cell: the mean of all errors, or their median."""
+
+    errors: Mapping[str, float]
+    of: str = "mean"
+
+
+def _inside(record: Mapping[str, Any], kept: tuple[str, ...]) -> str:
+    """The cell of a record of a table, as `statistics` names it."""
+    cell = " × ".join(str(record[name]) for name in kept) or ALL
+    if QUANTILE not in record:
+        return cell
+    at = f"{float(record[QUANTILE]):g}"
+    return f"{cell} at {at}" if kept else at
 
 
 def from_survey_tables(
@@ -58,7 +124,8 @@ def from_survey_tables(
             for kept, inner in _by_kept(own, by, ALL).items():
                 compare = Compare(statistic=what, of=(column,) if column else (), by=kept, weight=weight)
                 row = replace(base, statistic=_named(compare, by))
-                yield from _against(row, next(asked(compare, original)), kept, by, inner, empty=np.nan)
+                truth, names = next(asked(compare, original)), [_inside(record, kept) for record in inner]
+                yield from _against(row, truth, names, labels(pd.DataFrame(inner), by), inner, np.nan, {})
 
 
 def _by_kept(records: Records, names: tuple[str, ...], everything: str) -> dict[tuple[str, ...], Records]:
@@ -77,21 +144,19 @@ def _named(compare: Compare, by: tuple[str, ...]) -> str:
 def _against(
     base: AccuracyRow,
     asked_for: Asked,
-    kept: tuple[str, ...],
-    by: tuple[str, ...],
+    inside: Sequence[str],
+    cells: Sequence[str],
     records: Records,
-    *,
     empty: float,
-    forecasts: Mapping[str, float] | None = None,
+    forecasts: Mapping[str, float],
 ) -> Iterator[AccuracyRow]:
     """Each published cell beside the truth; a cell that the file has no records in is `empty`."""
-    truth, told = dict(zip(asked_for.cells, asked_for.truth, strict=True)), forecasts or {}
-    frame = pd.DataFrame(records)
-    for inside, cell, record in zip(labels(frame, kept), labels(frame, by), records, strict=True):
-        wanted = truth.get(inside, empty)
+    truth = dict(zip(asked_for.cells, asked_for.truth, strict=True))
+    for name, cell, record in zip(inside, cells, records, strict=True):
+        wanted = truth.get(name, empty)
         if np.isfinite(wanted):
             published = np.nan if record["value"] is None else record["value"]
-            row = replace(base, cell=cell, forecast=told.get(inside))
+            row = replace(base, cell=cell, forecast=forecasts.get(name))
             yield row.with_numbers(wanted, published, record["margin_of_error"])
 
 

@@ -14,6 +14,7 @@ class AccuracyRow:
     """`setting` is the name of the try; `cell` holds the words of a plan that refused, or the error of one that failed.
 
     A number is None where there is none: no margin is published, or the forecast does not speak about the statistic.
+    `foretold` says whether the forecast is of the mean error or of the median.
     """
 
     plan: str
@@ -30,6 +31,7 @@ class AccuracyRow:
     margin: float | None = None
     covered: bool | None = None
     forecast: float | None = None
+    foretold: str = "mean"
     seconds: float | None = None
 
     def with_numbers(self, truth: float, published: float, margin: float | None) -> AccuracyRow:

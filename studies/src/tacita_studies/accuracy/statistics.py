@@ -42,6 +42,12 @@ def asked(compare: Compare, original: pd.DataFrame, panel: Panel | None = None) 
     if what in FLOWS:
         yield of_panel(compare, original, panel)
         return
+    if what == "ratio":
+        cells = Cells.of(original, compare.by)
+        answer = partial(_ratio, compare=compare, cells=cells)
+        name = name_of(compare, " over ".join(compare.of))
+        yield Asked(name, cells.names, answer(original).value, answer, compare.forecast)
+        return
     for column in compare.of or (None,):
         if what == "share":
             assert column is not None
@@ -53,7 +59,8 @@ def asked(compare: Compare, original: pd.DataFrame, panel: Panel | None = None) 
             continue
         else:
             cells = Cells.of(original, compare.by)
-            answer = partial(_mean if what == "mean" else _sum, compare=compare, column=column, cells=cells)
+            compute = {"mean": _mean, "variance": _variance}.get(what, _sum)
+            answer = partial(compute, compare=compare, column=column, cells=cells)
         yield Asked(name_of(compare, column), cells.names, answer(original).value, answer, compare.forecast)
 
 
@@ -78,6 +85,19 @@ def _mean(frame: pd.DataFrame, compare: Compare, column: str | None, cells: Cell
         value = cells.sums(code, weights * values) / below
         residual = weights * (values - np.append(value, 0.0)[code])
         return Answers(value, cells.sums(code, residual**2) / below**2)
+
+
+def _variance(frame: pd.DataFrame, compare: Compare, column: str | None, cells: Cells) -> Answers:
+    """Of the records of each cell, with the number of records as divisor."""
+    square = frame[column].to_numpy(dtype=np.float64) ** 2
+    mean = _mean(frame, compare, column, cells).value
+    return Answers.alone(_mean(frame.assign(**{str(column): square}), compare, column, cells).value - mean**2)
+
+
+def _ratio(frame: pd.DataFrame, compare: Compare, cells: Cells) -> Answers:
+    above, below = (_sum(frame, compare, column, cells).value for column in compare.of)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Answers.alone(np.where(below == 0, np.nan, above / below))
 
 
 def _share(frame: pd.DataFrame, compare: Compare, column: str, cells: Cells) -> Answers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product as product_of
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,7 +14,7 @@ from tacita.errors import SpecError
 from tacita.release.spec_errors import explain
 
 What = Literal[
-    "count", "total", "mean", "quantile", "rank", "share", "correlation", "distance", "regression",
+    "count", "total", "mean", "variance", "ratio", "quantile", "rank", "share", "correlation", "distance", "regression",
     "entry", "exit", "creation", "destruction",
 ]  # fmt: skip
 _NEEDS = {"count": (), "regression": ("model",), "entry": (), "exit": ()}  # all others are of columns
@@ -60,7 +61,7 @@ class Compare(_Table):
 class Try(_Table):
     """A specification at each of several ε: one [try.table] or [try.microdata], under `cap`.
 
-    `sample` takes that many records at random first, `repeat` has every record so many times: small files and large
+    `vary` has several values for settings of the product: {of = ["income", "wealth"]} is a try of each. `sample` takes that many records at random first, `repeat` has every record so many times: small files and large
     ones of the same kind.
     """
 
@@ -69,6 +70,7 @@ class Try(_Table):
     cap: dict[str, Any] = Field(default_factory=dict)
     table: dict[str, Any] | None = None
     microdata: dict[str, Any] | None = None
+    vary: dict[str, list[Any]] = Field(default_factory=dict)
     sample: int | None = None
     repeat: int = 1
     compare: Annotated[tuple[Compare, ...], BeforeValidator(_listed)] = ()
@@ -79,14 +81,17 @@ class Try(_Table):
             raise ValueError("give either [try.table] or [try.microdata], exactly one")
         return self
 
-    def specifications(self, schema: str, cap: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """The whole specification at each ε; without any, as it is written. The cap holds what the product costs."""
+    def specifications(self, schema: str, cap: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Each by its name; without any ε, as it is written. The cap holds what the product costs."""
         kind, product = ("table", self.table) if self.table is not None else ("microdata", self.microdata)
-        for epsilon in self.epsilon or (None,):
-            stated = {**(product or {}), "name": "tried"} | ({} if epsilon is None else {"epsilon": epsilon})
-            price = {key: stated[key] for key in ("epsilon", "delta") if key in stated}
-            raw = {"title": self.name, "schema": schema, "data": "none", "ledger": "none"}
-            yield {**raw, "cap": {"epsilon": "1", **price, **cap, **self.cap}, kind: [stated]}
+        for chosen in product_of(*self.vary.values()):
+            name = ", ".join((self.name, *(str(value) for value in chosen)))
+            for epsilon in self.epsilon or (None,):
+                stated = {**(product or {}), **dict(zip(self.vary, chosen, strict=True)), "name": "tried"}
+                stated |= {} if epsilon is None else {"epsilon": epsilon}
+                price = {key: stated[key] for key in ("epsilon", "delta") if key in stated}
+                raw = {"title": name, "schema": schema, "data": "none", "ledger": "none"}
+                yield name, {**raw, "cap": {"epsilon": "1", **price, **cap, **self.cap}, kind: [stated]}
 
 
 class Tries(_Table):
