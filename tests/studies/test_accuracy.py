@@ -311,6 +311,34 @@ def test_every_public_file_has_a_schema_and_tries_that_can_be_read(name: str) ->
     assert tries.tried
 
 
+def test_the_products_of_a_release_are_tried_and_without_comparisons_the_usual_ones_are_made(
+    folder: Path, tmp_path: Path
+) -> None:
+    for name in ("people.csv.gz", "people.schema.toml"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    release = '[cap]\nneighbours = "replace"\nunit = "person"\nepsilon = "9"\n'
+    release += '[[table]]\nname = "counts"\nstatistic = "count"\nby = ["sex"]\nepsilon = "1"\n'
+    release += (
+        '[[microdata]]\nname = "files"\nmechanism = "QuantileSynthesis"\ncolumns = ["sex", "pay"]\nepsilon = "8"\n'
+    )
+    (tmp_path / "release.toml").write_text(release, encoding="utf-8")
+    tries = '[[try]]\nname = "release"\nspecification = "release.toml"\n'
+    (tmp_path / "people.accuracy.toml").write_text(tries, encoding="utf-8")
+    told = ["--data", str(tmp_path), "--draws", "1", "--workers", "1", "--out", str(tmp_path / "out")]
+    rows = command.run(told)["rows"]
+    assert {(row["setting"], row["epsilon"]) for row in rows} == {("release, counts", 1.0), ("release, files", 8.0)}
+    assert {row["statistic"] for row in rows} == {
+        "table: count by sex",
+        "mean of pay",
+        "quantile of pay",
+        "share of sex",
+        "distance of two-way tables",
+    }
+    (tmp_path / "people.accuracy.toml").write_text(tries.replace("release.toml", "none.toml"), encoding="utf-8")
+    with pytest.raises(SpecError, match="there is no such file beside the tries"):
+        command.run(told)
+
+
 def test_tries_differ_by_their_names_and_epsilon(folder: Path) -> None:
     people_file, _ = in_folder(folder)
     assert [(one.name, one.stated["epsilon"]) for one in attempts(people_file)] == [

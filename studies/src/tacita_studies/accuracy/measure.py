@@ -27,7 +27,7 @@ from tacita_studies.accuracy.answers import Answers, Asked, Floats, Panel
 from tacita_studies.accuracy.folder import TriedFile
 from tacita_studies.accuracy.published import PublishedTable, from_survey_tables
 from tacita_studies.accuracy.rows import FAILED, REFUSED, AccuracyRow
-from tacita_studies.accuracy.statistics import asked, columns_of, restricted
+from tacita_studies.accuracy.statistics import asked, columns_of, restricted, usual
 from tacita_studies.accuracy.tries import Compare, Try
 
 CONFIDENCE = 0.95
@@ -201,7 +201,12 @@ def questions(attempt: Attempt, held: tuple[str, ...], drawn: tuple[str, ...]) -
             raise SpecError(f"compare: {strangers[0]} is no column of the synthetic files of {attempt.name}")
     panel = attempt.panel
     of = drawn if panel is None else held
-    possible = filter(None, (restricted(one, of, held, panel is not None) for one in attempt.shared))
+    shared: Sequence[Compare] = attempt.shared
+    if not shared and not attempt.tried.compare:
+        design = attempt.planned.schema.design
+        weight = design.weight if design is not None and design.weight in held else None
+        shared = usual(attempt.original, of, weight, panel)
+    possible = filter(None, (restricted(one, of, held, panel is not None) for one in shared))
     every = (*possible, *attempt.tried.compare)
     return tuple(each for one in every for each in asked(one, attempt.original, panel))
 

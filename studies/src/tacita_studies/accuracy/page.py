@@ -25,7 +25,8 @@ files of your own, is in [contributing](../CONTRIBUTING.md#accuracy-on-real-file
   or leave.
 - **covered**: how many of the published 95% margins, or of the intervals of several files, reach the file's number.
   Intervals of synthetic samples are made for the population, so they should reach it in at least 95%.
-- **outcome / forecast**: the mean (or median) error over what the forecast said before, where it speaks about the statistic.
+- **outcome / forecast**: the mean (or median) error over what the forecast said before, where it speaks about the
+  statistic.
 """
 
 

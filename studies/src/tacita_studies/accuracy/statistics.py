@@ -33,6 +33,22 @@ def restricted(compare: Compare, drawn: Sequence[str], held: Sequence[str], pane
     return compare.model_copy(update={"of": of})
 
 
+def usual(frame: pd.DataFrame, drawn: Sequence[str], weight: str | None, panel: Panel | None) -> list[Compare]:
+    """What is compared where nobody said: numbers, shares of categories, how columns go together; flows of panels."""
+    names = [name for name in drawn if name in frame and name not in (weight, panel and panel.period)]
+    numbers = tuple(name for name in names if pd.api.types.is_numeric_dtype(frame[name]))
+    codes = tuple(name for name in names if name not in numbers and name != (panel and panel.unit))
+    if panel is not None:
+        return [
+            Compare(statistic="total", of=numbers, by=(panel.period,)),
+            *(Compare(statistic=flow, of=numbers[:1]) for flow in FLOWS),
+        ]
+    made = [Compare(statistic=what, of=numbers, weight=weight) for what in ("mean", "quantile") if numbers]
+    made += [Compare(statistic="share", of=codes, weight=weight)] if codes else []
+    made += [Compare(statistic="correlation", of=numbers)] if len(numbers) > 1 else []
+    return made + ([Compare(statistic="distance", of=tuple(names))] if len(names) > 1 else [])
+
+
 def asked(compare: Compare, original: pd.DataFrame, panel: Panel | None = None) -> Iterator[Asked]:
     """The statistics that a comparison stands for, with their truth in the original."""
     what = compare.statistic

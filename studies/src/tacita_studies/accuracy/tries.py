@@ -58,44 +58,68 @@ class Compare(_Table):
         return self
 
 
-class Try(_Table):
-    """A specification at each of several ε: one [try.table] or [try.microdata], under `cap`.
+def _one_or_more(value: object) -> object:
+    return (value,) if isinstance(value, dict) else _listed(value)
 
-    `vary` has several values for settings of the product: {of = ["income", "wealth"]} is a try of each. `sample` takes that many records at random first, `repeat` has every record so many times: small files and large
-    ones of the same kind.
+
+Products = Annotated[tuple[dict[str, Any], ...], BeforeValidator(_one_or_more)]
+
+
+class Try(_Table):
+    """Products of a specification, each at several ε: [try.table] or [try.microdata] under `cap`, or all that the
+    `specification` of a release has, a file beside this one.
+
+    `vary` has several values for settings of the product: {of = ["income", "wealth"]} is a try of each. `sample` takes
+    that many records at random first, `repeat` has every record so many times: small files and large ones of one kind.
     """
 
     name: str
+    specification: str | None = None
     epsilon: Names = ()
     cap: dict[str, Any] = Field(default_factory=dict)
-    table: dict[str, Any] | None = None
-    microdata: dict[str, Any] | None = None
+    table: Products = ()
+    microdata: Products = ()
     vary: dict[str, list[Any]] = Field(default_factory=dict)
     sample: int | None = None
     repeat: int = 1
     compare: Annotated[tuple[Compare, ...], BeforeValidator(_listed)] = ()
 
     @model_validator(mode="after")
-    def _makes_one_product(self) -> Try:
-        if (self.table is None) == (self.microdata is None):
-            raise ValueError("give either [try.table] or [try.microdata], exactly one")
+    def _makes_something(self) -> Try:
+        if (self.specification is None) == (not self.table and not self.microdata):
+            raise ValueError(
+                "give [try.table], [try.microdata], or the specification of a release, and one of them only"
+            )
         return self
+
+    def written(self, folder: Path) -> Try:
+        """The same with the products of its specification."""
+        if self.specification is None:
+            return self
+        path = folder / self.specification
+        release = read_toml(path, str(path), SpecError, if_missing="there is no such file beside the tries")
+        cap = {key: one for key, one in release.get("cap", {}).items() if key not in ("epsilon", "delta")}
+        products = {key: _one_or_more(release.get(key, ())) for key in ("table", "microdata")}
+        return self.model_copy(update={"specification": None, "cap": cap | self.cap, **products})
 
     def specifications(self, schema: str, cap: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         """Each by its name; without any ε, as it is written. The cap holds what the product costs."""
-        kind, product = ("table", self.table) if self.table is not None else ("microdata", self.microdata)
-        for chosen in product_of(*self.vary.values()):
-            name = ", ".join((self.name, *(str(value) for value in chosen)))
-            for epsilon in self.epsilon or (None,):
-                stated = {**(product or {}), **dict(zip(self.vary, chosen, strict=True)), "name": "tried"}
-                stated |= {} if epsilon is None else {"epsilon": epsilon}
-                price = {key: stated[key] for key in ("epsilon", "delta") if key in stated}
-                raw = {"title": name, "schema": schema, "data": "none", "ledger": "none"}
-                yield name, {**raw, "cap": {"epsilon": "1", **price, **cap, **self.cap}, kind: [stated]}
+        products = [*(("table", one) for one in self.table), *(("microdata", one) for one in self.microdata)]
+        for (kind, product), chosen, epsilon in product_of(
+            products, product_of(*self.vary.values()), self.epsilon or (None,)
+        ):
+            several = [str(product["name"])] if len(products) > 1 and "name" in product else []
+            name = ", ".join((self.name, *several, *(str(value) for value in chosen)))
+            stated = {**product, **dict(zip(self.vary, chosen, strict=True)), "name": "tried"}
+            stated |= {} if epsilon is None else {"epsilon": epsilon}
+            price = {key: stated[key] for key in ("epsilon", "delta") if key in stated}
+            raw = {"title": name, "schema": schema, "data": "none", "ledger": "none"}
+            yield name, {**raw, "cap": {"epsilon": "1", **price, **cap, **self.cap}, kind: [stated]}
 
 
 class Tries(_Table):
-    """The whole file. `cap` and `compare` are shared by all tries; a comparison is made where a try has its columns."""
+    """The whole file. `cap` and `compare` are shared by all tries; a comparison is made of those of its columns that a
+    try synthesizes. Without any, the usual ones are made (`tacita_studies.accuracy.statistics.usual`)."""
 
     cap: dict[str, Any] = Field(default_factory=dict)
     compare: Annotated[tuple[Compare, ...], BeforeValidator(_listed)] = ()
@@ -111,4 +135,4 @@ class Tries(_Table):
         names = [one.name for one in tries.tried]
         if len(set(names)) != len(names):
             raise SpecError(f"{path.name}: two tries have the same name; rename one")
-        return tries
+        return tries.model_copy(update={"tried": tuple(one.written(path.parent) for one in tries.tried)})
