@@ -66,7 +66,7 @@ class Attempt:
 
     def rows(self, draws: Sequence[int], seed: int) -> Iterator[AccuracyRow]:
         """All rows of all draws; one row that says why where the plan refuses or fails."""
-        for draw in draws:
+        for draw in draws[: self.tried.most_draws]:
             try:
                 yield from list(self._draw(draw, seed))  # all of a draw or nothing
             except TacitaError as words:
@@ -77,7 +77,7 @@ class Attempt:
 
     def _draw(self, draw: int, seed: int) -> Iterator[AccuracyRow]:
         begun = time.perf_counter()
-        chance = zlib.crc32(f"{self.file.name}/{self.name}/{self._row.epsilon}/{draw}/{seed}".encode())
+        chance = zlib.crc32(f"{self.file.name}/{self.mechanism}/{self.name}/{self._row.epsilon}/{draw}/{seed}".encode())
         result = self.product.plan.rehearse(self.frame, self.planned.schema, seed=chance)
         tables, microdata = made(self.planned, unpaid(self.planned, [result]))
         base = replace(self._row, draw=draw, seconds=round(time.perf_counter() - begun, 3))

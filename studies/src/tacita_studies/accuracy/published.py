@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,13 +22,14 @@ from tacita.tables.statistics import TOTAL
 from tacita_studies.accuracy.answers import Asked, Cells, labels, name_of
 from tacita_studies.accuracy.rows import AccuracyRow
 from tacita_studies.accuracy.statistics import asked
-from tacita_studies.accuracy.tries import Compare
+from tacita_studies.accuracy.tries import Compare, What
 
 Records = list[dict[str, Any]]
 QUANTILE = "quantile"
-_SAID = {"sum": "total", "median": "quantile", "quantiles": "quantile"} | {
-    one: one for one in ("count", "mean", "variance", "share", "ratio")
-}
+_SAID: dict[str, What] = {
+    "count": "count", "sum": "total", "mean": "mean", "variance": "variance", "share": "share", "ratio": "ratio",
+    "median": "quantile", "quantiles": "quantile",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +146,7 @@ def _against(
     base: AccuracyRow,
     asked_for: Asked,
     inside: Sequence[str],
-    cells: Sequence[str],
+    cells: Iterable[str],
     records: Records,
     empty: float,
     forecasts: Mapping[str, float],

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from tacita.errors import SpecError
 from tacita_studies.accuracy.answers import Answers, Asked, Floats, Panel, weights_of
-from tacita_studies.accuracy.tries import Compare
+from tacita_studies.accuracy.tries import Compare, What
 
-JOINT, FLOWS = ("correlation", "distance"), ("entry", "exit", "creation", "destruction")
+JOINT: tuple[What, ...] = ("correlation", "distance")
+FLOWS: tuple[What, ...] = ("entry", "exit", "creation", "destruction")
 _LOG = re.compile(r"log\((.+)\)")
 
 

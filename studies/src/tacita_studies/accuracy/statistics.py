@@ -14,7 +14,9 @@ import pandas as pd
 
 from tacita_studies.accuracy.answers import ALL, Answers, Asked, Cells, Floats, Panel, labels, name_of, weights_of
 from tacita_studies.accuracy.relations import FLOWS, JOINT, modelled, of_panel, over_columns
-from tacita_studies.accuracy.tries import Compare
+from tacita_studies.accuracy.tries import Compare, What
+
+_OF_NUMBERS: tuple[What, ...] = ("mean", "quantile")
 
 
 def columns_of(compare: Compare) -> tuple[str, ...]:
@@ -43,7 +45,7 @@ def usual(frame: pd.DataFrame, drawn: Sequence[str], weight: str | None, panel: 
             Compare(statistic="total", of=numbers, by=(panel.period,)),
             *(Compare(statistic=flow, of=numbers[:1]) for flow in FLOWS),
         ]
-    made = [Compare(statistic=what, of=numbers, weight=weight) for what in ("mean", "quantile") if numbers]
+    made = [Compare(statistic=what, of=numbers, weight=weight) for what in _OF_NUMBERS if numbers]
     made += [Compare(statistic="share", of=codes, weight=weight)] if codes else []
     made += [Compare(statistic="correlation", of=numbers)] if len(numbers) > 1 else []
     return made + ([Compare(statistic="distance", of=tuple(names))] if len(names) > 1 else [])

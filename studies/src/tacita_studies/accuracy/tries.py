@@ -71,6 +71,7 @@ class Try(_Table):
 
     `vary` has several values for settings of the product: {of = ["income", "wealth"]} is a try of each. `sample` takes
     that many records at random first, `repeat` has every record so many times: small files and large ones of one kind.
+    `most_draws` is for what takes minutes.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Try(_Table):
     vary: dict[str, list[Any]] = Field(default_factory=dict)
     sample: int | None = None
     repeat: int = 1
+    most_draws: int | None = None
     compare: Annotated[tuple[Compare, ...], BeforeValidator(_listed)] = ()
 
     @model_validator(mode="after")
@@ -109,12 +111,14 @@ class Try(_Table):
             products, product_of(*self.vary.values()), self.epsilon or (None,)
         ):
             several = [str(product["name"])] if len(products) > 1 and "name" in product else []
-            name = ", ".join((self.name, *several, *(str(value) for value in chosen)))
+            varied = (str(value) for key, value in zip(self.vary, chosen, strict=True) if key != "mechanism")
+            name = ", ".join((self.name, *several, *varied))
             stated = {**product, **dict(zip(self.vary, chosen, strict=True)), "name": "tried"}
             stated |= {} if epsilon is None else {"epsilon": epsilon}
             price = {key: stated[key] for key in ("epsilon", "delta") if key in stated}
             raw = {"title": name, "schema": schema, "data": "none", "ledger": "none"}
-            yield name, {**raw, "cap": {"epsilon": "1", **price, **cap, **self.cap}, kind: [stated]}
+            own = cap if "neighbours" not in self.cap else {key: cap[key] for key in ("holds", "at_most") if key in cap}
+            yield name, {**raw, "cap": {"epsilon": "1", **price, **own, **self.cap}, kind: [stated]}
 
 
 class Tries(_Table):
@@ -132,7 +136,4 @@ class Tries(_Table):
             tries = cls.model_validate(raw)
         except ValidationError as error:
             raise SpecError(f"{path.name}: {explain(error, cls, raw)}") from None
-        names = [one.name for one in tries.tried]
-        if len(set(names)) != len(names):
-            raise SpecError(f"{path.name}: two tries have the same name; rename one")
         return tries.model_copy(update={"tried": tuple(one.written(path.parent) for one in tries.tried)})
