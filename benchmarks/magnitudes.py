@@ -23,6 +23,7 @@ from tacita.data.schema import Schema
 from tacita.mechanisms.comparators import NoiseInfusion
 from tacita.mechanisms.magnitude import SmoothSums
 from tacita.noise.entropy import SeededEntropy
+from tacita.tables.estimates import estimated
 
 SETTINGS = (("0.05", "1"), ("0.1", "0.5"), ("0.1", "1"), ("0.1", "2"), ("0.1", "4"), ("0.2", "1"))
 LARGE = 1e6
@@ -82,9 +83,9 @@ def main() -> None:
             plan = SmoothSums(alpha, epsilon, of=["amount"], by=["city", "sector"], **paid)
             errors, logs, inside, half, large = [], [], [], [], []
             for seed in range(given.draws):
-                sums = plan.rehearse(frame, public, seed=seed)["amount"]
-                low, high = (end[:, 0] for end in sums.intervals(0.95))
-                errors.append(percent(sums.numbers[:, 0]))
+                sums = estimated(plan.rehearse(frame, public, seed=seed), 0.95)
+                low, high = sums.lower, sums.upper
+                errors.append(percent(sums.value))
                 logs.append(percent(by_log(true, plan.alpha, plan.epsilon, seed)))
                 inside.append(((low <= true) & (true <= high)).mean())
                 half.append((high - low).sum() / 2 / whole)

@@ -20,7 +20,7 @@ from tacita.plan.stored import opened, packed
 
 _FORM = "table-1"
 # Columns of published tables and of measurement files: no attribute of a table may have such a name.
-RESERVED = ("value", "margin_of_error", "confidence", "guarantee", "quality", "level", "quantile")
+RESERVED = ("value", "margin_of_error", "confidence", "guarantee", "quality", "level", "quantile", "measure")
 NOISY = "noisy_"
 
 
@@ -41,13 +41,6 @@ class Measured:
     guarantee: str
     rehearsal: bool
     largest: NDArray[np.int64] | None = None
-    places: int = 0
-    """Decimal places of the number that was added up: values and sizes count steps of the last one."""
-
-    @property
-    def numbers(self) -> NDArray[np.float64]:
-        """The noisy values in the units of the number that was counted or added up."""
-        return np.asarray(self.values / 10**self.places)
 
     @property
     def measurements(self) -> pa.Table:
@@ -68,10 +61,9 @@ class Measured:
         return stem if self.values.shape[1] == 1 else f"{stem}_{j}"
 
     def intervals(self, confidence: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Lower and upper ends that hold the true number with at least the stated confidence."""
+        """Lower and upper ends that hold the true count with at least the stated confidence."""
         largest = None if self.largest is None else self.largest.astype(np.float64)
-        lower, upper = self.error.interval(self.values.astype(np.float64), confidence, largest)
-        return lower / 10**self.places, upper / 10**self.places
+        return self.error.interval(self.values.astype(np.float64), confidence, largest)
 
     def to_bytes(self) -> bytes:
         """Arrow IPC with the plan in its metadata: an open format, never a pickle."""
@@ -133,7 +125,7 @@ class Measurements:
 
     @property
     def statistic(self) -> str:
-        return str(self.plan["statistic"])
+        return str(self.plan.get("statistic") or self.facts["statistic"])
 
     def to_bytes(self) -> bytes:
         meta = {

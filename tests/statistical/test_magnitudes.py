@@ -34,7 +34,8 @@ def _file() -> Confidential:
 
 def _noise(plan: SmoothSums) -> NDArray[np.int64]:
     data = _file()
-    return np.concatenate([plan.run(data, SystemEntropy()).values for _ in range(TIMES)]) - LARGEST - OTHER
+    runs = [plan.run(data, SystemEntropy()).noisy for _ in range(TIMES)]
+    return np.concatenate([np.column_stack([noisy[name] for name in plan.of]) for noisy in runs]) - LARGEST - OTHER
 
 
 def _p_value(noise: NDArray[np.int64], plan: SmoothSums) -> float:

@@ -45,7 +45,6 @@ EXEMPT = {
     "mechanisms/kng/convergence.py": _PAPER,
     "mechanisms/magnitude/error.py": _PUBLIC,
     "mechanisms/magnitude/flows_design.py": _PUBLIC,
-    "mechanisms/magnitude/measured.py": _PUBLIC,
     "mechanisms/magnitude/together_design.py": _PUBLIC,
     "mechanisms/survey/measured.py": _PUBLIC,
     "mechanisms/table/accuracy.py": _PUBLIC,

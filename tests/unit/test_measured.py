@@ -88,7 +88,7 @@ def test_a_foreign_file_is_not_taken_for_a_result(metadata: Any) -> None:
 def test_nothing_true_is_kept() -> None:
     """Only noisy values, keys and public texts: the fields are these and no others."""
     assert set(Measured.__dataclass_fields__) == {
-        "keys", "worker", "values", "error", "plan", "guarantee", "rehearsal", "largest", "places",
+        "keys", "worker", "values", "error", "plan", "guarantee", "rehearsal", "largest",
     }  # fmt: skip
 
 

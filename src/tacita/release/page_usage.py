@@ -33,8 +33,10 @@ def table_code(folder: Path, records: Sequence[Mapping[str, Any]]) -> Blocks:
     # The rule for sums takes independent errors, so a table without worker attributes is the better example.
     # Means and quantiles of cells do not add up at all.
     summable = [one for one in records if (one["settings"].get("statistic") or "count") in ("count", "sum")]
-    for record in sorted(summable, key=lambda one: bool(one["settings"].get("worker")))[:1]:
+    for record in sorted(summable, key=lambda one: bool(one["settings"].get("worker"))):
         table = pq.read_table(folder / "tables" / f"{record['name']}.parquet")
+        if "measure" in table.column_names:
+            continue  # several numbers of each cell, which do not add up with one another
         return code_for_cells(record["name"], table, record["settings"].get("totals") or ())
     return []
 

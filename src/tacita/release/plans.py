@@ -18,7 +18,7 @@ from tacita.plan import Forecast, Plan, check, claimed
 from tacita.plan.bounded import Bounded
 from tacita.privacy import UNPROTECTED, Guarantee, Loss, Neighbours, in_sequence, text
 from tacita.privacy.json_form import canonical, neighbours_from_json
-from tacita.release.mechanisms import TABLE_MECHANISMS, mechanism_named, synthesizer_names
+from tacita.release.mechanisms import MAGNITUDE_MECHANISMS, TABLE_MECHANISMS, mechanism_named, synthesizer_names
 from tacita.release.spec import CapSpec, MicrodataSpec, Spec, TableSpec
 from tacita.release.survey_tables import check_survey_tables
 from tacita.tables.statistics import TOTAL
@@ -120,8 +120,15 @@ def _with_mechanism(table: TableSpec, cap: CapSpec) -> TableSpec:
     """The mechanism that the relation of the cap asks for, where none is named."""
     if table.mechanism:
         return table
-    jobs = cap.neighbours in ("strong", "weak")
-    return table.model_copy(update={"mechanism": JOBS_DEFAULT if jobs else ANY_FILE})
+    named = JOBS_DEFAULT if cap.neighbours in ("strong", "weak") else ANY_FILE
+    if cap.neighbours == "numbers-within":
+        if table.statistic not in MAGNITUDE_MECHANISMS:
+            raise SpecError(
+                f"statistic of {table.spoken}: what [cap] promises is about numbers of units, so there are sums and "
+                f"flows; give one of {', '.join(MAGNITUDE_MECHANISMS)}, or another relation in [cap]"
+            )
+        named = MAGNITUDE_MECHANISMS[table.statistic]
+    return table.model_copy(update={"mechanism": named})
 
 
 def _planned(product: Named, spec: Spec, schema: Schema, rehearsal: bool) -> tuple[Plan[Any], Guarantee]:
@@ -269,7 +276,10 @@ def _settings(product: Named) -> dict[str, Any]:
     given: dict[str, Any] = {key: getattr(product, key) for key in own if getattr(product, key) is not None}
     if product.mechanism == ANY_FILE:
         given["confidence"] = product.confidence
-    elif given.get("statistic") == "count":
+    elif given.get("statistic") in (
+        "count",
+        *(key for key, one in MAGNITUDE_MECHANISMS.items() if one == product.mechanism),
+    ):
         del given["statistic"]  # all that those mechanisms measure
     return given | {key: getattr(product, key) for key in ("by", "worker", "where") if getattr(product, key)}
 
@@ -290,6 +300,8 @@ def plan_as_set(settings: Mapping[str, Any], record: Mapping[str, Any]) -> Plan[
     stated: tuple[str, ...] = ("epsilon", "delta")
     if settings["mechanism"] == ANY_FILE:
         stated = (*stated, "by", "where", "confidence", *_OF_TABLE)
+    elif settings["mechanism"] in MAGNITUDE_MECHANISMS.values():
+        stated = (*stated, "by", "of")
     elif settings["mechanism"] in TABLE_MECHANISMS:
         stated = (*stated, "by", "worker", "where")
     given = {key: _tuples(settings[key]) for key in stated if settings.get(key)}

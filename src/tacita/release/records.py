@@ -24,9 +24,9 @@ from tacita.privacy.json_form import guarantee_from_json, loss_from_json
 from tacita.release.bundle_files import fingerprint, json_bytes, read_json
 from tacita.release.codebook import data_package, ddi
 from tacita.release.facts import ALL_LEVELS, TableFacts, table_facts
+from tacita.release.mechanisms import JOB_MECHANISMS
 from tacita.release.microdata import FOLDER, microdata_facts
 from tacita.release.page import render_page
-from tacita.release.plans import ANY_FILE
 from tacita.release.registry import registry_record
 from tacita.release.sdmx import sdmx_csv, sdmx_structure
 from tacita.release.words import account_of, promise_in_short
@@ -138,9 +138,11 @@ def _table_facts(record: dict[str, Any], table: pa.Table, schema: Schema) -> Tab
             levels[variable.name] = (*listed, ALL_LEVELS) if summed else listed
     where = record["settings"].get("where") or {}
     limits = "; ".join(f"{name} = {', '.join(values)}" for name, values in where.items())
-    counted = "records" if record["settings"].get("mechanism") == ANY_FILE else "jobs"
+    counted = "jobs" if record["settings"].get("mechanism") in JOB_MECHANISMS else "records"
     universe = f"All {counted} in the file" + (f" with {limits}" if limits else "")
     if "quantile" in table.column_names:
         levels["quantile"] = tuple((one, f"Quantile {one}") for one in dict.fromkeys(table["quantile"].to_pylist()))
+    if "measure" in table.column_names:
+        levels["measure"] = tuple((one, one) for one in dict.fromkeys(table["measure"].to_pylist()))
     guarantee = str(guarantee_from_json(record["guarantee"]))
     return table_facts(record["name"], record["title"], universe, guarantee, table, levels)

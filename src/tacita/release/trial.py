@@ -25,8 +25,9 @@ from tacita.plan import check
 from tacita.release.bundle import Budget
 from tacita.release.folder import scratch
 from tacita.release.making import as_release, made, unpaid
+from tacita.release.mechanisms import JOB_MECHANISMS
 from tacita.release.mock import mock_tables
-from tacita.release.plans import ANY_FILE, PlannedMicrodata, PlannedRelease, PlannedTable
+from tacita.release.plans import PlannedMicrodata, PlannedRelease, PlannedTable
 
 _CELLS = 2_000  # of one mock table
 _ROWS = 50  # of one mock file that no synthesizer made
@@ -101,7 +102,7 @@ def _without_survey_tables(planned: PlannedRelease) -> PlannedRelease:
 
 def _mock_table(table: PlannedTable, schema: Schema, mock: Callable[[], Any]) -> Any:
     """Measurements of a mock table: of jobs without any rows, of other files from a few made-up ones."""
-    if table.spec.mechanism != ANY_FILE:
+    if table.spec.mechanism in JOB_MECHANISMS:
         return _mock_counts(table, schema)
     result = table.plan.run(mock(), SeededEntropy(0))
     # Cells beyond what a trial needs are left out: it must not be felt beside the run.

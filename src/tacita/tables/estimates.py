@@ -35,9 +35,11 @@ class Estimates:
     decimals: int | None = None
     variance: Floats | None = None
     kurtosis: float = 0.0
-    bounds: tuple[float, float] = (-np.inf, np.inf)
-    quantile: tuple[str, ...] | None = None
-    """Which quantile each entry is, where a table has several."""
+    bounds: tuple[float | Floats, float | Floats] = (-np.inf, np.inf)
+    parts: tuple[str, ...] | None = None
+    """Which number of its cell each entry is, where a cell has several: quantiles, or sums of several columns."""
+    parted_by: str = "quantile"
+    """What these numbers are, and so the name of the column that tells them apart."""
 
 
 def estimated(result: Measurements, confidence: float) -> Estimates:
@@ -50,6 +52,8 @@ def estimated(result: Measurements, confidence: float) -> Estimates:
 
 
 def _kind(result: Measurements) -> str:
+    if "magnitudes" in result.facts:
+        return "magnitudes"
     statistic = result.statistic
     if statistic == "mean" and result.plan["weights"]:
         return "ratio"
@@ -233,7 +237,7 @@ def _quantiles(result: Measurements, keys: dict[str, Any], confidence: float) ->
         high.ravel() / parts,
         decimals=len(str(parts)) - 1,
         bounds=(facts["lower"] / parts, facts["upper"] / parts),
-        quantile=named if result.statistic == "quantiles" else None,
+        parts=named if result.statistic == "quantiles" else None,
     )
 
 
@@ -251,6 +255,12 @@ def _between(low: NDArray[np.int64], high: NDArray[np.int64], lower: int, upper:
     return np.asarray(np.rint(np.where(np.abs(two - one) > np.abs(even), ratio, even)) + centre, dtype=np.int64)
 
 
+def _magnitudes(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
+    from tacita.tables.magnitudes import magnitudes  # which loads laws that other tables do without
+
+    return magnitudes(result, keys, confidence)
+
+
 _ESTIMATES: dict[str, Callable[[Measurements, dict[str, Any], float], Estimates]] = {
     "count": _counts,
     "sum": _sums,
@@ -259,4 +269,5 @@ _ESTIMATES: dict[str, Callable[[Measurements, dict[str, Any], float], Estimates]
     "share": _shares,
     "ratio": _ratios,
     "quantiles": _quantiles,
+    "magnitudes": _magnitudes,
 }

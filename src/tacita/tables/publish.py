@@ -15,6 +15,8 @@ from tacita.privacy import exact
 from tacita.tables.consistency import consistent
 from tacita.tables.statistics import TOTAL, ranks, statistic_table
 
+PARTS = ("quantile", "measure")  # columns that tell several numbers of one cell apart
+
 
 def _sum_allowance(confidence: float) -> float:
     """What the margin of a sum needs beyond the root of summed squares.
@@ -65,7 +67,7 @@ def publish(
     if stranger := [name for name in totals if name not in codes]:
         raise UsageError(f"totals: {stranger[0]} is no attribute of this table; name some of {', '.join(codes)}")
     totals = totals if cells_twice or set(totals) != set(codes) else ()
-    values = result.numbers.ravel()
+    values = result.values.astype(np.float64).ravel()
     lower, upper = (end.ravel() for end in result.intervals(level))
     published, sums = values, None
     if totals:
@@ -124,7 +126,7 @@ def attributes(table: pa.Table) -> tuple[str, ...]:
 
 def summed_over(table: pa.Table, totals: Sequence[str]) -> tuple[str, ...]:
     """The attributes that say "Total" in the rows of totals; none where the table has no such rows."""
-    return tuple(name for name in attributes(table) if totals and name not in totals)
+    return tuple(name for name in attributes(table) if totals and name not in (*totals, *PARTS))
 
 
 def without_totals(table: pa.Table, totals: Sequence[str]) -> pa.Table:

@@ -51,7 +51,7 @@ def statistic_table(
     if totals and set(totals) != set(found.keys):
         group = _group(found, totals, schema)
         sums = _sums(found, totals, group, confidence)
-        if nonnegative and found.bounds[0] >= 0:
+        if nonnegative and np.all(np.asarray(found.bounds[0]) >= 0):
             found = replace(found, value=consistent(found.value, group, integers=integers and found.whole))
     elif nonnegative and found.additive:
         found = replace(found, value=np.clip(found.value, *found.bounds))
@@ -83,8 +83,8 @@ def _rows(
         columns[name] = pa.array(listed).take(pa.array(code))
         if labels != listed:
             columns[f"{name}_label"] = pa.array(labels).take(pa.array(code))
-    if found.quantile is not None:
-        columns["quantile"] = pa.array(found.quantile)
+    if found.parts is not None:
+        columns[found.parted_by] = pa.array(found.parts)
     low, high = np.maximum(found.lower, found.bounds[0]), np.minimum(found.upper, found.bounds[1])
     half = np.maximum(np.maximum(high - found.value, found.value - low), 0)
     shown = np.isfinite(found.value)
@@ -138,6 +138,8 @@ def _marks(value: Floats, half: Floats, bounded: NDArray[np.bool_]) -> NDArray[A
 
 def _group(found: Estimates, names: Sequence[str], schema: Schema) -> NDArray[np.int64]:
     group = np.zeros(found.value.size, dtype=np.int64)
+    if found.parts is not None:
+        group = np.unique(found.parts, return_inverse=True)[1].astype(np.int64)
     for name in names:
         group = group * len(schema.levels(name)) + found.keys[name]
     return group
@@ -160,9 +162,12 @@ def _sums(found: Estimates, names: Sequence[str], group: NDArray[np.int64], conf
     spread = np.sqrt(np.maximum(number, 1))
     keys = {name: found.keys[name][first] for name in names}
     slack = 1e-9 * half
+    least, most = (np.broadcast_to(one, found.value.size)[first] for one in found.bounds)
     return replace(
         found,
         keys=keys,
+        bounds=(least, most),
+        parts=None if found.parts is None else tuple(found.parts[at] for at in first),
         value=total,
         lower=total - half - np.where(low > slack, low / spread, 0),
         upper=total + half + np.where(high > slack, high / spread, 0),

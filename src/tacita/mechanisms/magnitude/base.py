@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from attrs import Attribute, Factory, field, frozen
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
+from tacita.measured import NOISY, RESERVED, Measurements
 from tacita.mechanisms.eree.calibration import check_parameters, log_laplace_scale
-from tacita.mechanisms.magnitude.error import MagnitudeError
-from tacita.mechanisms.magnitude.measured import Column, MeasuredSums, restored, stored_domains
+from tacita.mechanisms.magnitude.error import Column, MagnitudeError
 from tacita.mechanisms.magnitude.reading import Totals, check_attributes
 from tacita.noise.entropy import Entropy
 from tacita.noise.error import UnitLaw, margin_of
@@ -27,6 +27,7 @@ from tacita.plan.fields import as_epsilon, as_names, at_least_one, each_once
 from tacita.plan.how import How
 from tacita.privacy import Guarantee, Loss, Number, NumbersWithin, exact, text
 
+LARGEST = "largest_"  # and a number: the paid-for sizes among what was measured
 PUBLIC_LIST = "which units are in the file, their categories, and which of their numbers are missing, are public"
 # Scales are ratios of 64-bit integers, and α's numerator is a factor of them.
 _MOST_SCALE = 1 << 60
@@ -47,6 +48,10 @@ def _as_alpha(given: Number) -> Fraction:
     return NumbersWithin("unit", given).alpha
 
 
+def _as_columns(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else as_names(given)
+
+
 def _as_share(given: Number) -> Fraction:
     return exact(given, "margin_share")
 
@@ -58,12 +63,12 @@ def _enough(plan: MagnitudePlan) -> Fraction:
 
 
 @frozen(kw_only=True)
-class MagnitudePlan(Plan[MeasuredSums]):
+class MagnitudePlan(Plan[Measurements]):
     """Sums by cell when one unit's numbers may all change by a factor 1 + α, each in its own direction."""
 
     alpha: Fraction = field(converter=_as_alpha, kw_only=False)
     epsilon: Fraction = field(converter=as_epsilon, kw_only=False)
-    of: tuple[str, ...] = field(converter=as_names, validator=at_least_one)
+    of: tuple[str, ...] = field(converter=_as_columns, validator=at_least_one)
     by: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once)
     unit: str = "establishment"
     margin_share: Fraction = field(default=Factory(_enough, takes_self=True), converter=_as_share)
@@ -83,6 +88,9 @@ class MagnitudePlan(Plan[MeasuredSums]):
         NumbersWithin(self.unit, self.alpha)
 
     # what a concrete plan says of itself
+
+    measures: ClassVar[str]
+    """The statistic, as a specification calls it."""
 
     @property
     @abstractmethod
@@ -186,6 +194,10 @@ class MagnitudePlan(Plan[MeasuredSums]):
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         check_attributes(schema, self.by)
+        if taken := [name for name in self.by if name in RESERVED or name.startswith(NOISY)]:
+            raise UsageError(f"by: a column of every table is called {taken[0]}; rename the variable")
+        if taken := [name for name in self.of if name.removeprefix(LARGEST).isdigit() and name.startswith(LARGEST)]:
+            raise UsageError(f"of: {taken[0]} is what a size of the largest {self.unit} is called; rename the variable")
         for name, (_, most) in self.domains(schema).items():
             if most * self.alpha.numerator > _MOST_SCALE:
                 raise UsageError(
@@ -217,20 +229,27 @@ class MagnitudePlan(Plan[MeasuredSums]):
             raise UsageError(f"{self.product}: sums read one file with a row for each {self.unit}; join the tables")
         self.law()
 
-    def run(self, data: Confidential, entropy: Entropy) -> MeasuredSums:
+    def run(self, data: Confidential, entropy: Entropy) -> Measurements:
         self.reads(data.schema)
         columns = self.columns(self.domains(data.schema))
         exact_sums = self.ask(data)
+        values = self.noisy(exact_sums, entropy)
+        noisy = {one.name: values[:, at] for at, one in enumerate(columns)}
         most = tuple({one.size: one.error.most for one in columns}.values())
-        return MeasuredSums(
+        sizes = self.measure_sizes(exact_sums, most, entropy)
+        if sizes is not None:
+            noisy |= {f"{LARGEST}{at}": sizes[:, at] for at in range(self.sizes)}
+        facts = {
+            one.name: {"places": one.places, "most": one.error.most, "law": one.error.describe()} for one in columns
+        }
+        return Measurements(
             keys=exact_sums.keys,
-            columns=columns,
-            values=self.noisy(exact_sums, entropy),
+            noisy=noisy,
+            facts={"statistic": self.measures, "magnitudes": facts},
             plan=self.describe(),
             guarantee=str(self.guarantee),
             rehearsal=entropy.rehearsal,
-            largest=self.measure_sizes(exact_sums, most, entropy),
         )
 
-    def restore(self, stored: bytes) -> MeasuredSums:
-        return restored(stored, self.columns(stored_domains(stored)))
+    def restore(self, stored: bytes) -> Measurements:
+        return Measurements.from_bytes(stored)

@@ -66,3 +66,14 @@ class MagnitudeError:
             "scale": f"max({float(self.alpha):g} × largest unit, {float(self.floor):g} steps)",
             "scale_is": "confidential",
         }
+
+
+@dataclass(frozen=True)
+class Column:
+    """One published number of each cell: its name, its decimal places and the law of its error."""
+
+    name: str
+    places: int
+    error: MagnitudeError
+    size: int = 0
+    """Which of the paid-for sizes goes with it."""

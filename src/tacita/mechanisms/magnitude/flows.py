@@ -15,8 +15,8 @@ from tacita.data.confidential import Confidential, rows
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.mechanisms.magnitude.base import MagnitudePlan
+from tacita.mechanisms.magnitude.error import Column
 from tacita.mechanisms.magnitude.flows_design import NetLaw, least_noise
-from tacita.mechanisms.magnitude.measured import Column
 from tacita.mechanisms.magnitude.reading import Totals, most_steps, number, places, steps, totals
 from tacita.noise.entropy import Entropy
 from tacita.noise.power import PowerLaw
@@ -38,6 +38,7 @@ class SmoothFlows(MagnitudePlan):
     """
 
     proof = "mechanisms/magnitude/flows.md"
+    measures = "flows"
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()

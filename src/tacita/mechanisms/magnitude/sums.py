@@ -14,7 +14,7 @@ from tacita.errors import UsageError
 from tacita.mechanisms.eree import staircase_design
 from tacita.mechanisms.magnitude import together_design
 from tacita.mechanisms.magnitude.base import MagnitudePlan
-from tacita.mechanisms.magnitude.measured import Column
+from tacita.mechanisms.magnitude.error import Column
 from tacita.mechanisms.magnitude.reading import Totals, most_steps, number, places, steps, totals
 from tacita.noise.box import BoxLaw
 from tacita.noise.entropy import Entropy
@@ -36,6 +36,7 @@ class SmoothSums(MagnitudePlan):
     """
 
     proof = "mechanisms/magnitude/magnitude.md"
+    measures = "sum"
 
     @property
     def sizes(self) -> int:
