@@ -7,6 +7,7 @@ the hash that the ledger sealed, and its tables made again, by anyone.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -48,8 +49,17 @@ def long_form(result: Measured | Measurements, schema: Schema) -> pa.Table:
 def noise_record(result: Measured | Measurements) -> dict[str, Any]:
     """The law of the noise and its scale, as far as they are public."""
     if isinstance(result, Measurements):
-        return dict(result.facts)
+        return {"law": ", ".join(dict.fromkeys(_laws(result.facts))), **result.facts}
     return dict(result.error.describe())
+
+
+def _laws(facts: Any) -> Iterator[str]:
+    """The names of all laws that stand in the facts."""
+    for key, value in facts.items() if isinstance(facts, dict) else ():
+        if key == "law" and isinstance(value, dict):
+            yield str(value["law"])
+        else:
+            yield from _laws(value)
 
 
 def rebuild(table: pa.Table, plan: Plan[Any], schema: Schema) -> Measured | Measurements:

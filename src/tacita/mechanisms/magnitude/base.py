@@ -117,6 +117,11 @@ class MagnitudePlan(Plan[Measurements]):
     def noisy(self, exact_sums: Totals, entropy: Entropy) -> NDArray[np.int64]: ...
 
     @property
+    def _size(self) -> str:
+        """What the noise follows, in words."""
+        return f"the largest {self.unit}"
+
+    @property
     @abstractmethod
     def product(self) -> str:
         """What is published, in words."""
@@ -212,11 +217,12 @@ class MagnitudePlan(Plan[Measurements]):
         columns = self.columns(self.domains(schema))
         share = float(self.alpha) * law.mean_abs()
         sure = float(self.alpha) * margin_of(law, 0.95)
-        known = "" if self.blur is None else f", or {float(self.alpha) * margin_of(law, 0.95, self.blur):.3g} times it"
+        margins = "that is not paid for, so margins are as wide as if it were as large as the sum or the schema allows"
+        if self.blur is not None:
+            margins = f"margins are about {float(self.alpha) * margin_of(law, 0.96, self.blur):.3g} times it, or less"
         sentences = (
-            f"typical error {share:.3g} times the largest {self.unit} of a cell",
-            f"19 in 20 errors are below {sure:.3g} times that {self.unit}; the margins that are published are at most "
-            f"about that share of the sum{known}, whichever is less",
+            f"typical error {share:.3g} times {self._size} of a cell; 19 in 20 are below {sure:.3g} times it",
+            f"how large it is stays secret; {margins}",
         )
         rows = schema.domain_size(self.by) if self.by else 1
         by = f" by {' × '.join(self.by)}" if self.by else ""

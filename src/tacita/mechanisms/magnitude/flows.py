@@ -54,6 +54,10 @@ class SmoothFlows(MagnitudePlan):
         return f"Flows from {self.of[0]} to {self.of[1]}"
 
     @property
+    def _size(self) -> str:
+        return f"the largest {self.unit}, both years added,"
+
+    @property
     def least(self) -> int:
         """Numbers below 1/α + 1 steps change by a step or less, so their noise is that of this number."""
         return int(-(-1 // self.alpha)) + 1
