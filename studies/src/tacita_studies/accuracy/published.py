@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from tacita.mechanisms.table import Table
 
 from tacita.data.schema import Schema
 from tacita.inference.survey.tables import ALL
+from tacita.mechanisms.table import Table
 from tacita.release.microdata import Microdata
 from tacita.release.plans import Planned
 from tacita.release.spec import TableSpec
