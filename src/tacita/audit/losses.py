@@ -195,18 +195,18 @@ def _value(public: Arguments, one: Arguments, two: Arguments) -> Lost:
     """The law is constant between and on values, so every stretch of candidates of either file is looked at."""
     from tacita.mechanisms.table.ladder import runs, scores_of
 
-    ladder, rate = public["ladder"], float(public["rate"])
-    values = np.unique(np.concatenate([one["places"], two["places"]]))
-    starts = np.unique(np.concatenate([[ladder.lower], values, values + 1]))
-    starts = starts[starts <= ladder.upper]
+    ends, rate = public["ends"], float(public["rate"])
+    values = np.unique(np.concatenate([one["rungs"], two["rungs"]]))
+    starts = np.unique(np.concatenate([[ends[0]], values, values + 1]))
+    starts = starts[starts <= ends[1]]
 
     def log_law(given: Arguments) -> Floats:
-        before, weights, below, upto = runs(given["places"], given["counts"], ladder)
+        first, many, below, upto = runs(given["rungs"], given["counts"], *ends)
         worth = -rate * scores_of(below, upto, public["share"], public["shift"]).astype(np.float64)
         with np.errstate(divide="ignore"):
-            whole = logsumexp(np.log(weights.astype(np.float64)) + worth)
-        # A stretch of no weight begins where the next one does: the last of them is the one that has weight.
-        return np.asarray(worth[np.searchsorted(before, ladder.below(starts), side="right") - 1] - whole)
+            whole = logsumexp(np.log(many.astype(np.float64)) + worth)
+        # An empty stretch begins where the next one does: the last of them is the one that has rungs.
+        return np.asarray(worth[np.searchsorted(first, starts, side="right") - 1] - whole)
 
     ratio = log_law(two) - log_law(one)
     return Lost.ranged(float(ratio.max() - ratio.min()), float(np.abs(ratio).max()))

@@ -6,7 +6,7 @@ What is added up are whole numbers, each of which follows from one record alone 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,10 +164,14 @@ def octaves(data: Confidential, cells: Cells, amount: Amount, lowest: int, highe
 
 
 def values(
-    data: Confidential, cells: Cells, column: str, weight: tuple[Amount, Steps] | None
+    data: Confidential,
+    cells: Cells,
+    column: str,
+    weight: tuple[Amount, Steps] | None,
+    coded_as: Callable[[Integers], Integers],
 ) -> tuple[Integers, Integers, Integers]:
-    """Every value that occurs in a cell: its cell, the value in its declared steps, and how many records (or steps of
-    weight) have it, sorted by cell and value."""
+    """Every code of a value that occurs in a cell: its cell, the code, and how many records (or steps of weight) have
+    it, sorted by cell and code. `coded_as` gives the code of a value in its declared steps, one by one."""
     names = (column, *(weight[0].columns if weight else ()))
     table = _kept(data, cells, names)
     schema = data.schema
@@ -180,8 +184,9 @@ def values(
     coded = table.select(**codes, **whole)
     mass = coded.tacita_weight.sum() if weight else coded.count()
     part = engine_of(data).collect(coded.group_by([*codes, "tacita_value"]).aggregate(**{_N: mass}))
-    pairs = np.stack([cell_places(part, schema, cells.by), whole_numbers(part, "tacita_value")])
-    # Several stored codes may mean one level, so that a value can come up more than once in a cell.
+    codes_of = coded_as(whole_numbers(part, "tacita_value"))
+    pairs = np.stack([cell_places(part, schema, cells.by), codes_of])
+    # Several stored values may have one code, of the value or of the cell.
     (place, value), member = np.unique(pairs, axis=1, return_inverse=True)
     return place, value, rowwise.sums(member.ravel(), whole_numbers(part, _N), place.size)
 

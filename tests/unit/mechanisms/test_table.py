@@ -145,44 +145,47 @@ def test_noise_is_not_smaller_than_promised() -> None:
 
 
 @given(st.integers(-(2**53), 2**53), st.integers(0, 2**40), st.data())
-def test_the_ladder_rises_and_is_inverted(lower: int, length: int, data: Any) -> None:
+def test_the_ladder_rises_and_every_step_lies_on_its_rung(lower: int, length: int, data: Any) -> None:
     ladder = Ladder(lower, min(lower + length, 2**53))
-    place = data.draw(st.integers(ladder.lower, ladder.upper))
-    before, after = ladder.below(np.array([place, place + 1])).tolist()
-    assert 0 <= before < after <= ladder.total
-    assert ladder.at(before) == ladder.at(after - 1) == place
+    steps = np.sort(data.draw(st.lists(st.integers(ladder.lower, ladder.upper), min_size=1)))
+    rungs = ladder.rung(np.array(steps, dtype=np.int64))
+    assert (np.diff(rungs) >= 0).all()
+    assert ladder.bottom <= rungs.min()
+    assert rungs.max() <= ladder.top
+    assert (ladder.first(rungs) <= steps).all()
+    assert (steps <= ladder.last(rungs)).all()
+    for ends in (ladder.first(rungs), ladder.last(rungs)):
+        assert (ladder.rung(ends) == rungs).all()
 
 
 def test_a_value_that_many_share_is_drawn_itself() -> None:
-    places, counts = np.array([10, 40, 70]), np.array([100, 300, 100])
+    rungs, counts, half = np.array([10, 40, 70]), np.array([100, 300, 100]), Fraction(1, 2)
     drawn = {
-        draw_value(
-            places, counts, Ladder(0, 10**6), Fraction(1, 2), 0, Fraction(1, 4), reserve(64, SeededEntropy(seed))
-        )
+        draw_value(rungs, counts, (0, 10**4), half, 0, Fraction(1, 4), reserve(64, SeededEntropy(seed)))
         for seed in range(50)
     }
     assert drawn == {40}
 
 
 def test_the_law_of_a_drawn_value() -> None:
-    """Frequencies of a small ladder against the law itself, by a chi-square of cells with enough expected."""
-    places, counts, ladder, rate = np.array([2, 5]), np.array([3, 4]), Ladder(0, 9), Fraction(1, 6)
-    below = np.array([counts[places < v].sum() for v in range(10)])
-    upto = np.array([counts[places <= v].sum() for v in range(10)])
+    """Frequencies on a short ladder against the law itself, by a chi-square of cells with enough expected."""
+    rungs, counts, rate = np.array([2, 5]), np.array([3, 4]), Fraction(1, 6)
+    below = np.array([counts[rungs < v].sum() for v in range(10)])
+    upto = np.array([counts[rungs <= v].sum() for v in range(10)])
     score = np.maximum(np.maximum(2 * below - 7, 7 - 2 * upto), 0)
     law = np.exp(-score / 6.0)
     law /= law.sum()
     spare = reserve(400_000, SeededEntropy(3))
-    drawn = [draw_value(places, counts, ladder, Fraction(1, 2), 0, rate, spare) for _ in range(20_000)]
+    drawn = [draw_value(rungs, counts, (0, 9), Fraction(1, 2), 0, rate, spare) for _ in range(20_000)]
     seen = np.bincount(drawn, minlength=10)
     assert (law * 20_000).min() > 50
     assert float(((seen - 20_000 * law) ** 2 / (20_000 * law)).sum()) < 33.7  # 9 degrees of freedom, 1 in 10,000
 
 
 def test_stretches_cover_the_ladder_once() -> None:
-    before, weights, below, upto = runs(np.array([0, 7]), np.array([2, 1]), Ladder(0, 7))
-    assert weights.tolist() == [0, 1, 6, 1, 0]
-    assert before.tolist() == [0, 0, 1, 7, 8]
+    first, many, below, upto = runs(np.array([0, 7]), np.array([2, 1]), 0, 7)
+    assert many.tolist() == [0, 1, 6, 1, 0]
+    assert first.tolist() == [0, 0, 1, 7, 8]
     assert scores_of(below, upto, Fraction(1, 2), 0).tolist() == [3, 0, 1, 1, 3]
 
 

@@ -1,8 +1,8 @@
 """One value of a cell at a given rank, drawn exactly. Proof: table.md.
 
-Values stand on the declared steps of their column. Every step is a candidate, so a value that many records share can be
-drawn itself, not only a place beside it. Far from the centre candidates thin out by octaves, so that a long empty
-stretch of a wide domain weighs no more than the octaves in it. Whole numbers throughout.
+Values stand on the rungs of a public ladder: every declared step where there are few, a thousand rungs in each octave
+further out. Every rung is a candidate, so a value that many records share can be drawn itself, not only a place beside
+it, and a long empty stretch of a wide domain weighs no more than the octaves in it. Whole numbers throughout.
 """
 
 from __future__ import annotations
@@ -19,18 +19,20 @@ from tacita.noise.forcing import settles
 
 Integers = NDArray[np.int64]
 
-EVEN = 1 << 12  # a domain of so few steps has one candidate for each, all alike
+_FEW = 1 << 12  # a domain of so few steps has a rung for each
+_BITS = 10
+_PER_OCTAVE = 1 << _BITS
 
 
 @dataclass(frozen=True)
 class Ladder:
-    """The candidates lower … upper, and how much of them lies below a place.
+    """A rising map from the steps lower … upper to rungs, finest around zero or the bound nearest to it.
 
     >>> ladder = Ladder(0, 10**6)
-    >>> ladder.below(np.array([0, 1, 2, 4, 8])).tolist() == [k << 20 for k in range(5)]
-    True
-    >>> all(ladder.at(int(ladder.below(np.array([x]))[0])) == x for x in (0, 1, 5, 77, 123456, 10**6))
-    True
+    >>> ladder.rung(np.array([0, 7, 1023, 1024, 2048, 2049, 2050])).tolist()
+    [0, 7, 1023, 1024, 2048, 2048, 2049]
+    >>> ladder.first(np.array([2048, 2049])).tolist(), ladder.last(np.array([2048, 2049])).tolist()
+    ([2048, 2050], [2049, 2051])
     """
 
     lower: int
@@ -38,56 +40,64 @@ class Ladder:
 
     @property
     def even(self) -> bool:
-        return self.upper - self.lower <= EVEN
+        return self.upper - self.lower <= _FEW
 
     @property
     def centre(self) -> int:
-        return min(max(0, self.lower), self.upper)
+        return self.lower if self.even else min(max(0, self.lower), self.upper)
 
-    @property
-    def octaves(self) -> int:
-        return max(1, max(self.upper - self.centre, self.centre - self.lower).bit_length())
-
-    def below(self, places: Integers) -> Integers:
-        """The weight of all candidates below each of the places, which lie in lower … upper + 1."""
-        places = np.asarray(places, dtype=np.int64)
+    def rung(self, steps: Integers) -> Integers:
+        away = np.asarray(steps, dtype=np.int64) - self.centre
         if self.even:
-            return places - self.lower
-        up = self._reach(np.maximum(places - self.centre, 0))
-        down = self._reach(np.maximum(self.centre + 1 - places, 0))
-        whole = int(self._reach(np.array([self.centre + 1 - self.lower]))[0])
-        shared = 1 << self.octaves  # the centre itself, which both sides count from
-        return np.where(places > self.centre, whole - shared + up, whole - down)
-
-    def _reach(self, distance: Integers) -> Integers:
-        """The weight of the candidates at distances 0 … distance − 1 on one side."""
-        top = self.octaves
-        octave = np.frexp(np.maximum(distance, 1).astype(np.float64))[1].astype(np.int64) - 1
-        inside = (distance - (np.int64(1) << octave)) << np.maximum(top - octave, 0)
-        return np.where(distance > 0, ((octave + 1) << top) + inside, 0)
-
-    def at(self, weight: int) -> int:
-        """The candidate into whose weight a number from 0 to `total` − 1 falls."""
-        low, high = self.lower, self.upper
-        while low < high:
-            middle = (low + high + 1) // 2
-            if int(self.below(np.array([middle]))[0]) <= weight:
-                low = middle
-            else:
-                high = middle - 1
-        return low
+            return away
+        octave, size = _octave(np.abs(away)), np.abs(away)
+        far = _PER_OCTAVE * (octave - _BITS + 1) + ((size - (np.int64(1) << octave)) >> np.maximum(octave - _BITS, 0))
+        return np.where(away < 0, -1, 1) * np.where(size < _PER_OCTAVE, size, far)
 
     @property
-    def total(self) -> int:
-        return int(self.below(np.array([self.upper + 1]))[0])
+    def bottom(self) -> int:
+        return int(self.rung(np.array([self.lower]))[0])
+
+    @property
+    def top(self) -> int:
+        return int(self.rung(np.array([self.upper]))[0])
+
+    def first(self, rungs: Integers) -> Integers:
+        """The lowest step of each rung."""
+        rungs = np.asarray(rungs, dtype=np.int64)
+        return np.maximum(np.where(rungs < 0, self._far(rungs), self._near(rungs)), self.lower)
+
+    def last(self, rungs: Integers) -> Integers:
+        """The highest step of each rung."""
+        rungs = np.asarray(rungs, dtype=np.int64)
+        return np.minimum(np.where(rungs < 0, self._near(rungs), self._far(rungs)), self.upper)
+
+    def _near(self, rungs: Integers) -> Integers:
+        """The step of each rung that is nearest to the centre."""
+        return self.centre + np.where(rungs < 0, -1, 1) * self._distance(np.abs(rungs))
+
+    def _far(self, rungs: Integers) -> Integers:
+        return self.centre + np.where(rungs < 0, -1, 1) * (self._distance(np.abs(rungs) + 1) - 1)
+
+    def _distance(self, rungs: Integers) -> Integers:
+        if self.even:
+            return rungs
+        octave = np.maximum(rungs // _PER_OCTAVE - 1 + _BITS, _BITS)
+        inside = (rungs % _PER_OCTAVE) << (octave - _BITS)
+        return np.where(rungs < _PER_OCTAVE, rungs, (np.int64(1) << octave) + inside)
 
 
-def runs(places: Integers, counts: Integers, ladder: Ladder) -> tuple[Integers, Integers, Integers, Integers]:
+def _octave(size: Integers) -> Integers:
+    """The largest e with 2^e ≤ size, of whole numbers up to 2^53, which a double holds exactly; 0 for 0."""
+    return np.frexp(np.maximum(size, 1).astype(np.float64))[1].astype(np.int64) - 1
+
+
+def runs(rungs: Integers, counts: Integers, bottom: int, top: int) -> tuple[Integers, Integers, Integers, Integers]:
     """Stretches of candidates that all records see alike: gap, value, gap, value, …, gap.
 
-    For each the weight of the candidates before it, its own weight, the records below it, and those not above it."""
-    edges = np.stack([places, places + 1], axis=1).ravel()
-    borders = ladder.below(np.concatenate(([ladder.lower], edges, [ladder.upper + 1])))
+    For each its first rung, how many rungs it has, the records below it, and those not above it."""
+    edges = np.stack([rungs, rungs + 1], axis=1).ravel()
+    borders = np.concatenate(([bottom], edges, [top + 1]))
     reached = np.repeat(np.concatenate(([0], np.cumsum(counts, dtype=np.int64))), 2)
     return borders[:-1], np.diff(borders), reached[:-1], reached[1:]
 
@@ -100,19 +110,25 @@ def scores_of(below: Integers, upto: Integers, share: Fraction, shift: int) -> I
     return np.maximum(np.maximum(share.denominator * below - wanted, wanted - share.denominator * upto), 0)
 
 
-@settles("places", "counts")
+@settles("rungs", "counts")
 def draw_value(
-    places: Integers, counts: Integers, ladder: Ladder, share: Fraction, shift: int, rate: Fraction, spare: Spare
+    rungs: Integers,
+    counts: Integers,
+    ends: tuple[int, int],
+    share: Fraction,
+    shift: int,
+    rate: Fraction,
+    spare: Spare,
 ) -> int:
-    """A candidate v with P(v) ∝ weight(v)·exp(−rate·s(v)), s being the distance in `scores_of`.
+    """A rung v between two ends with P(v) ∝ exp(−rate·s(v)), s being the distance in `scores_of`.
 
-    `places` are the distinct values, rising, `counts` how many records (or steps of weight) have each.
+    `rungs` are those that records stand on, rising, `counts` how many records (or steps of weight) are on each.
 
     >>> from tacita.noise.entropy import SeededEntropy, reserve
-    >>> draw_value(np.array([3, 40, 90]), np.array([1, 9, 1]), Ladder(0, 100), Fraction(1, 2), 0, Fraction(9),
-    ...     reserve(8, SeededEntropy(1)))
+    >>> values, counts = np.array([3, 40, 90]), np.array([1, 9, 1])
+    >>> draw_value(values, counts, (0, 100), Fraction(1, 2), 0, Fraction(9), reserve(8, SeededEntropy(1)))
     40
     """
-    before, weights, below, upto = runs(places, counts, ladder)
-    stretch = choose(weights, scores_of(below, upto, share, shift), rate, spare)
-    return ladder.at(int(before[stretch]) + uniform_below(int(weights[stretch]), spare))
+    first, many, below, upto = runs(rungs, counts, *ends)
+    stretch = choose(many, scores_of(below, upto, share, shift), rate, spare)
+    return int(first[stretch]) + uniform_below(int(many[stretch]), spare)

@@ -197,9 +197,9 @@ def quantiles(
         size = _step(interval.upper, amount.grain(schema), _WEIGHTS)
         heaviest = max(1, round(interval.upper / size))
         weighing = (amount, Steps(0.0, size, 0, heaviest))
-    place, value, mass = values(data, ask.cells, column, weighing)
     kind, parts = number_kind(schema, column), 10 ** decimals(schema, column)
     ladder = Ladder(round(kind.lower * parts), round(kind.upper * parts))
+    place, rung, mass = values(data, ask.cells, column, weighing, ladder.rung)
     number = ask.cells.count(schema)
     borders = np.searchsorted(place, np.arange(number + 1))
     draws = 2 * len(shares)
@@ -216,10 +216,11 @@ def quantiles(
             entropy.announce(Request(label, f"value at a rank, epsilon={text(epsilon)}", np.diff(borders), scale))
             spare = reserve(_WORDS + _WORDS_PER_DRAW * number, entropy)
             drawn = [
-                draw_value(value[a:b], mass[a:b], ladder, share, sign * shift, rate, spare)
+                draw_value(rung[a:b], mass[a:b], (ladder.bottom, ladder.top), share, sign * shift, rate, spare)
                 for a, b in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True)
             ]
-            noisy[f"{end}_{at}"] = np.array(drawn, dtype=np.int64)
+            ends = np.array(drawn, dtype=np.int64)
+            noisy[f"{end}_{at}"] = ladder.first(ends) if sign < 0 else ladder.last(ends)
     facts = {"lower": ladder.lower, "upper": ladder.upper, "parts": parts, "ranks": shifts}
     return noisy, {"quantiles": facts}
 
