@@ -20,6 +20,7 @@ _SURE = 1e-4  # chance that noise alone makes an octave visible
 _NEXT = 3.0  # an octave beside a visible one needs so many scales of noise: a mistake costs one octave
 _DOUBT = 0.7  # records, in scales of noise, that an octave without visible ones may still hold
 _LEAST_FALL, _MOST_FALL = 0.05, 0.6  # how counts fall from one octave to the next
+_FLATTER = 0.3  # how counts may fall above the clamp, where tails of real files are often flatter than below
 _HIGHEST = 5  # octaves above the last visible one
 _EXACT = 0.05  # noise so small leaves whole numbers as they are
 _WITHIN = 1.44  # mean of an octave whose logarithms are even, over its lower end
@@ -40,7 +41,7 @@ def clamp_from(noisy: Floats, lowest: int, scale: float, sum_scale: float) -> Cl
 
     >>> counts = np.array([0.0, 900, 800, 300, 2, -5, 3, 0, 1, 0])
     >>> clamp_from(counts, 0, 4.0, 1.3)
-    Clamp(exponent=5, unseen=0.0...)
+    Clamp(exponent=5, unseen=...)
     """
     scale, sum_scale = (max(one, _EXACT) for one in (scale, sum_scale))
     last = _visible(noisy, scale)
@@ -60,7 +61,7 @@ def clamp_from(noisy: Floats, lowest: int, scale: float, sum_scale: float) -> Cl
         if top >= min(last + 2, size) and (above <= sum_scale or top >= last + _HIGHEST or top >= size):
             break
         top += 1
-    return Clamp(lowest + top, _beyond(above, fall, size - top))
+    return Clamp(lowest + top, _beyond(above, max(fall, _FLATTER), size - top))
 
 
 def _visible(noisy: Floats, scale: float) -> int | None:
