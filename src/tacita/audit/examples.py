@@ -253,6 +253,13 @@ _INCOMES = Schema.from_dict(
             "worth": {"role": "confidential", "type": "integer", "lower": -(10**5), "upper": 10**7, "missing": 0},
             "w": {"role": "confidential", "type": "numeric", "lower": 0, "upper": 5000, "scale": 1, "missing": 0},
         },
+        "hierarchy": {
+            "geography": {
+                "column": "region",
+                "levels": ["part", "country"],
+                "part": {"N": "mainland", "E": "mainland", "S": "islands", "?": "islands"},
+            },
+        },
     }
 )
 STATISTIC_SETTINGS: dict[str, dict[str, Any]] = {
@@ -261,6 +268,9 @@ STATISTIC_SETTINGS: dict[str, dict[str, Any]] = {
     "count, where": {"where": {"sex": ["F"]}},
     "count, delta": {"by": ["region"], "delta": "1e-9"},
     "count, weights": {"by": ["region"], "weights": "w", "epsilon": "40"},
+    "count, levels": {"by": ["sex", "region"], "levels": ["part", "country"]},
+    "count, levels, delta": {"by": ["region"], "levels": ["country"], "delta": "1e-9", "division": "equal"},
+    "sum, levels": {"statistic": "sum", "of": "age", "by": ["region"], "levels": ["part", "country"]},
     "sum": {"statistic": "sum", "of": "age", "by": ["region"]},
     "sum, everybody": {"statistic": "sum", "of": "age"},
     "sum, bought": {"statistic": "sum", "of": "worth", "by": ["sex"], "epsilon": "40"},

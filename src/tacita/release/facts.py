@@ -19,7 +19,7 @@ MEASURES: Mapping[str, str] = {
     "confidence": "Confidence of the margin of error",
     "guarantee": "Privacy guarantee of the value",
     "quality": "Quality by relative margin: A up to 5%, B up to 20%, C up to 50%, D above or unknown",
-    "level": "Whether the row is a cell or a total of cells",
+    "level": "What the row is: a cell or a total of cells, or the level of its cell",
     "rank": "Rank by published value, 1 for the largest",
     "rank_best": "The best rank that the margins of error leave open",
     "rank_worst": "The worst rank that the margins of error leave open",

@@ -7,14 +7,16 @@ the hash that the ledger sealed, and its tables made again, by anyone.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tacita.data.schema import Schema
+from tacita.errors import VerificationError
 from tacita.measured import NOISY, Measured, Measurements
+from tacita.mechanisms.table.levels import LEVEL, TableLevels
 from tacita.plan import Plan
 from tacita.privacy.json_form import canonical
 
@@ -24,7 +26,7 @@ _NOISE, _FACTS = b"noise", b"facts"
 def long_form(result: Measured | Measurements, schema: Schema) -> pa.Table:
     """The cell's attributes, its noisy value and the law of the noise; the noisy largest size where it was paid for."""
     if isinstance(result, Measurements):
-        attributes = {name: _levels(schema, name, code) for name, code in result.keys.items()}
+        attributes = _spelled(result.keys, result.plan, schema)
         noisy = {f"{NOISY}{name}": pa.array(values) for name, values in result.noisy.items()}
         return pa.table(attributes | noisy).replace_schema_metadata({_FACTS: canonical(result.facts).encode()})
     rows, cells = result.values.shape
@@ -70,14 +72,33 @@ def rebuild(table: pa.Table, plan: Plan[Any], schema: Schema) -> Measured | Meas
 
 def _statistic(table: pa.Table, plan: Plan[Any], schema: Schema, facts: dict[str, Any]) -> Measurements:
     named = [name for name in table.column_names if name.startswith(NOISY)]
+    described = plan.describe()
+    if described.get("levels"):
+        keys = TableLevels.of(schema, described["by"], described["levels"]).keys()
+        wanted = _spelled(keys, described, schema)
+        if any(table[name].to_pylist() != column.to_pylist() for name, column in wanted.items()):
+            raise VerificationError("measurements: the cells of a level are not those of the schema, in their order")
+    else:
+        keys = {name: _codes(table, name, schema) for name in table.column_names if name not in named}
     return Measurements(
-        keys={name: _codes(table, name, schema) for name in table.column_names if name not in named},
+        keys=keys,
         noisy={name.removeprefix(NOISY): table[name].to_numpy() for name in named},
         facts=facts,
         plan=plan.describe(),
         guarantee=str(plan.guarantee),
         rehearsal=False,
     )
+
+
+def _spelled(keys: Mapping[str, Any], plan: Mapping[str, Any], schema: Schema) -> dict[str, pa.Array]:
+    """Codes as they are called; a table of several levels says which one each row is of."""
+    if not plan.get("levels"):
+        return {name: _levels(schema, name, code) for name, code in keys.items()}
+    levels = TableLevels.of(schema, plan["by"], plan["levels"])
+    columns = {LEVEL: pa.array(levels.names).take(pa.array(keys[LEVEL]))}
+    return columns | {
+        name: pa.array(levels.listed(name)).take(pa.array(at)) for name, at in levels.places(keys).items()
+    }
 
 
 def _jobs(table: pa.Table, plan: Plan[Any], schema: Schema) -> Measured:

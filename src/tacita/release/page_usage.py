@@ -18,10 +18,11 @@ import pyarrow.parquet as pq
 
 from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.inference import snippets
+from tacita.mechanisms.table.levels import LEVEL
 from tacita.pages.render import code
 from tacita.release.microdata import FOLDER, csv_name
 from tacita.release.page_products import weight_of
-from tacita.tables.publish import attributes, summed_over, without_totals
+from tacita.tables.publish import attributes, finest_level, summed_over, without_totals
 from tacita.tables.statistics import TOTAL
 
 Blocks = list[tuple[str, str]]
@@ -43,13 +44,13 @@ def table_code(folder: Path, records: Sequence[Mapping[str, Any]]) -> Blocks:
 
 def code_for_cells(name: str, table: pa.Table, totals: Sequence[str]) -> Blocks:
     """Compares the first two codes of a table; totals are left out of sums, or they count twice."""
-    keys = attributes(table)
+    keys = [one for one in attributes(table) if one != LEVEL]
     cells = without_totals(table, totals)
     codes = [str(one) for one in dict.fromkeys(cells[keys[0]].to_pylist())][:2] if keys else []
     if len(codes) < 2:
         return []
     texts = [position for position, field in enumerate(table.schema, start=1) if pa.types.is_string(field.type)]
-    view = {"name": name, "keys": keys, "codes": codes, "texts": texts}
+    view = {"name": name, "keys": keys, "codes": codes, "texts": texts, "finest": finest_level(table)}
     summed = summed_over(table, totals)
     return [(language, code(f"cells.{form}.j2", total=TOTAL, summed=summed, **view)) for language, form in _LANGUAGES]
 

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import tacita
 from tacita.data.schema import Categorical, Schema
 from tacita.implicates import Implicates
+from tacita.mechanisms.table.levels import LEVEL, TableLevels
 from tacita.privacy.json_form import guarantee_from_json, loss_from_json
 from tacita.release.bundle_files import fingerprint, json_bytes, read_json
 from tacita.release.codebook import data_package, ddi
@@ -136,6 +137,12 @@ def _table_facts(record: dict[str, Any], table: pa.Table, schema: Schema) -> Tab
             listed = tuple(zip(kind.levels, kind.labels, strict=True))
             summed = totals and variable.name not in totals
             levels[variable.name] = (*listed, ALL_LEVELS) if summed else listed
+    if named := record["settings"].get("levels"):
+        tables = TableLevels.of(schema, record["settings"]["by"], named)
+        for name in tables.by:
+            coarser = {code: code for code in tables.listed(name)}
+            levels[name] = tuple((coarser | dict(levels[name])).items())
+        levels[LEVEL] = tuple((one, one) for one in tables.names)
     where = record["settings"].get("where") or {}
     limits = "; ".join(f"{name} = {', '.join(values)}" for name, values in where.items())
     counted = "jobs" if record["settings"].get("mechanism") in JOB_MECHANISMS else "records"

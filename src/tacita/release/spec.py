@@ -151,6 +151,8 @@ class TableSpec(_Part):
     by: tuple[str, ...] = ()
     worker: tuple[str, ...] = ()
     where: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    levels: tuple[str, ...] | None = None
+    division: Literal["best", "equal"] | None = None
     statistic: str | None = None
     of: str | tuple[str, ...] | None = None
     weights: str | None = None
@@ -186,7 +188,7 @@ class TableSpec(_Part):
             raise ValueError('must lie between 0 and 1, at most 0.999999999, such as "0.95"')
         return value
 
-    @field_validator("by", "worker", "totals", "of", "quantiles", mode="before")
+    @field_validator("by", "worker", "levels", "totals", "of", "quantiles", mode="before")
     @classmethod
     def _list_to_tuple(cls, value: object) -> object:
         return tuple(value) if isinstance(value, list) else value

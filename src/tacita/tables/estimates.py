@@ -5,8 +5,8 @@ Post-processing only: everything is computed from `Measurements`, whose facts ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -34,6 +34,8 @@ class Estimates:
     upper: Floats
     additive: bool = False
     whole: bool = False
+    places: int | None = None
+    """Decimal places to which values are rounded already, so that their sums agree to the last digit."""
     decimals: int | None = None
     variance: Floats | None = None
     kurtosis: float = 0.0
@@ -42,6 +44,8 @@ class Estimates:
     """Which number of its cell each entry is, where a cell has several: quantiles, or sums of several columns."""
     parted_by: str = "quantile"
     """What these numbers are, and so the name of the column that tells them apart."""
+    listed: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
+    """Codes and labels of a column, where they are others than those of the schema."""
 
 
 def estimated(result: Measurements, confidence: float) -> Estimates:
@@ -71,7 +75,7 @@ def margin(confidence: float, parts: list[tuple[Floats, float]]) -> Floats:
 # ---------------------------------------------------------------- counts and sums
 
 
-def _noise(described: dict[str, str]) -> tuple[float, float]:
+def noise_of(described: dict[str, str]) -> tuple[float, float]:
     """Variance and excess kurtosis."""
     if described["law"] == "discrete-gaussian":
         return float(Fraction(described["variance"])), 0.0
@@ -89,7 +93,7 @@ def _counts(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
         else DiscreteLaplace(Fraction(described["scale"]))
     )
     half = float(law.margin(confidence))
-    variance, kurtosis = _noise(described)
+    variance, kurtosis = noise_of(described)
     return Estimates(
         keys,
         value,
@@ -132,7 +136,7 @@ def _amounts(name: str, result: Measurements) -> tuple[Floats, Floats, float, fl
     clamp."""
     facts = result.facts[name]
     step = facts["step"]
-    variance, kurtosis = _noise(facts["law"])
+    variance, kurtosis = noise_of(facts["law"])
     value = result.noisy[name].astype(np.float64) * step
     # What was not seen lies in few records, so in few cells; spread over all, it would be missed where it is.
     unseen = 2 * facts["unseen"] * facts["upper"] / max(1.0, np.sqrt(value.size))
@@ -149,7 +153,7 @@ def _means(result: Measurements, keys: dict[str, Any], confidence: float) -> Est
     step, steps, low, high = facts["step"], facts["steps"], facts["lower"], facts["upper"]
     above, below = (result.noisy[name].astype(np.float64) for name in ("above", "below"))
     number = (above + below) / steps
-    variance, kurtosis = _noise(facts["law"])
+    variance, kurtosis = noise_of(facts["law"])
     share = np.clip(above / np.where(number > 0, number * steps, np.inf), 0.0, 1.0)
     half = margin(confidence, [((1 - share) ** 2 * variance, kurtosis), (share**2 * variance, kurtosis)]) * step
     # A count that may be zero says nothing about a mean. Else the count's own error is part of the combination above.
@@ -169,7 +173,7 @@ def _variances(result: Measurements, keys: dict[str, Any], confidence: float) ->
     steps = facts["steps"]
     parts = np.stack([result.noisy[name].astype(np.float64) for name in ("high", "cross", "low")]) / steps**2
     number = parts.sum(axis=0)
-    noise, kurtosis = _noise(facts["law"])
+    noise, kurtosis = noise_of(facts["law"])
     noise /= steps**4
     known = number > 4 * np.sqrt(3 * noise) + 2
     safe = np.where(known, number, 1.0)
@@ -190,7 +194,7 @@ def _shares(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
     if result.plan["weights"]:
         amounts, noise, kurtosis, unseen = _amounts("count", result)
     else:
-        variance, kurtosis = _noise(result.facts["count"]["law"])
+        variance, kurtosis = noise_of(result.facts["count"]["law"])
         amounts, unseen = result.noisy["count"].astype(np.float64), 0.0
         noise = np.full(amounts.size, variance)
     inside = amounts.reshape(-1, levels)

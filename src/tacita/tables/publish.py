@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.measured import Measured, Measurements
+from tacita.mechanisms.table.levels import LEVEL
 from tacita.privacy import exact
 from tacita.tables.consistency import consistent
 from tacita.tables.statistics import TOTAL, ranks, statistic_table
@@ -129,8 +130,15 @@ def summed_over(table: pa.Table, totals: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in attributes(table) if totals and name not in (*totals, *PARTS))
 
 
+def finest_level(table: pa.Table) -> str | None:
+    """What the finest cells of a table of several levels say in its column `level`; None where it has no levels."""
+    return str(table[LEVEL][-1].as_py()) if LEVEL in attributes(table) and table.num_rows else None
+
+
 def without_totals(table: pa.Table, totals: Sequence[str]) -> pa.Table:
-    """The cells alone: a total beside its own parts would count twice."""
+    """The cells alone: a total beside its own parts would count twice, and so would a level beside a finer one."""
+    if (finest := finest_level(table)) is not None:
+        return table.filter(pa.array([level == finest for level in table[LEVEL].to_pylist()]))
     is_cell = np.ones(table.num_rows, dtype=bool)
     for name in summed_over(table, totals):
         is_cell &= np.array([code != TOTAL for code in table[name].to_pylist()], dtype=bool)

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.measured import Measurements
+from tacita.mechanisms.table.levels import LEVEL
 from tacita.noise.combination import margin as combined
 from tacita.tables.consistency import consistent
 from tacita.tables.estimates import Estimates, estimated
+from tacita.tables.levels import level_estimates
 
 Floats = NDArray[np.float64]
 
@@ -42,6 +44,12 @@ def statistic_table(
     withhold: float | None = None,
 ) -> pa.Table:
     """One row per cell in the declared order of levels, then the totals, if asked for."""
+    if result.plan.get("levels"):
+        if totals or rank:
+            raise UsageError("levels: the coarser levels are the totals, and have no ranks; leave totals and rank out")
+        found, names = level_estimates(result, schema, confidence, nonnegative=nonnegative, integers=integers)
+        table = _rows(found, schema, result, confidence, integers, rank, withhold)
+        return table.add_column(0, LEVEL, pa.array(names))
     found = estimated(result, confidence)
     if totals and not found.additive:
         raise UsageError(f"totals: are for counts and sums; a {result.statistic} of all cells is no sum of theirs")
@@ -79,7 +87,7 @@ def _rows(
 ) -> pa.Table:
     columns: dict[str, pa.Array] = {}
     for name, code in found.keys.items():
-        listed, labels = schema.levels(name), schema.categorical(name).labels
+        listed, labels = found.listed.get(name) or (schema.levels(name), schema.categorical(name).labels)
         columns[name] = pa.array(listed).take(pa.array(code))
         if labels != listed:
             columns[f"{name}_label"] = pa.array(labels).take(pa.array(code))
@@ -113,6 +121,8 @@ def _numbers(
         return {"value": pa.array(value, mask=~shown), "margin_of_error": pa.array(margin, mask=~bounded)}
     safe = np.where(bounded & (half > 0), half, 1.0)
     places = np.clip(2 - np.floor(np.log10(safe)), -12, 15).astype(np.int64)
+    if found.places is not None:
+        places = np.full(places.size, found.places)
     if found.decimals is not None:
         places = np.minimum(places, found.decimals)
     unit = 10.0 ** -places.astype(np.float64)

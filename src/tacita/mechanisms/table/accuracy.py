@@ -29,6 +29,8 @@ Foreseen = tuple[tuple[str, ...], dict[str, float]]
 
 def foreseen(table: Table, schema: Schema) -> Foreseen:
     """Plain sentences and figures about the expected error, in the units of the statistic."""
+    if table.levels:
+        return _of_levels(table, schema)
     if table.statistic in ("median", "quantiles"):
         return _of_quantiles(table)
     if table.statistic == "ratio" or (table.statistic == "mean" and table.weights):
@@ -85,6 +87,38 @@ def _of_sums(table: Table, schema: Schema, amount: Amount, bought: bool) -> Fore
     said = "; ".join(f"± {one:,.3g} in a cell of {n:,}" for n, one in at.items())
     middle = {n: half * factor * unit / n for n in SIZES}
     return (f"with {level} confidence {said}",), _by_size("margin", at) | _by_size("median_error", middle)
+
+
+def _of_levels(table: Table, schema: Schema) -> Foreseen:
+    """Margins at every level, after all of them agree."""
+    split = table.split(schema)
+    assert split is not None
+    budget, unit, spoken = table.budget, 1.0, "records"
+    if table.statistic == "sum" or table.weights:
+        amount = table.amount(table.of[0] if table.of else None)
+        given = table.clamp if isinstance(table.clamp, tuple) else amount.bounds(schema)
+        unit, spoken = max(map(abs, given)), ""
+        if buys_clamp(schema, amount, None if table.clamp is None else (0.0, 0.0)):
+            budget, unit = budget.share(1 - BOUGHT), 1.0
+            spoken = (
+                f"times the limit at which {_named(amount)} is clamped, which is bought with a quarter of the budget"
+            )
+    reach = Reach.of_one(FINEST, table.records)
+    noises = [spread_of(budget.share(share).law(reach).describe()) for share in split.shares]
+    after = split.levels.variances([variance / FINEST**2 for variance, _ in noises])
+    level, said = f"{float(table.confidence):.0%}", []
+    figures: dict[str, float] = {}
+    for name, share, variances, (_, kurtosis) in zip(split.levels.names, split.shares, after, noises, strict=True):
+        typical = np.array([float(np.mean(variances))])
+        half, wide = (
+            float(combined(one, [(typical, kurtosis)])[0]) * unit for one in (_MIDDLE, float(table.confidence))
+        )
+        figures |= {f"margin, {name}": wide, f"median_error, {name}": half}
+        said.append(
+            f"{name} (share {float(share):.0%}): ± {wide:,.4g} {spoken} with {level} confidence, half of the errors "
+            f"below {half:,.3g}".replace("  ", " ")
+        )
+    return tuple(said), figures
 
 
 def _of_ratios(table: Table) -> Foreseen:

@@ -18,6 +18,7 @@ from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.mechanisms.table.clamp import clamp_from
 from tacita.mechanisms.table.ladder import Ladder, draw_value
+from tacita.mechanisms.table.levels import Split
 from tacita.mechanisms.table.noise import FINEST, Budget, Reach, spread_of
 from tacita.noise.entropy import Entropy, Request, reserve
 from tacita.privacy import text
@@ -42,6 +43,8 @@ class Ask:
     cells: Cells
     budget: Budget
     records: int
+    split: Split | None = None
+    """The levels that are measured beside the finest cells, each with its share."""
 
     def reach(self, most: int) -> Reach:
         """Of one value per record in one cell: a replaced record changes its old cell and its new one."""
@@ -49,6 +52,24 @@ class Ask:
 
     def priced(self, share: Fraction) -> Ask:
         return replace(self, budget=self.budget.share(share))
+
+    def noisy(self, values: Integers, reach: Reach, entropy: Entropy, label: str) -> Integers:
+        """The cells with noise; with levels, those of each table in turn, coarsest first."""
+        if self.split is None:
+            return self.budget.noisy(values, reach, entropy, label)
+        parts = zip(self.split.levels.sums(values), self.split.shares, self.split.levels.names, strict=True)
+        return np.concatenate(
+            [self.budget.share(share).noisy(one, reach, entropy, f"{label}, {name}") for one, share, name in parts]
+        )
+
+    def law(self, reach: Reach) -> Facts:
+        """The noise as it is published: one law, or one per level."""
+        if self.split is None:
+            return {"law": self.budget.law(reach).describe()}
+        return {"laws": [self.budget.share(share).law(reach).describe() for share in self.split.shares]}
+
+    def rows(self, schema: Schema) -> int:
+        return self.cells.count(schema) if self.split is None else sum(self.split.levels.sizes)
 
 
 @dataclass(frozen=True)
@@ -70,8 +91,8 @@ class Interval:
 
 def counts(data: Confidential, ask: Ask, entropy: Entropy) -> tuple[Noisy, Facts]:
     reach = ask.reach(1) if ask.cells.by else Reach.of_one(1, 1)  # in one cell, a record replaces itself
-    noisy = ask.budget.noisy(counted(data, ask.cells), reach, entropy, _label("records", ask))
-    return {"count": noisy}, {"count": {"law": ask.budget.law(reach).describe()}}
+    noisy = ask.noisy(counted(data, ask.cells), reach, entropy, _label("records", ask))
+    return {"count": noisy}, {"count": ask.law(reach)}
 
 
 # ---------------------------------------------------------------- sums
@@ -83,15 +104,15 @@ def sums(
     """The sum of clamped amounts in each cell."""
     interval, ask = _interval(data, ask, amount, clamp, entropy)
     if interval is None:
-        return _nothing(data.schema, ask.cells, name)
+        return _nothing(data.schema, ask, name)
     size = _step(interval.furthest, amount.grain(data.schema), FINEST)
     steps = Steps(0.0, size, round(interval.lower / size), round(interval.upper / size))
     most = max(abs(steps.least), abs(steps.most))
     alone = not ask.cells.by and not ask.cells.where
     reach = Reach.of_one(max(steps.most - steps.least, 1), 1) if alone and ask.records > 1 else ask.reach(max(most, 1))
     added = totals(data, ask.cells, {name: (amount, steps, 1)})[name]
-    noisy = ask.budget.noisy(added, reach, entropy, _label(f"sum of {_spoken(amount)}", ask))
-    return {name: noisy}, {name: _facts(interval, size, ask.budget.law(reach).describe())}
+    noisy = ask.noisy(added, reach, entropy, _label(f"sum of {_spoken(amount)}", ask))
+    return {name: noisy}, {name: _facts(interval, size, ask.law(reach))}
 
 
 def means(
@@ -101,14 +122,14 @@ def means(
     length of the interval to both together, wherever it lies, so the number of records comes at no extra price."""
     interval, ask = _interval(data, ask, amount, clamp, entropy)
     if interval is None:
-        return _nothing(data.schema, ask.cells, "above", "below")
+        return _nothing(data.schema, ask, "above", "below")
     size = _step(interval.upper - interval.lower, amount.grain(data.schema), FINEST)
     most = max(1, round((interval.upper - interval.lower) / size))
     added = totals(data, ask.cells, {"above": (amount, Steps(interval.lower, size, 0, most), 1)})
     above, number = added["above"], added["tacita_n"]
     both, reach = np.stack([above, most * number - above]), ask.reach(most)
     noisy = ask.budget.noisy(both, reach, entropy, _label(f"mean of {_spoken(amount)}", ask))
-    facts = _facts(interval, size, ask.budget.law(reach).describe()) | {"steps": most}
+    facts = _facts(interval, size, ask.law(reach)) | {"steps": most}
     return {"above": noisy[0], "below": noisy[1]}, {"mean": facts}
 
 
@@ -118,7 +139,7 @@ def variances(
     """a², 2a(k − a) and (k − a)² for a record a steps above the lower end of k: together k², wherever it lies."""
     interval, ask = _interval(data, ask, amount, clamp, entropy)
     if interval is None:
-        return _nothing(data.schema, ask.cells, "high", "cross", "low")
+        return _nothing(data.schema, ask, "high", "cross", "low")
     size = _step(interval.upper - interval.lower, amount.grain(data.schema), _SQUARES)
     most = max(1, round((interval.upper - interval.lower) / size))
     steps = Steps(interval.lower, size, 0, most)
@@ -127,7 +148,7 @@ def variances(
     parts = np.stack([two, 2 * most * one - 2 * two, most * most * number - 2 * most * one + two])
     reach = ask.reach(most * most)
     noisy = ask.budget.noisy(parts, reach, entropy, _label(f"variance of {_spoken(amount)}", ask))
-    facts = _facts(interval, size, ask.budget.law(reach).describe()) | {"steps": most}
+    facts = _facts(interval, size, ask.law(reach)) | {"steps": most}
     return {"high": noisy[0], "cross": noisy[1], "low": noisy[2]}, {"variance": facts}
 
 
@@ -169,13 +190,13 @@ def _step(length: float, grain: float, finest: int) -> float:
     return max(grain, length / finest)
 
 
-def _facts(interval: Interval, size: float, law: dict[str, str]) -> Facts:
-    return {"lower": interval.lower, "upper": interval.upper, "unseen": interval.unseen, "step": size, "law": law}
+def _facts(interval: Interval, size: float, law: Facts) -> Facts:
+    return {"lower": interval.lower, "upper": interval.upper, "unseen": interval.unseen, "step": size, **law}
 
 
-def _nothing(schema: Schema, cells: Cells, *names: str) -> tuple[Noisy, Facts]:
+def _nothing(schema: Schema, ask: Ask, *names: str) -> tuple[Noisy, Facts]:
     """Where not one record is visible beside the noise, nothing is said of any cell."""
-    empty = np.zeros(cells.count(schema), dtype=np.int64)
+    empty = np.zeros(ask.rows(schema), dtype=np.int64)
     return dict.fromkeys(names, empty), {"visible": False}
 
 
@@ -193,7 +214,7 @@ def quantiles(
         amount = Amount((weight,))
         interval, ask = _interval(data, ask, amount, None, entropy)
         if interval is None:
-            return _nothing(schema, ask.cells, *(f"{end}_{at}" for at in range(len(shares)) for end in ("low", "high")))
+            return _nothing(schema, ask, *(f"{end}_{at}" for at in range(len(shares)) for end in ("low", "high")))
         size = _step(interval.upper, amount.grain(schema), _WEIGHTS)
         heaviest = max(1, round(interval.upper / size))
         weighing = (amount, Steps(0.0, size, 0, heaviest))

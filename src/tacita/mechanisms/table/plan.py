@@ -16,6 +16,7 @@ from tacita.errors import UsageError
 from tacita.measured import NOISY, RESERVED, Measurements
 from tacita.mechanisms.table import measuring
 from tacita.mechanisms.table.accuracy import epsilon_for, foreseen
+from tacita.mechanisms.table.levels import Division, Split, TableLevels, split_of
 from tacita.mechanisms.table.noise import Budget
 from tacita.noise.entropy import Entropy
 from tacita.plan import ONE_ROW, Forecast, Plan
@@ -82,6 +83,10 @@ class Table(Plan[Measurements]):
     of `margin_at` records: the cost follows from it. Sums of numbers with wide bounds buy their clamps; `clamp` gives
     them as public knowledge, or says "declared" for the bounds of the schema.
 
+    `levels` names coarser levels of declared trees over columns of `by`. Counts and sums are then measured at every
+    level with a share of ε, and published so that all sums agree. `division` says how ε is shared out: "best" for the
+    least variance over all levels, or "equal".
+
     >>> from tacita.privacy import AddRemoveOne
     >>> Table("mean", "1", of="age", by=["region"], neighbours=AddRemoveOne("person")).guarantee
     Guarantee(neighbours=AddRemoveOne(unit='person'), loss=Loss(epsilon='1'), ...)
@@ -97,6 +102,8 @@ class Table(Plan[Measurements]):
     of: tuple[str, ...] = field(default=(), converter=_as_columns, validator=each_once, kw_only=True)
     by: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once, kw_only=True)
     where: Named[tuple[str, ...]] = field(default=Named(), converter=_as_where, kw_only=True)
+    levels: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once, kw_only=True)
+    division: Division = field(default="best", validator=one_of(Division), kw_only=True)
     weights: str | None = field(default=None, kw_only=True)
     quantiles: tuple[Fraction, ...] = field(default=_QUANTILES, converter=_as_shares, kw_only=True)
     clamp: tuple[float, float] | str | None = field(default=None, converter=_as_clamp, kw_only=True)
@@ -123,6 +130,8 @@ class Table(Plan[Measurements]):
             raise UsageError(f"quantiles: name 1 to {_MOST_QUANTILES} shares")
         if any(not 0 < one < 1 or one.denominator > _FINEST_SHARE for one in self.quantiles):
             raise UsageError('quantiles: shares lie between 0 and 1, with up to four digits, such as "0.95"')
+        if self.levels and (self.statistic not in ("count", "sum") or self.margin is not None):
+            raise UsageError("levels: are for counts and sums that are planned by epsilon; leave levels or margin out")
         self._settle_price()
 
     def _settle_price(self) -> None:
@@ -170,11 +179,19 @@ class Table(Plan[Measurements]):
     def how(self) -> How:
         return How(_KNOWS[self.statistic] + (_CLAMPED if self.statistic in _CLAMPS else ""))
 
+    def split(self, schema: Schema) -> Split | None:
+        """The levels and their shares; None for one table."""
+        if not self.levels:
+            return None
+        return split_of(schema, self.by, self.levels, self.division, 1 if self.delta else 2)
+
     def amount(self, column: str | None = None) -> Amount:
         return Amount(tuple(name for name in (column, self.weights) if name is not None))
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         self.cells.check(schema)
+        if self.levels:
+            TableLevels.of(schema, self.by, self.levels)
         if taken := [name for name in self.attributes if name in RESERVED or name.startswith(NOISY)]:
             raise UsageError(f"by: a column of every table is called {taken[0]}; rename the variable")
         numbers = self.of if self.statistic != "share" else ()
@@ -195,20 +212,27 @@ class Table(Plan[Measurements]):
         weighted = f", weighted by {self.weights}" if self.weights else ""
         only = "".join(f", only {name} in {', '.join(levels)}" for name, levels in self.where.items())
         product = f"{named}{of}{by}{weighted}{only}"
-        return Forecast(product[:1].upper() + product[1:], self.cells.count(schema), sentences, figures)
+        split = self.split(schema)
+        rows = self.cells.count(schema) if split is None else sum(split.levels.sizes)
+        return Forecast(product[:1].upper() + product[1:], rows, sentences, figures)
 
     # ------------------------------------------------------------ acting
 
     def run(self, data: Confidential, entropy: Entropy) -> Measurements:
         self.reads(data.schema)
-        noisy, facts = self._measure(data, entropy)
+        split = self.split(data.schema)
+        noisy, facts = self._measure(data, measuring.Ask(self.cells, self.budget, self.records, split), entropy)
+        if split is not None:
+            keys = split.levels.keys()
+            return Measurements(keys, noisy, facts, self.describe(), str(self.guarantee), entropy.rehearsal)
         shape = self.cells.shape(data.schema)
         codes = np.unravel_index(np.arange(self.cells.count(data.schema)), shape) if shape else ()
         keys = {name: code.astype(np.int32) for name, code in zip(self.attributes, codes, strict=True)}
         return Measurements(keys, noisy, facts, self.describe(), str(self.guarantee), entropy.rehearsal)
 
-    def _measure(self, data: Confidential, entropy: Entropy) -> tuple[measuring.Noisy, measuring.Facts]:
-        ask = measuring.Ask(self.cells, self.budget, self.records)
+    def _measure(
+        self, data: Confidential, ask: measuring.Ask, entropy: Entropy
+    ) -> tuple[measuring.Noisy, measuring.Facts]:
         if self.statistic in ("median", "quantiles"):
             doubt = float(1 - self.confidence)
             return measuring.quantiles(data, ask, self.of[0], self.weights, self.shares, doubt, entropy)

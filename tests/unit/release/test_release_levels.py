@@ -1,0 +1,108 @@
+"""A table of several levels from specification to bundle: sums agree in the files, and nothing counts twice."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from support.command_line import Call
+
+SCHEMA = """
+[dataset]
+identity = "people"
+unit = "person"
+[variables.tract]
+type = "categorical"
+role = "confidential"
+levels = ["A11", "A12", "A21", "B11", "B12"]
+[variables.sex]
+type = "categorical"
+role = "confidential"
+levels = ["F", "M"]
+labels = { F = "Women", M = "Men" }
+[hierarchy.geography]
+column = "tract"
+levels = ["county", "state", "nation"]
+file = "tracts.csv"
+"""
+TRACTS = "tract,county,state\nA11,A1,A\nA12,A1,A\nA21,A2,A\nB11,B1,B\nB12,B1,B\n"
+SPEC = """
+title = "People"
+schema = "people.schema.toml"
+data = "people.csv"
+ledger = "people.ledger"
+[cap]
+neighbours = "add-remove"
+unit = "person"
+epsilon = "2"
+[[table]]
+name = "people"
+by = ["tract", "sex"]
+levels = ["county", "state", "nation"]
+epsilon = "1"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    random = np.random.default_rng(2)
+    people = {"tract": random.choice(["A11", "A12", "A21", "B11", "B12"], 900), "sex": random.choice(["F", "M"], 900)}
+    pd.DataFrame(people).to_csv(tmp_path / "people.csv", index=False)
+    for name, text in (("people.schema.toml", SCHEMA), ("tracts.csv", TRACTS), ("people.toml", SPEC)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_table_of_levels_is_planned_released_and_verified(folder: Path, tacita: Call) -> None:
+    said = tacita("plan", folder / "people.toml")
+    assert said.code == 0, said.err
+    for level in ("nation × sex", "state × sex", "county × sex", "tract × sex"):
+        assert level in said.out
+    said = tacita("run", folder / "people.toml", "--out", folder / "bundle")
+    assert said.code == 0, said.err
+    said = tacita("verify", folder / "bundle")
+    assert said.code == 0, said.err
+    table = pq.read_table(folder / "bundle" / "tables" / "people.parquet").to_pandas()
+    assert table.columns[0] == "level"
+    assert table.groupby("level").size().to_dict() == {
+        "nation × sex": 2, "state × sex": 4, "county × sex": 6, "tract × sex": 10,
+    }  # fmt: skip
+    totals = table.groupby(["level", "sex"])["value"].sum().unstack()
+    assert (totals.nunique() == 1).all()
+    structure = next((folder / "bundle").rglob("*structure*.xml")).read_text(encoding="utf-8")
+    assert "LEVEL" in structure
+    page = next((folder / "bundle").glob("*.html")).read_text(encoding="utf-8")
+    assert "tract × sex" in page
+
+
+def test_code_on_the_page_keeps_to_the_finest_level(
+    folder: Path, tacita: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tacita("run", folder / "people.toml", "--out", folder / "bundle").code == 0
+    from tacita.release.page_usage import code_for_cells
+
+    table = pq.read_table(folder / "bundle" / "tables" / "people.parquet")
+    blocks = dict(code_for_cells("people", table, ()))
+    assert 'table["level"] == "tract × sex"' in blocks["Python"]
+    monkeypatch.chdir(folder / "bundle")
+    names: dict[str, object] = {}
+    exec(blocks["Python"], names)
+    cells = table.to_pandas().query("level == 'tract × sex' and tract == 'A11'")
+    assert names["a"] == cells["value"].sum()
+
+
+def test_the_tree_s_file_is_listed_as_a_public_input(folder: Path, tacita: Call) -> None:
+    assert tacita("run", folder / "people.toml", "--out", folder / "bundle").code == 0
+    manifest = (folder / "bundle" / "manifest.json").read_text(encoding="utf-8")
+    assert "tracts.csv" in manifest
+
+
+def test_a_level_that_the_schema_lacks_is_refused_before_anything_is_spent(folder: Path, tacita: Call) -> None:
+    spec = folder / "people.toml"
+    spec.write_text(SPEC.replace('"nation"]', '"world"]'), encoding="utf-8")
+    said = tacita("run", spec, "--out", folder / "bundle")
+    assert said.code == 2
+    assert "levels: world is no level" in said.err
+    assert not (folder / "people.ledger").exists()
