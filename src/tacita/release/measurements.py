@@ -60,6 +60,8 @@ def _laws(facts: Any) -> Iterator[str]:
     for key, value in facts.items() if isinstance(facts, dict) else ():
         if key == "law" and isinstance(value, dict):
             yield str(value["law"])
+        elif key == "laws":  # one per level
+            yield from (str(one["law"]) for one in value)
         else:
             yield from _laws(value)
 

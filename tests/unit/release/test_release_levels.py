@@ -1,5 +1,6 @@
 """A table of several levels from specification to bundle: sums agree in the files, and nothing counts twice."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,8 @@ def test_a_table_of_levels_is_planned_released_and_verified(folder: Path, tacita
     assert "LEVEL" in structure
     page = next((folder / "bundle").glob("*.html")).read_text(encoding="utf-8")
     assert "tract × sex" in page
+    plan = json.loads((folder / "bundle" / "plan.json").read_text(encoding="utf-8"))
+    assert plan["tables"][0]["noise"]["law"] == "discrete-laplace"
 
 
 def test_code_on_the_page_keeps_to_the_finest_level(
