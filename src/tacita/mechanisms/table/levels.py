@@ -114,7 +114,7 @@ class TableLevels:
         """The same keys with codes that count through `listed`, so that each has one name."""
         spread = {}
         for at, column in enumerate(self.by):
-            starts = np.cumsum([0, *(len(codes) for codes in self.codes[at])])
+            starts = np.cumsum([0, *(len(codes) for codes in self.codes[at])], dtype=np.int64)
             of_table = np.array([starts[table[at]] for table in self.tables])
             spread[column] = keys[column].astype(np.int64) + of_table[keys[LEVEL]]
         return spread
