@@ -114,6 +114,13 @@ def test_a_plan_is_what_it_describes() -> None:
         assert files("tacita").joinpath(one.proof).is_file()
 
 
+def test_the_forecast_is_in_units_of_each_number() -> None:
+    sentences = plan(of=["pay", "jobs"], margin_share="0").forecast(schema()).sentences
+    error = 0.1 * plan(of=["pay", "jobs"], margin_share="0").law().mean_abs()
+    assert f"of pay, by this size: {1000 * error:,.3g} at 1,000, " in sentences[1]
+    assert f", {100 * error:,.3g} at 100" in sentences[2]
+
+
 def test_margins_are_paid_for_unless_they_are_not_wanted() -> None:
     assert plan(epsilon="1").margin_share == F(3, 20)
     assert plan(epsilon="1", of=["pay", "jobs"]).margin_share == F(1, 4)

@@ -222,12 +222,20 @@ class MagnitudePlan(Plan[Measurements]):
             margins = f"margins are about {float(self.alpha) * margin_of(law, 0.96, self.blur):.3g} times it, or less"
         sentences = (
             f"typical error {share:.3g} times {self._size} of a cell; 19 in 20 are below {sure:.3g} times it",
+            *(self._in_units(one, share) for one in {one.size: one for one in columns}.values()),
             f"how large it is stays secret; {margins}",
         )
         rows = schema.domain_size(self.by) if self.by else 1
         by = f" by {' × '.join(self.by)}" if self.by else ""
         figures = {"typical_error_of_largest": share, "margin_95_of_largest": sure}
         return Forecast(f"{self.product}{by}", rows * len(columns), sentences, figures)
+
+    def _in_units(self, column: Column, share: float) -> str:
+        """The typical error in the column's own units, for sizes far below the largest that the schema allows."""
+        most = column.error.most / 10**column.places
+        sizes = [10.0 ** (math.floor(math.log10(max(most, 1))) - below) for below in (3, 2, 1)]
+        listed = ", ".join(f"{share * size:,.3g} at {size:,.10g}" for size in sizes)
+        return f"that is, of {column.name}, by this size: {listed}"
 
     def suits(self, data: Confidential) -> None:
         super().suits(data)
