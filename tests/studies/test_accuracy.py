@@ -13,7 +13,7 @@ from tacita.inference import OneMeasurement
 from tacita_studies.accuracy import command
 from tacita_studies.accuracy.answers import Answers, Panel
 from tacita_studies.accuracy.folder import HERE, in_folder
-from tacita_studies.accuracy.measure import attempts, combined
+from tacita_studies.accuracy.measure import attempts, combined, read
 from tacita_studies.accuracy.page import Summary, error_of, page
 from tacita_studies.accuracy.prepared import PREPARED
 from tacita_studies.accuracy.rows import AccuracyRow
@@ -286,6 +286,20 @@ def test_the_page_is_made_of_results_alone(out: Path, tmp_path: Path) -> None:
     command.run(["--from", str(out / "results.json"), "--page", str(tmp_path / "page.md"), "--out", str(tmp_path)])
     assert (tmp_path / "page.md").read_text(encoding="utf-8") == page(document)
     assert not (tmp_path / "results.json").exists()
+
+
+def test_codes_are_read_as_they_are_written(folder: Path, tmp_path: Path) -> None:
+    levels = SCHEMA.replace('["f", "m", "unknown"]', '["1", "2", "NA", "unknown"]')
+    (tmp_path / "people.schema.toml").write_text(levels, encoding="utf-8")
+    (tmp_path / "people.accuracy.toml").write_text(TRIES, encoding="utf-8")
+    (tmp_path / "people.csv").write_text("sex,pay\n1,5\nNA,NA\n,7\n", encoding="utf-8")
+    (file,) = in_folder(tmp_path)
+    assert file.read()["sex"].fillna("empty").tolist() == ["1", "NA", "empty"]
+    assert file.read()["pay"].fillna(-1).tolist() == [5, -1, 7]
+    (tmp_path / "people.csv").unlink()
+    pd.DataFrame({"sex": [1.0, 2.0, None], "pay": [5, 6, 7]}).to_parquet(tmp_path / "people.parquet")
+    (file,) = in_folder(tmp_path)
+    assert read(file)["sex"].tolist() == ["1", "2", "unknown"]
 
 
 def test_what_is_not_there_is_said_in_words(folder: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -53,11 +54,19 @@ class TriedFile:
 
     def _raw(self, schema: Schema) -> pd.DataFrame:
         coded = [one.name for one in schema if isinstance(one.kind, Categorical | Identifier)]
-        if self.data.suffix != ".parquet":
-            return pd.read_csv(self.data, dtype=dict.fromkeys(coded, "str"), keep_default_na=True)
-        frame = pd.read_parquet(self.data)
-        stored = {name: frame[name] for name in coded if name in frame}
-        return frame.assign(**{name: column.astype("str").where(column.notna()) for name, column in stored.items()})
+        if self.data.suffix == ".parquet":
+            frame = pd.read_parquet(self.data)
+            return frame.assign(**{name: _as_text(frame[name]) for name in coded if name in frame})
+        # A code may be called NA; among numbers it is a missing one.
+        empty = {one.name: [""] if one.name in coded else ["", "NA", "NaN", "nan", "."] for one in schema}
+        return pd.read_csv(self.data, dtype=dict.fromkeys(coded, "str"), keep_default_na=False, na_values=empty)
+
+
+def _as_text(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Codes that were stored as numbers: whole ones are written without a point."""
+    if pd.api.types.is_float_dtype(column) and (column.dropna() % 1 == 0).all():
+        column = column.astype("Int64")
+    return column.astype("str").where(column.notna())
 
 
 def in_folder(folder: Path) -> list[TriedFile]:

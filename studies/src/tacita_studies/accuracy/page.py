@@ -46,8 +46,8 @@ class Summary:
         covered = [row["covered"] for row in rows if row["covered"] is not None]
         foretold = [row for row in rows if row["forecast"] is not None and row["published"] is not None]
         return cls(
-            _quantile(errors, 0.5),
-            _quantile(errors, 0.9),
+            float(np.median(errors)) if errors.size else math.nan,
+            float(np.quantile(errors, 0.9, method="higher")) if errors.size else math.nan,
             len(covered),
             float(np.mean(covered)) if covered else math.nan,
             _outcome(foretold),
@@ -62,10 +62,6 @@ def _outcome(rows: Sequence[Json]) -> float:
     off = np.array([abs(row["published"] - row["truth"]) for row in rows])
     median = rows[0]["foretold"] == "median"
     return float(np.median(off[said > 0] / said[said > 0])) if median else float(off.sum() / said.sum())
-
-
-def _quantile(errors: np.ndarray[Any, np.dtype[np.float64]], p: float) -> float:
-    return float(np.quantile(errors, p, method="higher")) if errors.size else math.nan
 
 
 def is_absolute(statistic: str) -> bool:
