@@ -91,12 +91,21 @@ unit = "establishment"
 [variables]
 plant = { role = "id", entity = "workplace" }
 place = { role = "workplace", type = "categorical", levels = ["01", "02", "03"] }
+before = { role = "confidential", type = "integer", lower = 0, upper = 10000 }
 jobs = { role = "size", type = "integer", lower = 0, upper = 10000 }
 """
 JOBS_TRIES = """
 [cap]
 neighbours = "strong"
 alpha = "0.1"
+
+[[try]]
+name = "gains and losses"
+epsilon = "20"
+cap = { neighbours = "numbers-within", unit = "establishment", alpha = "0.1" }
+[try.table]
+statistic = "flows"
+of = ["before", "jobs"]
 
 [[try]]
 name = "jobs"
@@ -123,6 +132,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (where / "people.schema.toml").write_text(SCHEMA, encoding="utf-8")
     (where / "people.accuracy.toml").write_text(TRIES, encoding="utf-8")
     jobs = pd.DataFrame({"plant": range(300), "place": ["01", "02"] * 150, "jobs": [*range(150), *range(150)]})
+    jobs["before"] = jobs["jobs"].to_numpy()[::-1]
     jobs.to_parquet(where / "plants.parquet")
     (where / "plants.schema.toml").write_text(JOBS_SCHEMA, encoding="utf-8")
     (where / "plants.accuracy.toml").write_text(JOBS_TRIES, encoding="utf-8")
@@ -180,12 +190,22 @@ def test_a_plan_that_refuses_is_one_row_with_its_words(rows: list[dict[str, Any]
 
 
 def test_published_tables_are_held_against_the_file_cell_by_cell(rows: list[dict[str, Any]]) -> None:
-    cells = [row for row in rows if row["file"] == "plants" and row["draw"] == 0]
+    cells = [row for row in rows if row["setting"] == "jobs" and row["draw"] == 0]
     assert {row["cell"]: row["truth"] for row in cells} == {"01": 11100.0, "02": 11250.0}  # of 0, 2, …; 1, 3, … twice
     assert {row["statistic"] for row in cells} == {"table: total of jobs by place"}
     # The forecast is in units of the largest establishment, 148 and 149 jobs.
     low, high = sorted(row["forecast"] for row in cells)
     assert high / low == pytest.approx(149 / 148)
+
+
+def test_flows_between_two_years_are_those_of_each_unit(rows: list[dict[str, Any]]) -> None:
+    flows = {row["statistic"]: row["truth"] for row in rows if row["setting"] == "gains and losses"}
+    lost = sum(range(1, 150, 2)) * 2  # 149, 147, … and as much gained
+    assert flows == {
+        "table: total of creation": lost,
+        "table: total of destruction": lost,
+        "table: total of net": 0,
+    }
 
 
 def test_tables_of_any_statistic_are_compared_in_its_own_units(rows: list[dict[str, Any]]) -> None:

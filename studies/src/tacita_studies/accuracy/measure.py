@@ -19,6 +19,7 @@ from tacita.inference import Estimate, combine_estimates, rule_for
 from tacita.plan import Forecast
 from tacita.privacy import exact
 from tacita.release.making import made, unpaid
+from tacita.release.mechanisms import MAGNITUDE_MECHANISMS
 from tacita.release.microdata import Microdata
 from tacita.release.plans import ANY_FILE, JOBS_DEFAULT, Planned, PlannedRelease, prepare
 from tacita.release.spec import Spec
@@ -109,9 +110,11 @@ class Attempt:
     @property
     def mechanism(self) -> str:
         """As it is written, or what stands for none."""
-        jobs = self.specification["cap"].get("neighbours") in ("strong", "weak")
-        usual = "FileSynthesis" if "microdata" in self.specification else JOBS_DEFAULT if jobs else ANY_FILE
-        return str(self.stated.get("mechanism", usual))
+        relation = self.specification["cap"].get("neighbours")
+        usual = JOBS_DEFAULT if relation in ("strong", "weak") else ANY_FILE
+        if relation == "numbers-within":
+            usual = MAGNITUDE_MECHANISMS.get(self.stated.get("statistic", ""), usual)
+        return str(self.stated.get("mechanism", "FileSynthesis" if "microdata" in self.specification else usual))
 
     @cached_property
     def planned(self) -> PlannedRelease:

@@ -12,14 +12,18 @@ import pyarrow as pa
 
 from tacita.data.schema import Schema
 from tacita.inference.survey.tables import ALL
+from tacita.mechanisms.magnitude import SmoothFlows
+from tacita.mechanisms.magnitude.base import MagnitudePlan
 from tacita.mechanisms.table import Table
 from tacita.release.microdata import Microdata
 from tacita.release.plans import Planned
 from tacita.release.spec import TableSpec
 from tacita.release.survey_tables import made_table
+from tacita.tables.magnitudes import MEASURE
 from tacita.tables.publish import attributes
 from tacita.tables.statistics import TOTAL
-from tacita_studies.accuracy.answers import Asked, Cells, labels, name_of
+from tacita_studies.accuracy.answers import Asked, labels, name_of
+from tacita_studies.accuracy.foretold import Foretold, foretold
 from tacita_studies.accuracy.rows import AccuracyRow
 from tacita_studies.accuracy.statistics import asked
 from tacita_studies.accuracy.tries import Compare, What
@@ -43,63 +47,50 @@ class PublishedTable:
     schema: Schema
 
     def rows(self, base: AccuracyRow) -> Iterator[AccuracyRow]:
-        by, counted = attributes(self.table), self._counted
+        by = attributes(self.table)
+        attributed = tuple(name for name in by if name not in (QUANTILE, MEASURE))
         records = self.table.select([*by, "value", "margin_of_error"]).to_pylist()
-        attributed = tuple(name for name in by if name != QUANTILE)
-        for kept, inner in _by_kept(records, attributed, TOTAL).items():
-            compare = self._compare(kept)
-            truth = next(asked(compare, counted))
-            foretold = self._foretold(kept) if kept == attributed else Foretold({})
-            shown = tuple(name for name in attributed if compare.statistic != "share" or name not in compare.of)
-            row = replace(base, statistic=_named(compare, shown), foretold=foretold.of)
-            empty = 0.0 if compare.statistic in ("count", "total") else np.nan
-            middle = {QUANTILE: "0.5"} if compare.statistic == "quantile" else {}  # a table of medians does not say it
-            names = [_inside(middle | record, kept) for record in inner]
-            yield from _against(row, truth, names, labels(pd.DataFrame(inner), by), inner, empty, foretold.errors)
+        for measure in dict.fromkeys(record.get(MEASURE) for record in records):
+            own = [record for record in records if record.get(MEASURE) == measure]
+            for kept, inner in _by_kept(own, attributed, TOTAL).items():
+                yield from self._compared(base, self._compare(kept, measure), kept, attributed, inner)
+
+    def _compared(
+        self, base: AccuracyRow, compare: Compare, kept: tuple[str, ...], by: tuple[str, ...], records: Records
+    ) -> Iterator[AccuracyRow]:
+        counted = self._counted
+        facts = getattr(self.result, "facts", {})
+        said = foretold(self.product, facts, counted, kept, self.schema) if kept == by else Foretold({})
+        shown = tuple(name for name in by if compare.statistic != "share" or name not in compare.of)
+        row = replace(base, statistic=_named(compare, shown), foretold=said.of)
+        empty = 0.0 if compare.statistic in ("count", "total") else np.nan
+        middle = {QUANTILE: "0.5"} if compare.statistic == "quantile" else {}  # a table of medians does not say it
+        names = [_inside(middle | record, kept) for record in records]
+        cells = labels(pd.DataFrame(records), [name for name in attributes(self.table) if name != MEASURE])
+        yield from _against(row, next(asked(compare, counted)), names, cells, records, empty, said.errors)
 
     @property
     def _counted(self) -> pd.DataFrame:
-        """The records that the table is about."""
+        """The records that the table is about, with what they gained and lost where it is about that."""
         inside = np.ones(len(self.original), dtype=bool)
         for name, levels in self.product.spec.where.items():
             inside &= self.original[name].isin(levels).to_numpy()
-        return self.original[inside]
+        counted, plan = self.original[inside], self.product.plan
+        if not isinstance(plan, SmoothFlows):
+            return counted
+        net = counted[plan.of[1]] - counted[plan.of[0]]
+        return counted.assign(creation=net.clip(lower=0), destruction=(-net).clip(lower=0), net=net)
 
-    def _compare(self, kept: tuple[str, ...]) -> Compare:
+    def _compare(self, kept: tuple[str, ...], measure: str | None) -> Compare:
         """What the table says: of jobs the sum of sizes or the rows, of any file its own statistic."""
         plan, size = self.product.plan, self.schema.by_role("size")
+        if isinstance(plan, MagnitudePlan):
+            return Compare(statistic="total", of=(measure or plan.of[0],), by=kept)
         if not isinstance(plan, Table):
             return Compare(statistic="total" if size else "count", of=size, by=kept)
         by = tuple(name for name in kept if plan.statistic != "share" or name not in plan.of)
         at = tuple(float(one) for one in plan.shares)
         return Compare(statistic=_SAID[plan.statistic], of=plan.of, by=by, weight=plan.weights, at=at)
-
-    def _foretold(self, by: tuple[str, ...]) -> Foretold:
-        plan = self.product.plan
-        figures = plan.forecast(self.schema).figures
-        if not isinstance(plan, Table):
-            return Foretold(_job_forecasts(self.product, self._counted, by, self.schema))
-        cell = labels(self._counted, by)
-        names, sizes = np.unique(cell.astype(str), return_counts=True)
-        if "median_error" in figures:
-            return Foretold(dict.fromkeys(names.tolist(), figures["median_error"]), "median")
-        per_record = plan.statistic in ("mean", "variance")
-        if "median_error_at_1000" in figures:
-            errors = 1000 * figures["median_error_at_1000"] / sizes
-        elif "median_error_in_clamps" in figures:
-            clamp = max(one["upper"] for one in self.result.facts.values() if "upper" in one)
-            errors = figures["median_error_in_clamps"] * clamp / (sizes if per_record else np.ones(len(sizes)))
-        else:
-            return Foretold({})
-        return Foretold(dict(zip(names.tolist(), errors.tolist(), strict=True)), "median")
-
-
-@dataclass(frozen=True)
-class Foretold:
-    """The typical error that was foretold for each cell: the mean of all errors, or their median."""
-
-    errors: Mapping[str, float]
-    of: str = "mean"
 
 
 def _inside(record: Mapping[str, Any], kept: tuple[str, ...]) -> str:
@@ -159,37 +150,3 @@ def _against(
             published = np.nan if record["value"] is None else record["value"]
             row = replace(base, cell=cell, forecast=forecasts.get(name))
             yield row.with_numbers(wanted, published, record["margin_of_error"])
-
-
-def _job_forecasts(
-    product: Planned[TableSpec], counted: pd.DataFrame, by: tuple[str, ...], schema: Schema
-) -> dict[str, float]:
-    """The typical error that the forecast foretells for each cell, given what it says it depends on: nothing, the size
-    of the largest establishment, or the count itself."""
-    plan, spec, cells = product.plan, product.spec, Cells.of(counted, by)
-    figures = plan.forecast(schema).figures
-    if "typical_error" in figures:
-        return dict.fromkeys(cells.names, figures["typical_error"])
-    cell = labels(counted, by)
-    if "typical_relative_error" in figures:
-        totals = _jobs(counted, schema).groupby(cell).sum()
-        return {str(name): figures["typical_relative_error"] * float(total) for name, total in totals.items()}
-    if "typical_error_in_S" not in figures:
-        return {}
-    # Under the strong definition an establishment counts whole, whichever of its workers the cell is about.
-    whole = tuple(name for name in by if name in spec.by) if plan.definition == "strong" else by  # type: ignore[attr-defined]
-    decides = labels(counted, whole)
-    largest = _jobs(counted, schema).groupby([decides, _establishment(counted, schema)]).sum().groupby(level=0).max()
-    smallest, share = figures["floor"], float(plan.alpha)  # type: ignore[attr-defined]
-    units = {str(name): max(share * float(size), smallest) for name, size in largest.items()}
-    return {one: figures["typical_error_in_S"] * units[inside] for one, inside in zip(cell, decides, strict=True)}
-
-
-def _jobs(counted: pd.DataFrame, schema: Schema) -> pd.Series[int]:
-    size = schema.by_role("size")
-    return counted[size[0]] if size else pd.Series(1, index=counted.index)
-
-
-def _establishment(counted: pd.DataFrame, schema: Schema) -> pd.Series[str]:
-    name = schema.id_of("workplace")
-    return pd.Series(counted.index if name is None else counted[name], index=counted.index)

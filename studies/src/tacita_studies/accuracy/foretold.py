@@ -1,0 +1,95 @@
+"""What the forecast of a table said of each cell, in the units of its statistic.
+
+A forecast is given before any data, so it speaks in terms of what is not known then: the largest establishment of a
+cell, the limit at which numbers are clamped, the records of a cell. Here the files are public, and these are put in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tacita.data.schema import Schema
+from tacita.mechanisms.magnitude.sums import SmoothSums
+from tacita.mechanisms.table import Table
+from tacita.release.plans import Planned
+from tacita.release.spec import TableSpec
+from tacita_studies.accuracy.answers import Cells, labels
+
+
+@dataclass(frozen=True)
+class Foretold:
+    """The typical error that was foretold for each cell: the mean of all errors, or their median."""
+
+    errors: Mapping[str, float]
+    of: str = "mean"
+
+
+def foretold(
+    product: Planned[TableSpec], facts: Mapping[str, Any], counted: pd.DataFrame, by: tuple[str, ...], schema: Schema
+) -> Foretold:
+    """`facts` are what was released beside the noisy numbers, `counted` the records that the table is about."""
+    plan = product.plan
+    if isinstance(plan, Table):
+        return _of_any_file(plan, facts, counted, by, schema)
+    if isinstance(plan, SmoothSums) and len(plan.of) == 1:
+        share = plan.forecast(schema).figures["typical_error_of_largest"]
+        largest = counted[plan.of[0]].groupby(labels(counted, by)).max()
+        return Foretold({str(name): share * float(size) for name, size in largest.items()})
+    return Foretold(_of_jobs(product, counted, by, schema))
+
+
+def _of_any_file(
+    plan: Table, facts: Mapping[str, Any], counted: pd.DataFrame, by: tuple[str, ...], schema: Schema
+) -> Foretold:
+    figures = plan.forecast(schema).figures
+    names, sizes = np.unique(labels(counted, by).astype(str), return_counts=True)
+    per_record = plan.statistic in ("mean", "variance")
+    if "median_error" in figures:
+        errors = np.full(len(names), figures["median_error"])
+    elif "median_error_at_1000" in figures:
+        errors = 1000 * figures["median_error_at_1000"] / sizes
+    elif "median_error_in_clamps" in figures:
+        clamp = max(one["upper"] for one in facts.values() if "upper" in one)
+        errors = figures["median_error_in_clamps"] * clamp / (sizes if per_record else np.ones(len(sizes)))
+    else:
+        return Foretold({})
+    return Foretold(dict(zip(names.tolist(), errors.tolist(), strict=True)), "median")
+
+
+def _of_jobs(
+    product: Planned[TableSpec], counted: pd.DataFrame, by: tuple[str, ...], schema: Schema
+) -> dict[str, float]:
+    """The typical error that the forecast foretells for each cell, given what it says it depends on: nothing, the size
+    of the largest establishment, or the count itself."""
+    plan, spec, cells = product.plan, product.spec, Cells.of(counted, by)
+    figures = plan.forecast(schema).figures
+    if "typical_error" in figures:
+        return dict.fromkeys(cells.names, figures["typical_error"])
+    cell = labels(counted, by)
+    if "typical_relative_error" in figures:
+        totals = _jobs(counted, schema).groupby(cell).sum()
+        return {str(name): figures["typical_relative_error"] * float(total) for name, total in totals.items()}
+    if "typical_error_in_S" not in figures:
+        return {}
+    # Under the strong definition an establishment counts whole, whichever of its workers the cell is about.
+    whole = tuple(name for name in by if name in spec.by) if plan.definition == "strong" else by  # type: ignore[attr-defined]
+    decides = labels(counted, whole)
+    largest = _jobs(counted, schema).groupby([decides, _establishment(counted, schema)]).sum().groupby(level=0).max()
+    smallest, share = figures["floor"], float(plan.alpha)  # type: ignore[attr-defined]
+    units = {str(name): max(share * float(size), smallest) for name, size in largest.items()}
+    return {one: figures["typical_error_in_S"] * units[inside] for one, inside in zip(cell, decides, strict=True)}
+
+
+def _jobs(counted: pd.DataFrame, schema: Schema) -> pd.Series[int]:
+    size = schema.by_role("size")
+    return counted[size[0]] if size else pd.Series(1, index=counted.index)
+
+
+def _establishment(counted: pd.DataFrame, schema: Schema) -> pd.Series[str]:
+    name = schema.id_of("workplace")
+    return pd.Series(counted.index if name is None else counted[name], index=counted.index)
