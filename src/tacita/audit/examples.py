@@ -269,7 +269,7 @@ STATISTIC_SETTINGS: dict[str, dict[str, Any]] = {
     "count, delta": {"by": ["region"], "delta": "1e-9"},
     "count, weights": {"by": ["region"], "weights": "w", "epsilon": "40"},
     "count, levels": {"by": ["sex", "region"], "levels": ["part", "country"]},
-    "count, levels, delta": {"by": ["region"], "levels": ["country"], "delta": "1e-9", "division": "equal"},
+    "count, levels, delta": {"by": ["region"], "levels": ["country"], "delta": "1e-9", "division": "best"},
     "sum, levels": {"statistic": "sum", "of": "age", "by": ["region"], "levels": ["part", "country"]},
     "sum": {"statistic": "sum", "of": "age", "by": ["region"]},
     "sum, everybody": {"statistic": "sum", "of": "age"},

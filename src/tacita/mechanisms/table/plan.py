@@ -84,8 +84,8 @@ class Table(Plan[Measurements]):
     them as public knowledge, or says "declared" for the bounds of the schema.
 
     `levels` names coarser levels of declared trees over columns of `by`. Counts and sums are then measured at every
-    level with a share of ε, and published so that all sums agree. `division` says how ε is shared out: "best" for the
-    least variance over all levels, or "equal".
+    level with a share of ε, and published so that all sums agree. `division` says how ε is shared out: "equal", with
+    which no level has wider margins than if it were released by itself, or "best" for the least variance over all.
 
     >>> from tacita.privacy import AddRemoveOne
     >>> Table("mean", "1", of="age", by=["region"], neighbours=AddRemoveOne("person")).guarantee
@@ -103,7 +103,7 @@ class Table(Plan[Measurements]):
     by: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once, kw_only=True)
     where: Named[tuple[str, ...]] = field(default=Named(), converter=_as_where, kw_only=True)
     levels: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once, kw_only=True)
-    division: Division = field(default="best", validator=one_of(Division), kw_only=True)
+    division: Division = field(default="equal", validator=one_of(Division), kw_only=True)
     weights: str | None = field(default=None, kw_only=True)
     quantiles: tuple[Fraction, ...] = field(default=_QUANTILES, converter=_as_shares, kw_only=True)
     clamp: tuple[float, float] | str | None = field(default=None, converter=_as_clamp, kw_only=True)

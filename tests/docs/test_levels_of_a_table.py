@@ -1,0 +1,28 @@
+"""The guide to levels: its schema and its table do what it says."""
+
+import re
+import tomllib
+from pathlib import Path
+
+from tacita import Schema, Table
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "levels-of-a-table.md").read_text(encoding="utf-8")
+TREES, TABLE = (tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL))
+
+
+def test_the_guide_s_trees_and_table_make_a_plan() -> None:
+    category = {"role": "confidential", "type": "categorical"}
+    variables = {
+        "tract": {**category, "levels": ["0100101", "0100102", "0200101"]},
+        "sector": {**category, "levels": ["11", "23", "54"]},
+        "sex": {**category, "levels": ["F", "M"]},
+    }
+    schema = Schema.from_dict({"dataset": {"identity": "p", "unit": "person"}, "variables": variables, **TREES})
+    assert schema.hierarchy("tract").names("county") == ("01001", "02001")
+    (asked,) = TABLE["table"]
+    plan = Table("count", asked["epsilon"], by=asked["by"], levels=asked["levels"])
+    listed = {line.split(" (")[0] for line in plan.forecast(schema).sentences}
+    assert listed == {"nation × sex", "state × sex", "county × sex", "tract × sex"}
+    crossed = Table("count", "1", by=["tract", "sector"], levels=["state", "division"])
+    named = {line.split(" (")[0] for line in crossed.forecast(schema).sentences}
+    assert named == {"tract × sector", "state × sector", "tract × division", "state × division"}
