@@ -8,7 +8,7 @@ Where to look:
   `tacita.mechanisms.eree` measures employer-employee tables; each mechanism is a plan with a proof beside it.
 * `Ledger` pays for a plan once and keeps its result; nothing reaches confidential rows any other way.
 * `publish` turns what was measured into a table with margins of error.
-* `PairwiseSynthesis`, `QuantileSynthesis`, `SurveySynthesis` and `PanelSynthesis` make synthetic files;
+* `FileSynthesis`, `PairwiseSynthesis`, `QuantileSynthesis`, `SurveySynthesis`, `PanelSynthesis`: synthetic files;
   `tacita.comparison` has the methods that they are measured against.
 * `Implicates` are synthetic files; `combine` gets valid answers from them (`tacita.inference`).
 * `Release` writes and verifies the bundle that a board and a reader get.
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tacita.privacy import AddRemoveOne, Guarantee, Loss, NumbersWithin, ReplaceOne, StrongAlpha, WeakAlpha
     from tacita.release.bundle import Release
     from tacita.synthesis import (
+        FileSynthesis,
         PairwiseSynthesis,
         PanelSynthesis,
         PlainPanelSynthesis,
@@ -72,6 +73,7 @@ _HOMES = {
     "tacita.privacy": ["AddRemoveOne", "Guarantee", "Loss", "NumbersWithin", "ReplaceOne", "StrongAlpha", "WeakAlpha"],
     "tacita.release.bundle": ["Release"],
     "tacita.synthesis": [
+        "FileSynthesis",
         "PairwiseSynthesis",
         "PanelSynthesis",
         "PlainPanelSynthesis",
@@ -104,6 +106,7 @@ __all__ = [
     "AddRemoveOne",
     "Bounded",
     "Confidential",
+    "FileSynthesis",
     "Forecast",
     "Guarantee",
     "Implicates",

@@ -27,15 +27,17 @@ def refuse_linked(schema: Schema, name: str) -> None:
 
 
 def read(data: Confidential, names: Iterable[str]) -> dict[str, Floats]:
-    """One pass over the file for all columns; codes come as whole floats."""
+    """One pass over the file for all columns; codes come as whole floats, missing numbers of their own state as NaN."""
     table = rows(data)
     wanted = {name: _ruled(table[name], data.schema[name].kind, name).cast("float64") for name in names}
     collected = engine_of(data).collect(table.select(**wanted))
     arrays = {name: np.asarray(collected[name].to_numpy(zero_copy_only=False), dtype=np.float64) for name in wanted}
     for name, values in arrays.items():
-        bad = np.isnan(values)
-        if isinstance(data.schema[name].kind, Categorical):
+        kind, bad = data.schema[name].kind, np.isnan(values)
+        if isinstance(kind, Categorical):
             bad |= values < 0
+        elif isinstance(kind, Integer | Numeric) and kind.own_missing:
+            continue
         if bool(bad.any()):
             # Confidential.check refuses such files before anything is spent; this is for callers that skip it.
             raise UsageError(

@@ -123,6 +123,11 @@ class Plan(Generic[R], metaclass=Renaming):
         return False
 
     @property
+    def takes_missing(self) -> bool:
+        """Whether it can read numbers whose missing values are a state of their own."""
+        return False
+
+    @property
     @abstractmethod
     def guarantee(self) -> Guarantee: ...
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tacita.data.confidential import Confidential
-from tacita.data.schema import Schema
+from tacita.data.schema import Integer, Numeric, Schema
+from tacita.errors import UsageError
 from tacita.plan.base import Plan
 from tacita.privacy import UNCHECKED, Guarantee, StrongAlpha, WeakAlpha
 
@@ -78,8 +80,21 @@ def claimed(plan: Plan[Any], schema: Schema) -> Guarantee:
 
 def check(plan: Plan[Any], data: Confidential) -> None:
     """Everything that can be wrong with a plan for a file, found before anything is spent."""
-    data.check(plan.reads(data.schema))
+    names = plan.reads(data.schema)
+    if not plan.takes_missing:
+        _refuse_own_missing(names, data.schema)
+    data.check(names)
     asked = contribution_of(plan, data.schema)
     if asked is not None and (column := asked.id_column(data.schema)) is not None:
         data.check_unit(column, asked.unit)
     plan.suits(data)
+
+
+def _refuse_own_missing(names: Iterable[str], schema: Schema) -> None:
+    for name in names:
+        kind = schema[name].kind
+        if isinstance(kind, Integer | Numeric) and kind.own_missing:
+            raise UsageError(
+                f"{name}: its missing values are a state of their own, which this method cannot carry; use "
+                f"FileSynthesis, or declare variables.{name}.missing = <number>"
+            )

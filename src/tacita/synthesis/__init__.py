@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from tacita.synthesis.comparison.independent import IndependentSynthesis
     from tacita.synthesis.comparison.pseudo import CensoredPosterior, PseudoPosterior
     from tacita.synthesis.comparison.steps import StepsSynthesis
+    from tacita.synthesis.file import FileSynthesis
     from tacita.synthesis.pairwise import PairwiseSynthesis
     from tacita.synthesis.panel import PanelSynthesis, PlainPanelSynthesis
     from tacita.synthesis.quantile import QuantileSynthesis
     from tacita.synthesis.survey import SurveySynthesis
 
 HOMES = {
+    "FileSynthesis": "file",
     "PairwiseSynthesis": "pairwise",
     "PanelSynthesis": "panel.formal.plan",
     "PlainPanelSynthesis": "panel.plain",
@@ -39,6 +41,7 @@ HOMES = {
 __all__ = [
     "CensoredPosterior",
     "DirichletSynthesis",
+    "FileSynthesis",
     "HistogramSynthesis",
     "IndependentSynthesis",
     "PairwiseSynthesis",

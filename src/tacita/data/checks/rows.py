@@ -245,11 +245,12 @@ def _number_rules(where: str, stored: Any, kind: Integer | Numeric) -> dict[str,
         missing = missing | number.isin(list(kind.missing_codes))
     rules: dict[str, tuple[Any, str]] = {}
     key = where.partition(".")[2]
-    if kind.missing is None:
+    if kind.missing is None and not kind.own_missing:
         rules[f"{where} missing"] = (
             missing,
             f"{where}: a value is missing, NaN or not a number, and the schema has no rule for it; "
-            f"declare variables.{key}.missing = <number>, or repair the file (decimals have a point, not a comma)",
+            f'declare variables.{key}.missing = <number> (or "own state"), or repair the file (decimals have a point, '
+            "not a comma)",
         )
     if kind.outside == "error":
         outside = (number < kind.lower) | (number > kind.upper)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -18,6 +18,8 @@ TableName = Literal["job", "workplace", "worker"]
 
 ROLES: tuple[Role, ...] = ("id", "public", "confidential", "worker", "workplace", "weight", "design", "size")
 TABLES: tuple[TableName, ...] = ("job", "workplace", "worker")
+OWN_STATE = "own state"
+"""What `missing` says of a number whose absence is kept as such, beside its values."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +118,12 @@ class _Number:
     outside: Literal["clamp", "error"] = "clamp"
     missing: float | None = None
     missing_codes: tuple[float, ...] = ()
+    own_missing: bool = field(default=False, kw_only=True)
+    """Whether a missing value stays one, beside the values, instead of becoming one of them."""
 
     def __post_init__(self) -> None:
+        if self.own_missing and self.missing is not None:
+            raise SchemaError(f'missing: is either a number or "{OWN_STATE}"')
         for key in ("lower", "upper"):
             if not math.isfinite(getattr(self, key)):
                 raise SchemaError(f"{key}: must be a finite number")
@@ -127,15 +133,15 @@ class _Number:
             raise SchemaError('outside: must be "clamp" or "error" for a number')
         if self.missing is not None and not self.lower <= self.missing <= self.upper:
             raise SchemaError("missing: must lie between lower and upper")
-        if self.missing_codes and self.missing is None:
-            raise SchemaError("missing_codes: say what they become with missing = <number>")
+        if self.missing_codes and self.missing is None and not self.own_missing:
+            raise SchemaError(f'missing_codes: say what they become with missing = <number>, or "{OWN_STATE}"')
 
     def _common(self) -> dict[str, Any]:
         return {
             "lower": self.lower,
             "upper": self.upper,
             "outside": self.outside,
-            "missing": self.missing,
+            "missing": OWN_STATE if self.own_missing else self.missing,
             "missing_codes": list(self.missing_codes),
         }
 

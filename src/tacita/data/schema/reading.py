@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tacita.data.schema.kinds import (
+    OWN_STATE,
     ROLES,
     TABLES,
     Categorical,
@@ -60,20 +61,23 @@ def _kind(kind_name: str, entry: Mapping[str, Any], where: str, folder: Path | N
     codes = entry.get("missing_codes", [])
     if not isinstance(codes, list) or not all(_is_number(code) for code in codes):
         raise SchemaError(f"{where}.missing_codes: must be a list of numbers, such as [9998, 9999]")
+    own_missing = entry.get("missing") == OWN_STATE
     if kind_name == "integer":
         return Integer(
             _whole(entry, "lower", where),
             _whole(entry, "upper", where),
             outside=outside,  # type: ignore[arg-type]
-            missing=None if entry.get("missing") is None else _whole(entry, "missing", where),
+            missing=None if own_missing or entry.get("missing") is None else _whole(entry, "missing", where),
             missing_codes=tuple(codes),
+            own_missing=own_missing,
         )
     return Numeric(
         _number(entry, "lower", where),
         _number(entry, "upper", where),
         outside=outside,  # type: ignore[arg-type]
-        missing=None if entry.get("missing") is None else _number(entry, "missing", where),
+        missing=None if own_missing or entry.get("missing") is None else _number(entry, "missing", where),
         missing_codes=tuple(codes),
+        own_missing=own_missing,
         scale=_whole(entry, "scale", where) if "scale" in entry else 2,
     )
 

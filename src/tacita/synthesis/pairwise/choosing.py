@@ -19,9 +19,10 @@ from tacita.noise.choice import choose
 from tacita.noise.entropy import Entropy, Request, reserve
 from tacita.synthesis.pairwise.measuring import counts
 from tacita.synthesis.pairwise.model import Answer
-from tacita.synthesis.pairwise.queries import Query, pair_errors
+from tacita.synthesis.pairwise.queries import pair_errors
 from tacita.synthesis.pairwise.targets import shares_of
 
+Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Pair = tuple[int, int]
 
@@ -64,26 +65,40 @@ def choose_pairs(
     """The given pairs and others, within the first of the two budgets; with the second they will be measured."""
     pairs, wanted = list(combinations(range(len(levels)), 2)), how_many(len(levels))
     errors = pair_errors(levels, budgets[1], wanted, replace)
-    scores = np.array([errors[pair] - distance(codes, levels, pair, ones, records) for pair in pairs], dtype=np.int64)
+    shares = [shares_of(one.values) for one in ones]
+    apart = [distance(codes, levels, pair, records * np.outer(shares[pair[0]], shares[pair[1]])) for pair in pairs]
+    scores = np.array([errors[pair] - far for pair, far in zip(pairs, apart, strict=True)], dtype=np.int64)
     rate = rate_of(budgets[0], wanted - len(given), replace)
-    found = list(given)
-    for open_ones in _open(pairs, len(levels), found, wanted):
-        label = f"pair {len(found) + 1} of {wanted}"
+    return drawn_pairs(pairs, scores, rate, len(levels), wanted, replace, entropy, given)
+
+
+def drawn_pairs(
+    pairs: list[Pair],
+    scores: Integers,
+    rate: Fraction,
+    attributes: int,
+    wanted: int,
+    replace: bool,
+    entropy: Entropy,
+    given: Sequence[Pair] = (),
+) -> list[Pair]:
+    """So many pairs in all, one after another with probability ∝ exp(−rate·score) among those that are open."""
+    chosen = list(given)
+    for open_ones in _open(pairs, attributes, chosen, wanted):
+        label = f"pair {len(chosen) + 1} of {wanted}"
         law = f"exponential rate={rate} open={''.join(map(str, open_ones.astype(int)))}"
         entropy.announce(Request(label, law, scores, np.full(scores.shape, largest_change(replace))))
-        found.append(pairs[choose(open_ones.astype(np.int64), scores, rate, reserve(_WORDS, entropy))])
-    return sorted(found)
+        chosen.append(pairs[choose(open_ones.astype(np.int64), scores, rate, reserve(_WORDS, entropy))])
+    return sorted(chosen)
 
 
-def distance(codes: Integers, levels: tuple[int, ...], pair: Pair, ones: Sequence[Answer], records: int) -> int:
-    """Records by which the table differs from that of unrelated attributes, as the one-way tables have it.
+def distance(codes: Integers, levels: tuple[int, ...], pair: Pair, expected: Floats) -> int:
+    """Records by which the table differs from what is expected of it, such as that of unrelated attributes.
 
     The table to compare with is rounded to whole records, so that one record changes the result by no more than it
     changes the table, exactly.
     """
-    table = counts(codes, levels, Query(pair, False, Fraction(1), Fraction(0)))
-    first, second = (shares_of(ones[one].values) for one in pair)
-    return int(np.abs(table - np.rint(records * np.outer(first, second)).astype(np.int64)).sum(dtype=np.int64))
+    return int(np.abs(counts(codes, levels, pair) - np.rint(expected).astype(np.int64)).sum(dtype=np.int64))
 
 
 def _open(pairs: list[Pair], attributes: int, found: list[Pair], wanted: int) -> Iterator[NDArray[np.bool_]]:

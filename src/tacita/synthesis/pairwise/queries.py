@@ -44,14 +44,14 @@ def queries(levels: tuple[int, ...], rho: Fraction, replace: bool) -> list[Query
     """All one-way tables and all pairs within a total of ρ."""
     ones, pairs = singles(levels), list(combinations(range(len(levels)), 2))
     share = float(ONE_WAY) if pairs else 1.0
-    prices = {sets: _price(sets, levels, replace) for sets in (*ones, *pairs)}
+    prices = {sets: price(sets, levels, replace) for sets in (*ones, *pairs)}
     variances = _variances(ones, prices, share) | _variances(pairs, prices, 1 - share)
     return _queries(prices, variances, (together(levels, variances) if replace else 1.0) / float(rho))
 
 
 def some_queries(sets: Sequence[tuple[int, ...]], levels: tuple[int, ...], rho: Fraction, replace: bool) -> list[Query]:
     """Tables of these attributes or pairs, whose costs add up to ρ."""
-    prices = {one: _price(one, levels, replace) for one in sets}
+    prices = {one: price(one, levels, replace) for one in sets}
     return _queries(prices, _variances(sets, prices, 1.0), 1 / float(rho))
 
 
@@ -60,7 +60,7 @@ def singles(levels: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 def _queries(
-    prices: dict[tuple[int, ...], _Price], variances: dict[tuple[int, ...], float], factor: float
+    prices: dict[tuple[int, ...], Price], variances: dict[tuple[int, ...], float], factor: float
 ) -> list[Query]:
     found = []
     for attributes, one in prices.items():
@@ -78,7 +78,7 @@ def together(levels: tuple[int, ...], variances: dict[tuple[int, ...], float]) -
     """
     sizes = sorted(set(levels))
     held = [[a for a, size in enumerate(levels) if size == one] for one in sizes]
-    alone = sum(float(_price(sets, levels, True).cost) / variance for sets, variance in variances.items())
+    alone = sum(float(price(sets, levels, True).cost) / variance for sets, variance in variances.items())
     counted = [
         1 if size == 1 else len(one) + 1 for size, one in zip(sizes, held, strict=True)
     ]  # one level never differs
@@ -103,19 +103,19 @@ def together(levels: tuple[int, ...], variances: dict[tuple[int, ...], float]) -
 
 def error(query: Query, levels: tuple[int, ...]) -> float:
     """Expected L1 error of a table, in records: numbers times the mean size of normal noise on each."""
-    return _price(query.attributes, levels, False).numbers * sqrt(query.variance) * sqrt(2 / pi)
+    return price(query.attributes, levels, False).numbers * sqrt(query.variance) * sqrt(2 / pi)
 
 
 def pair_errors(levels: tuple[int, ...], rho: Fraction, wanted: int, replace: bool) -> dict[tuple[int, int], int]:
     """`error` of every pair in whole records, if so many pairs of the usual kind are measured within ρ."""
-    prices = {pair: _price(pair, levels, replace) for pair in combinations(range(len(levels)), 2)}
+    prices = {pair: price(pair, levels, replace) for pair in combinations(range(len(levels)), 2)}
     usual = wanted * float(np.mean([float(one.cost) / one.weight**2 for one in prices.values()]))
     scale = sqrt(usual / float(rho)) * sqrt(2 / pi)
     return {pair: round(one.numbers * one.weight * scale) for pair, one in prices.items()}
 
 
 @dataclass(frozen=True)
-class _Price:
+class Price:
     """`cost` is Δ²/2, `numbers` how many there are, `weight` the standard deviation of the noise up to a factor.
 
     A number of a contrast spreads over two or four cells, a half or a quarter of it on each.
@@ -130,16 +130,16 @@ class _Price:
         return float((self.cost / self.numbers) ** (1 / 3))
 
 
-def _price(attributes: tuple[int, ...], levels: tuple[int, ...], replace: bool) -> _Price:
+def price(attributes: tuple[int, ...], levels: tuple[int, ...], replace: bool) -> Price:
     sizes = [levels[one] for one in attributes]
     contrast = len(sizes) == 2 and 2 in sizes
     # A replaced record moves one count down and one up, or one number of a contrast by two; an added one moves one.
     cost = Fraction(2 if contrast else 1) if replace else Fraction(1, 2)
-    return _Price(cost, prod(size for size in sizes if not (contrast and size == 2)), contrast)
+    return Price(cost, prod(size for size in sizes if not (contrast and size == 2)), contrast)
 
 
 def _variances(
-    sets: Sequence[tuple[int, ...]], prices: dict[tuple[int, ...], _Price], rho: float
+    sets: Sequence[tuple[int, ...]], prices: dict[tuple[int, ...], Price], rho: float
 ) -> dict[tuple[int, ...], float]:
     total = sum(float(prices[one].cost) / prices[one].weight ** 2 for one in sets)
     return {one: prices[one].weight ** 2 * total / rho for one in sets}

@@ -1,0 +1,130 @@
+"""A random field fitted to noisy tables: the most even law that agrees with them as far as their noise lets them speak.
+
+Post-processing only. Every measured table has one number θ per cell, and P(record) ∝ exp(Σ θ of its cells). Tables of
+such a law have no closed form once attributes are linked in circles, so a pool of synthetic records stands for it:
+each pass draws every value anew given the others, and θ moves towards what was measured (Newton steps, damped by how
+many tables pull at an attribute). A prior of mean 0 holds θ back where noise is larger than the count itself; how wide
+it is, the tables decide one by one, so that one that shows nothing beyond its noise ends with θ near 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.synthesis.file.graph import Bar, Graph, tabulate
+from tacita.synthesis.file.sweeps import draw
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_DAMPING = 1.2
+_PRIOR = 0.4  # variance of θ before anything is known
+_NARROWEST, _WIDEST = 1e-4, 4.0
+_LEAST = 0.5  # records: a cell that the pool leaves empty counts as this much in a step
+_SETTLED = 0.6  # of the passes: then steps are halved
+_UNTIL, _EVERY = 20, 10  # passes before the priors are fitted for the first time, and between two times
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """What was measured of some attributes, as counts, each with noise of this variance."""
+
+    attributes: tuple[int, ...]
+    counts: Floats
+    variance: float
+    numbers: int
+    """How many numbers were measured: fewer than cells where the counts of a contrast follow from one another."""
+
+
+class Field:
+    """The pool and θ; `fit` goes on from where it stands, also with other tables."""
+
+    def __init__(self, levels: tuple[int, ...], margins: Sequence[Floats], bars: Sequence[Bar], pool: Integers) -> None:
+        self.levels, self.bars, self.pool = levels, tuple(bars), pool
+        self.set_margins(margins)
+        self.ones = np.log(np.maximum(self.margins, 1e-6))
+        self.theta: dict[tuple[int, ...], Floats] = {}
+        self.prior: dict[tuple[int, ...], float] = {}
+        self.freedom: dict[tuple[int, ...], float] = {}
+        self.passes = 0
+
+    def copy(self) -> Field:
+        """Another field that goes on from the same place."""
+        other = copy(self)
+        other.pool, other.ones = self.pool.copy(), self.ones.copy()
+        other.theta = {table: theta.copy() for table, theta in self.theta.items()}
+        other.prior, other.freedom = dict(self.prior), dict(self.freedom)
+        return other
+
+    def resize(self, rows: int, random: np.random.Generator) -> None:
+        """A pool of another length, of the same kinds of records."""
+        whole, rest = divmod(rows, len(self.pool))
+        some = random.permutation(len(self.pool))[:rest]
+        self.pool = np.ascontiguousarray(np.concatenate([*[self.pool] * whole, self.pool[some]]))
+
+    def set_margins(self, margins: Sequence[Floats]) -> None:
+        self.margins = np.concatenate(list(margins))
+
+    def fit(self, wanted: Sequence[Wanted], records: float, passes: int, random: np.random.Generator) -> None:
+        graph = Graph(self.levels, [one.attributes for one in wanted], self.bars)
+        for one in wanted:
+            self.theta.setdefault(one.attributes, np.zeros(one.counts.shape))
+            self.prior.setdefault(one.attributes, _PRIOR)
+        size = records / len(self.pool)
+        for step in range(passes):
+            self._pass(graph, random)
+            self.passes += 1
+            widen = self.passes >= _UNTIL and self.passes % _EVERY == 0
+            pace = 1.0 if step < _SETTLED * passes else 0.5
+            for k, one in enumerate(wanted):
+                self._move(one, size, pace * _DAMPING / (2 + graph.busiest(k)), widen=widen)
+            held = np.concatenate([np.bincount(self.pool[:, a], minlength=n) for a, n in enumerate(self.levels)])
+            share = (self.margins * len(self.pool) + 1) / (held + 1)
+            self.ones += 0.5 * np.clip(np.log(share), -1, 1)
+
+    def _pass(self, graph: Graph, random: np.random.Generator) -> None:
+        flat = graph.flat([-self.theta[one] for one in graph.tables])
+        uniforms = random.random(self.pool.shape)
+        draw(
+            self.pool,
+            uniforms,
+            graph.starts,
+            -self.ones,
+            graph.first,
+            graph.views,
+            flat,
+            graph.bars_of,
+            graph.bars,
+            graph.barred,
+        )
+
+    def _move(self, one: Wanted, size: float, pace: float, *, widen: bool) -> None:
+        """One step of θ of a table; now and then its prior is fitted as well (MacKay's rule)."""
+        theta, prior = self.theta[one.attributes], self.prior[one.attributes]
+        counts = size * tabulate(self.pool, self.levels, one.attributes)
+        slope = np.maximum(counts, _LEAST)
+        known = slope**2 / one.variance
+        newton = ((one.counts - counts) * slope / one.variance - theta / prior) / (known + 1 / prior)
+        theta += pace * np.clip(newton, -1, 1)
+        free = known / (known + 1 / prior)
+        self.freedom[one.attributes] = float(free.mean())
+        if widen:
+            fitted = float((theta**2).sum() / max(float(free.sum()), 1e-9))
+            self.prior[one.attributes] = min(max(fitted, _NARROWEST), _WIDEST)
+
+    def expected(
+        self, tables: Sequence[tuple[int, ...]], records: float, passes: int, random: np.random.Generator
+    ) -> list[Floats]:
+        """Tables of the law, as means over so many passes."""
+        graph = Graph(self.levels, list(self.theta), self.bars)
+        totals = [np.zeros(tuple(self.levels[a] for a in table)) for table in tables]
+        for _ in range(passes):
+            self._pass(graph, random)
+            for total, table in zip(totals, tables, strict=True):
+                total += tabulate(self.pool, self.levels, table)
+        return [total * (records / (len(self.pool) * passes)) for total in totals]

@@ -1,0 +1,112 @@
+"""From noisy answers to records: a field is fitted once, and every file is drawn from it. Post-processing only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from tacita.synthesis.file.field import Field, Wanted
+from tacita.synthesis.file.graph import Bar
+from tacita.synthesis.file.records import Goal, agree, unrelated
+from tacita.synthesis.file.targets import Answer, margins, wanted_of
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_STAGES = ((6_000, 60), (20_000, 24))  # records in the pool, passes
+_AGAIN = 12  # passes at the length of the file, or with other noise
+_LARGEST_POOL = 60_000
+_MEANS = 8  # passes that the tables of the field are means of
+_LEAST_LEFT = 0.2  # of the noise, where the field has followed all of it
+_GUESS = 0.3  # weight of a pair that was not measured, beside the lightest that was
+_MOST_GUESSED = 4_000_000  # cells of such pairs
+_PASSES = 30
+
+
+@frozen(eq=False)
+class Fit:
+    """A field with what it was fitted to."""
+
+    levels: tuple[int, ...]
+    bars: tuple[Bar, ...]
+    records: float
+    field: Field
+    ones: Sequence[tuple[Floats, float]]
+    wanted: Sequence[Wanted]
+
+
+def fitted(
+    answers: Sequence[Answer],
+    levels: tuple[int, ...],
+    bars: tuple[Bar, ...],
+    records: float,
+    random: np.random.Generator,
+    start: Fit | None = None,
+) -> Fit:
+    """The field of these answers; from where another one stands, if given."""
+    ones = margins(answers, levels, records)
+    wanted = wanted_of(answers, [one for one, _ in ones], records)
+    shares = [one / one.sum() for one, _ in ones]
+    if start is not None:
+        field = start.field.copy()
+        field.set_margins(shares)
+        field.fit(wanted, records, _AGAIN, random)
+        return Fit(levels, bars, records, field, ones, wanted)
+    field = Field(levels, shares, bars, unrelated(shares, bars, _STAGES[0][0], random))
+    for rows, passes in _STAGES:
+        field.resize(rows, random)
+        field.fit(wanted, records, passes, random)
+    return Fit(levels, bars, records, field, ones, wanted)
+
+
+def drawn(fit: Fit, rows: int, random: np.random.Generator) -> Integers:
+    """So many records of the field that agree with what was measured, as far as that is more than noise."""
+    field = fit.field.copy()
+    field.resize(min(rows, _LARGEST_POOL), random)
+    field.fit(fit.wanted, fit.records, _AGAIN, random)
+    measured = [one.attributes for one in fit.wanted]
+    tables = measured + _others(fit.levels, measured)
+    means = field.expected(tables, fit.records, _MEANS, random)
+    size = rows / fit.records
+    goals = [
+        Goal(one.attributes, _real(one, mean, field.freedom[one.attributes]) * size, 1 / one.variance)
+        for one, mean in zip(fit.wanted, means, strict=False)
+    ]
+    light = _GUESS * min((one.weight for one in goals), default=1.0)
+    goals += [Goal(table, mean * size, light) for table, mean in list(zip(tables, means, strict=True))[len(measured) :]]
+    ones = [Goal((a,), counts * size, 1 / variance) for a, (counts, variance) in enumerate(fit.ones)]
+    if rows != len(field.pool):
+        field.resize(rows, random)
+        field.expected([], fit.records, 3, random)
+    records = field.pool[random.permutation(rows)]
+    agree(records, fit.levels, ones, goals, fit.bars, _PASSES, random)
+    return records
+
+
+def _real(one: Wanted, mean: Floats, freedom: float) -> Floats:
+    """What was measured, as far as it is likelier a fact than noise: Wiener's share of each deviation from the field.
+
+    Facts that the field does not know have a variance in proportion to the count itself, as those of a sample have;
+    in what proportion follows from all deviations of the table together.
+    """
+    off, noise = one.counts - mean, one.variance * max(1 - freedom, _LEAST_LEFT)
+    beyond = float((off**2).sum()) - noise * one.numbers
+    signal = max(0.0, beyond / max(float(mean.sum()), 1.0)) * mean
+    return np.asarray(mean + off * signal / (signal + noise))
+
+
+def _others(levels: tuple[int, ...], measured: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Pairs that were not measured, the small ones first, as many as there is room for."""
+    known, room = set(measured), _MOST_GUESSED
+    chosen: list[tuple[int, ...]] = []
+    pairs = (pair for pair in combinations(range(len(levels)), 2) if pair not in known)
+    for a, b in sorted(pairs, key=lambda pair: levels[pair[0]] * levels[pair[1]]):
+        room -= levels[a] * levels[b]
+        if room < 0:
+            break
+        chosen.append((a, b))
+    return chosen

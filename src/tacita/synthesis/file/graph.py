@@ -1,0 +1,89 @@
+"""Tables over attributes with levels, laid out for the passes of `sweeps`. Public arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Bar = tuple[tuple[int, int], ...]
+"""A combination of levels that cannot occur: attributes with a level each."""
+
+WIDEST = 3  # attributes of a table
+
+
+class Graph:
+    """Which tables there are of which attributes, each with one view per attribute.
+
+    >>> graph = Graph((2, 3), [(0, 1)], ())
+    >>> graph.flat([np.arange(6.0).reshape(2, 3)]).tolist()
+    [0.0, 3.0, 1.0, 4.0, 2.0, 5.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    """
+
+    def __init__(self, levels: tuple[int, ...], tables: Sequence[tuple[int, ...]], bars: Sequence[Bar]) -> None:
+        self.levels, self.tables = levels, list(tables)
+        self.starts = np.concatenate(([0], np.cumsum(levels))).astype(np.int64)
+        per_attribute: list[list[tuple[int, ...]]] = [[] for _ in levels]
+        self._copies: list[tuple[int, int, int]] = []  # table, axis that runs fastest, where the copy starts
+        size = 0
+        for table, attributes in enumerate(self.tables):
+            for axis, own in enumerate(attributes):
+                others = [one for one in attributes if one != own]
+                strides = [prod(levels[one] for one in (*others[k + 1 :], own)) for k in range(len(others))]
+                pad = [(own, 0)] * (WIDEST - 1 - len(others))
+                looked_up = [number for pair in (*zip(others, strides, strict=True), *pad) for number in pair]
+                per_attribute[own].append((size, *looked_up, own, table))
+                self._copies.append((table, axis, size))
+                size += prod(levels[one] for one in attributes)
+        self.size = size
+        rows = [row for view in per_attribute for row in view]
+        held = np.array(rows, dtype=np.int64).reshape(len(rows), 2 * WIDEST + 1)
+        self.views, self.owner = np.ascontiguousarray(held[:, :-1]), np.ascontiguousarray(held[:, -1])
+        self.first = np.concatenate(([0], np.cumsum([len(one) for one in per_attribute]))).astype(np.int64)
+        self.kin = np.full((max(len(self.tables), 1), WIDEST), -1, dtype=np.int64)
+        filled = np.zeros(len(self.kin), dtype=np.int64)
+        for view, table in enumerate(self.owner.tolist()):
+            self.kin[table, filled[table]] = view
+            filled[table] += 1
+        self._lay_out_bars(bars)
+
+    def _lay_out_bars(self, bars: Sequence[Bar]) -> None:
+        longest = max((len(one) for one in bars), default=1)
+        self.barred = np.full((max(len(bars), 1), longest, 2), -1, dtype=np.int64)
+        members: list[list[int]] = [[] for _ in self.levels]
+        for number, bar in enumerate(bars):
+            for at, (attribute, level) in enumerate(bar):
+                self.barred[number, at] = attribute, level
+                members[attribute].append(number)
+        self.bars_of = np.concatenate(([0], np.cumsum([len(one) for one in members]))).astype(np.int64)
+        self.bars = np.array([[one] for some in members for one in some], dtype=np.int64).reshape(-1, 1)
+
+    def shape(self, table: int) -> tuple[int, ...]:
+        return tuple(self.levels[one] for one in self.tables[table])
+
+    def flat(self, values: Sequence[Floats]) -> Floats:
+        """The views of all tables with these values, one after another."""
+        laid = np.empty(self.size)
+        for table, axis, start in self._copies:
+            laid[start : start + values[table].size] = np.moveaxis(values[table], axis, -1).ravel()
+        return laid
+
+    def span(self, a: int) -> slice:
+        return slice(int(self.starts[a]), int(self.starts[a + 1]))
+
+    def busiest(self, table: int) -> int:
+        """How many tables the attribute of this one has that is in most."""
+        return max(int(self.first[one + 1] - self.first[one]) for one in self.tables[table])
+
+
+def tabulate(records: Integers, levels: tuple[int, ...], attributes: tuple[int, ...]) -> Integers:
+    """How many synthetic records there are in each cell."""
+    shape = tuple(levels[one] for one in attributes)
+    cell = np.zeros(len(records), dtype=np.int64)
+    for one, size in zip(attributes, shape, strict=True):
+        cell = cell * size + records[:, one]
+    return np.bincount(cell, minlength=prod(shape)).reshape(shape)

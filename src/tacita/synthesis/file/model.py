@@ -1,0 +1,166 @@
+"""What FileSynthesis releases, and the synthetic files that are drawn from it. Post-processing only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from attrs import evolve, frozen
+
+from tacita.data.schema import Schema
+from tacita.implicates import Implicates
+from tacita.privacy import text
+from tacita.synthesis.base import Model
+from tacita.synthesis.file.budget import Question
+from tacita.synthesis.file.columns import Category, Column, Shape, column_of
+from tacita.synthesis.file.fitting import Fit, drawn, fitted
+from tacita.synthesis.file.graph import Bar
+from tacita.synthesis.file.numbers import number_of
+from tacita.synthesis.file.targets import Answer
+
+
+@frozen(eq=False)
+class Tables:
+    """The number of records, public or as measured; the shape of every number; bins; and all noisy tables."""
+
+    records: int
+    bins: int
+    shapes: Mapping[str, Shape]
+    answers: tuple[Answer, ...]
+
+
+def columns_of(schema: Schema, names: tuple[str, ...], shapes: Mapping[str, Shape], bins: int) -> tuple[Column, ...]:
+    """The columns with their states."""
+    found: list[Column] = []
+    for name in names:
+        public = column_of(schema, name)
+        found.append(public if isinstance(public, Category) else number_of(name, *public, shapes[name], bins))
+    return tuple(found)
+
+
+def bars_of(schema: Schema, names: tuple[str, ...]) -> tuple[Bar, ...]:
+    """The schema's impossible combinations of these columns, by place and level."""
+    places = {name: k for k, name in enumerate(names)}
+    return tuple(
+        tuple((places[name], schema.levels(name).index(level)) for name, level in zero)
+        for zero in schema.zeros
+        if all(name in places for name, _ in zero)
+    )
+
+
+@frozen(eq=False, repr=False)
+class FileModel(Model[Tables]):
+    """Noisy tables of columns and pairs, from which any number of files can be drawn."""
+
+    form = "file-model-1"
+    any_length = True
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        return columns_of(self.schema, self.plan.columns, self.released.shapes, self.released.bins)
+
+    @property
+    def rows(self) -> int:
+        """Of each synthetic file, unless it is drawn with another length."""
+        rows: int | None = self.plan.rows
+        return self.released.records if rows is None else rows
+
+    @cached_property
+    def fit(self) -> Fit:
+        """The field of what was released; the same one each time."""
+        return self._fitted(self.released.answers, np.random.default_rng(self.seed), None)
+
+    def _fitted(self, answers: tuple[Answer, ...], random: np.random.Generator, start: Fit | None) -> Fit:
+        levels = tuple(one.size for one in self.columns)
+        bars = bars_of(self.schema, self.plan.columns)
+        return fitted(answers, levels, bars, float(self.released.records), random, start)
+
+    def files(self, m: int, random: np.random.Generator, rows: int | None) -> Implicates:
+        length = self.rows if rows is None else rows
+        frames = tuple(self._file(one, length, noisy=m > 1) for one in random.spawn(m))
+        return Implicates(frames, self.schema, self.plan.columns, "one-measurement")
+
+    def _file(self, random: np.random.Generator, rows: int, *, noisy: bool) -> pa.Table:
+        fit = self.fit
+        if noisy:
+            again = tuple(_drawn_once_more(one, random) for one in self.released.answers)
+            fit = self._fitted(again, random, fit)
+        records = drawn(fit, rows, random)
+        return pa.table({one.name: one.column(records[:, k], random) for k, one in enumerate(self.columns)})
+
+    # ------------------------------------------------------------ stored
+
+    @property
+    def measured(self) -> dict[str, Any]:
+        """The released numbers with their noise."""
+        return {
+            "records": self.released.records,
+            "rows": self.rows,
+            "bins": self.released.bins,
+            "numbers": {
+                name: {
+                    "values": list(shape.values),
+                    "counts": list(shape.counts),
+                    "shares": [text(one) for one in shape.shares],
+                    "thresholds": list(shape.thresholds),
+                }
+                for name, shape in self.released.shapes.items()
+            },
+            "tables": [
+                {
+                    "attributes": [self.plan.columns[at] for at in one.question.attributes],
+                    "contrast": one.question.contrast,
+                    "law": "discrete Laplace, scale" if one.question.pure else "discrete Gaussian, variance",
+                    "noise": text(one.question.noise),
+                    "cost": text(one.question.cost),
+                    "values": one.values.tolist(),
+                }
+                for one in self.released.answers
+            ],
+        }
+
+    @classmethod
+    def released_from(cls, content: Mapping[str, Any], table: pa.Table, plan: Any, schema: Schema) -> Tables:
+        places = {name: k for k, name in enumerate(plan.columns)}
+        shapes = {
+            name: Shape(
+                content["records"],
+                tuple(one["values"]),
+                tuple(one["counts"]),
+                tuple(Fraction(share) for share in one["shares"]),
+                tuple(one["thresholds"]),
+            )
+            for name, one in content["numbers"].items()
+        }
+        answers = tuple(
+            Answer(
+                Question(
+                    tuple(places[name] for name in one["attributes"]),
+                    one["contrast"],
+                    Fraction(one["noise"]),
+                    Fraction(one["cost"]),
+                    "Laplace" in one["law"],
+                ),
+                np.array(one["values"], dtype=np.int64),
+            )
+            for one in content["tables"]
+        )
+        return Tables(content["records"], content["bins"], shapes, answers)
+
+
+def _drawn_once_more(answer: Answer, random: np.random.Generator) -> Answer:
+    """The answer with as much noise again, so that files differ by what the noise leaves open."""
+    question = answer.question
+    shape = answer.values.shape
+    if question.pure:
+        more = random.laplace(0.0, float(question.noise), shape)
+    else:
+        more = random.normal(0.0, float(question.noise) ** 0.5, shape)
+    twice = 2 if not question.pure else Fraction(2**0.5)
+    louder = replace(question, noise=question.noise * twice)
+    return evolve(answer, question=louder, values=np.rint(answer.values + more).astype(np.int64))

@@ -1,0 +1,167 @@
+"""`FileSynthesis`: one synthesizer for ordinary files of categories and numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+from attrs import field, frozen
+
+from tacita.data.confidential import Confidential
+from tacita.data.reading import read
+from tacita.data.schema import Schema
+from tacita.errors import UsageError
+from tacita.noise.concentrated import rho_for
+from tacita.noise.entropy import Entropy
+from tacita.plan import Forecast
+from tacita.plan.fields import as_delta, whole
+from tacita.plan.how import FREE, SIZE, How
+from tacita.privacy import Loss
+from tacita.synthesis.base import Synthesizer
+from tacita.synthesis.file.budget import Budget
+from tacita.synthesis.file.columns import FEW, Category, Grid, Shape, column_of
+from tacita.synthesis.file.measuring import division, measure_tables
+from tacita.synthesis.file.model import FileModel, Tables, bars_of, columns_of
+from tacita.synthesis.file.numbers import measure_number, noisy
+from tacita.synthesis.file.records import possible
+from tacita.synthesis.file.targets import records_of
+
+_COUNT = Fraction(1, 100)  # of the budget, where the number of records is not public
+_NUMBERS = Fraction(1, 4)  # times the share of columns that need cuts
+_USUAL = 10_000  # records, where their number is neither public nor given
+_FEWEST_BINS, _MOST_BINS = 6, 24
+_TOLERATED = 0.3  # of the records moved by noise in a table of two numbers: bins are as many as that allows
+_TABLES_PER_COLUMN = 4
+
+
+@frozen(kw_only=True)
+class FileSynthesis(Synthesizer[FileModel]):
+    """Synthetic files of categories and numbers together, from noisy tables of columns and of pairs that matter.
+
+    Numbers need no cuts: their point masses and quantiles are found privately, and values in the files have the
+    declared resolution. Missing numbers that the schema calls a state of their own (`missing = "own state"`) stay
+    missing, in dependence on the other columns. Which pairs of columns are counted is chosen privately; a random field
+    is fitted to all noisy tables, and records of the files agree with what is more than noise in them. Combinations
+    that the schema's [[zeros]] call impossible never occur.
+
+    With `delta = 0` the promise is pure: noise is then larger. `bins` is how many bins a number has in tables of two
+    columns; without it they are as many as the budget carries. `rows` is the length of the synthetic files.
+
+    >>> print(FileSynthesis(["age", "income"], "1", delta="1e-9").guarantee)
+    ε = 1, δ = 1e-09 under one record replaced
+    """
+
+    model = FileModel
+    proof = "synthesis/file/file.md"
+    takes_any_rows = True
+    takes_missing = True
+
+    delta: Fraction = field(default=Fraction(1, 10**9), converter=as_delta)
+    bins: int | None = field(default=None, validator=whole(2, 200, optional=True))
+    rows: int | None = field(default=None, validator=whole(1, 10**9, optional=True))
+
+    def __attrs_post_init__(self) -> None:
+        self.budget  # noqa: B018 -- refuses a δ that no noise can keep
+
+    @property
+    def loss(self) -> Loss:
+        return Loss(self.epsilon, delta=self.delta) if self.delta else Loss(self.epsilon)
+
+    @property
+    def budget(self) -> Budget:
+        total = rho_for(self.epsilon, self.delta) if self.delta else self.epsilon
+        return Budget(total, not self.delta, self.size_is_public)
+
+    @property
+    def how(self) -> How:
+        return How(
+            "Each column, and pairs of columns, were counted, and random noise was added to each count. Which pairs "
+            "were counted, and where a number is cut into bins, was decided by random draws that were paid for too. "
+            "The files are drawn from these noisy results alone.",
+            SIZE if self.size_is_public else "",
+            FREE,
+        )
+
+    # ------------------------------------------------------------ what it will do
+
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        for name in self.columns:
+            column_of(schema, name)
+        bars = bars_of(schema, self.columns)
+        if bars and possible([_at_most(schema, name) for name in self.columns], bars) is None:
+            raise UsageError("zeros: no combination of the columns' levels is left; take an entry out of [[zeros]]")
+        return self.columns
+
+    def _numbers(self, schema: Schema) -> dict[str, Grid]:
+        """The numbers whose values or quantiles are measured before any table."""
+        public = {name: column_of(schema, name) for name in self.columns}
+        return {name: one[0] for name, one in public.items() if not isinstance(one, Category)}
+
+    def _amounts(self, schema: Schema) -> tuple[Fraction, dict[str, Fraction], Fraction]:
+        """For the number of records, for each number, for tables."""
+        total = self.budget.total
+        count = Fraction(0) if self.size_is_public else total * _COUNT
+        cut = [name for name, grid in self._numbers(schema).items() if grid.size > FEW]
+        each = {name: total * _NUMBERS / len(self.columns) for name in cut}
+        return count, each, total - count - sum(each.values(), Fraction(0))
+
+    def _bins(self, records: int) -> int:
+        if self.bins is not None:
+            return self.bins
+        noise = self.budget.typical(self.budget.total, _TABLES_PER_COLUMN * len(self.columns))
+        return int(np.clip(sqrt(_TOLERATED * records / (0.8 * noise)), _FEWEST_BINS, _MOST_BINS))
+
+    def forecast(self, schema: Schema) -> Forecast:
+        self.reads(schema)
+        records = self.rows or _USUAL
+        *_, rest = self._amounts(schema)
+        levels = tuple(_likely(schema, name, self._bins(records)) for name in self.columns)
+        spent = division(levels, records, self.budget, rest)
+        sentences = [
+            f"If there are {records:,} records: {len(levels)} tables of one column and {spent.number} of two; noise "
+            f"alone moves about {100 * spent.noise:.2g}% of the records of one of two, before all are reconciled"
+        ]
+        figures = {"mean total variation from noise": spent.noise, "pairs": float(spent.number)}
+        return Forecast(self.product, len(levels) + spent.number, tuple(sentences), figures)
+
+    # ------------------------------------------------------------ acting
+
+    def measure(self, data: Confidential, entropy: Entropy) -> Tables:
+        names = self.reads(data.schema)
+        columns = read(data, names)
+        budget = self.budget
+        count, each, rest = self._amounts(data.schema)
+        records = len(columns[names[0]])
+        if not self.size_is_public:
+            question = budget.table(count)
+            records = max(1, int(noisy(np.array([records]), question, entropy, "number of records")[0]))
+        shapes = {
+            name: measure_number(columns[name], grid, records, budget, each[name], entropy, name)
+            if name in each
+            else Shape(records)
+            for name, grid in self._numbers(data.schema).items()
+        }
+        bins = self._bins(records)
+        coded = columns_of(data.schema, names, shapes, bins)
+        codes = np.column_stack([one.code(columns[one.name]) for one in coded])
+        levels = tuple(one.size for one in coded)
+        answers = measure_tables(codes, levels, records, budget, rest, entropy)
+        if not self.size_is_public:
+            records = records_of(answers, records, question.variance)
+        return Tables(records, bins, shapes, answers)
+
+
+def _at_most(schema: Schema, name: str) -> int:
+    """Levels of a category; of a number one is enough, as no impossible combination holds it."""
+    public = column_of(schema, name)
+    return public.size if isinstance(public, Category) else 1
+
+
+def _likely(schema: Schema, name: str, bins: int) -> int:
+    """About how many states a column will have."""
+    public = column_of(schema, name)
+    if isinstance(public, Category):
+        return public.size
+    grid, missing = public
+    return (grid.size if grid.size <= FEW else bins) + missing

@@ -1,0 +1,124 @@
+"""Records to start from, and records that agree with tables: one value changes at a time, as long as that helps.
+
+Post-processing only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.synthesis.file.graph import Bar, Graph, tabulate
+from tacita.synthesis.file.sweeps import mend
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_ENOUGH = 0.01  # changed values for each record in a pass: then it is over
+_MOST_TRIES = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """What a table of the records should be, and what a squared distance from it weighs."""
+
+    attributes: tuple[int, ...]
+    counts: Floats
+    weight: float
+
+
+def agree(
+    records: Integers,
+    levels: tuple[int, ...],
+    ones: Sequence[Goal],
+    tables: Sequence[Goal],
+    bars: Sequence[Bar],
+    passes: int,
+    random: np.random.Generator,
+) -> None:
+    """Change the records, pass by pass, until hardly any change helps."""
+    graph = Graph(levels, [one.attributes for one in tables], bars)
+    heaviest = max(one.weight for one in (*ones, *tables))
+    one_weight, weight = (np.array([one.weight / heaviest for one in some] or [0.0]) for some in (ones, tables))
+
+    def slope(one: Goal) -> Floats:
+        return np.asarray((tabulate(records, levels, one.attributes) - one.counts) * (one.weight / heaviest))
+
+    slopes, flat = np.concatenate([slope(one) for one in ones]), graph.flat([slope(one) for one in tables])
+    for _ in range(passes):
+        changed = mend(
+            records,
+            random.permutation(len(records)),
+            graph.starts,
+            slopes,
+            one_weight,
+            graph.first,
+            graph.views,
+            flat,
+            weight,
+            graph.bars_of,
+            graph.bars,
+            graph.barred,
+            graph.owner,
+            graph.kin,
+        )
+        if changed <= _ENOUGH * len(records):
+            break
+
+
+def unrelated(shares: Sequence[Floats], bars: Sequence[Bar], rows: int, random: np.random.Generator) -> Integers:
+    """Records with each value drawn by itself, none of them in an impossible combination."""
+
+    def drawn(a: int, count: int) -> Integers:
+        at = np.searchsorted(np.cumsum(shares[a]), random.random(count) * shares[a].sum(), side="right")
+        return np.asarray(np.minimum(at, shares[a].size - 1), dtype=np.int64)
+
+    records = np.column_stack([drawn(a, rows) for a in range(len(shares))])
+    for _ in range(_MOST_TRIES):
+        if not impossible(records, bars).any():
+            return np.ascontiguousarray(records)
+        for bar in bars:
+            bad = np.flatnonzero(impossible(records, [bar]))
+            a = bar[int(random.integers(len(bar)))][0]
+            records[bad, a] = drawn(a, bad.size)
+    left = impossible(records, bars)
+    good = records[~left] if not left.all() else np.array([possible([one.size for one in shares], bars)])
+    records[left] = good[random.integers(len(good), size=int(left.sum()))]
+    return np.ascontiguousarray(records)
+
+
+def impossible(records: Integers, bars: Sequence[Bar]) -> NDArray[np.bool_]:
+    """Which records have an impossible combination."""
+    found = np.zeros(len(records), dtype=np.bool_)
+    for bar in bars:
+        match = np.ones(len(records), dtype=np.bool_)
+        for a, level in bar:
+            match &= records[:, a] == level
+        found |= match
+    return found
+
+
+def possible(levels: Sequence[int], bars: Sequence[Bar]) -> list[int] | None:
+    """Some record without an impossible combination; None where there is none.
+
+    >>> possible([2, 2], [((0, 0), (1, 0)), ((0, 0), (1, 1))])
+    [1, 0]
+    """
+    bound = sorted({a for bar in bars for a, _ in bar})
+    record = [0] * len(levels)
+
+    def complete(done: int) -> bool:
+        if done == len(bound):
+            return True
+        known = set(bound[: done + 1])
+        for level in range(levels[bound[done]]):
+            record[bound[done]] = level
+            full = (bar for bar in bars if all(a in known for a, _ in bar))
+            if not any(all(record[a] == at for a, at in bar) for bar in full) and complete(done + 1):
+                return True
+        return False
+
+    return record if complete(0) else None

@@ -1,0 +1,84 @@
+"""Noisy answers as tables of counts: what the field is fitted to. Post-processing only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from tacita.synthesis.file.budget import Question
+from tacita.synthesis.file.field import Wanted
+
+Floats = NDArray[np.float64]
+_SIGNS = np.array([1.0, -1.0])
+
+
+@frozen(eq=False)
+class Answer:
+    """A question with its noisy numbers."""
+
+    question: Question
+    values: NDArray[np.int64]
+
+
+def margins(answers: Sequence[Answer], levels: tuple[int, ...], records: float) -> list[tuple[Floats, float]]:
+    """Counts of each column's states with their variance, from all tables that hold it; none negative."""
+    found: list[tuple[Floats, float]] = []
+    for a in range(len(levels)):
+        total, weight = np.zeros(levels[a]), 0.0
+        for one in answers:
+            where = one.question.attributes
+            if a in where and not one.question.contrast:
+                table = one.values.sum(axis=tuple(k for k, b in enumerate(where) if b != a))
+                precision = 1 / (one.question.variance * one.values.size / levels[a])
+                total, weight = total + precision * table, weight + precision
+        found.append((nearest(total / weight, records), 1 / weight))
+    return found
+
+
+def nearest(values: Floats, total: float) -> Floats:
+    """The nearest numbers that are not negative and have this sum.
+
+    >>> nearest(np.array([5.0, -1.0, 2.0]), 5.0).tolist()
+    [4.0, 0.0, 1.0]
+    """
+    ordered = np.sort(values)[::-1]
+    excess = (np.cumsum(ordered) - total) / np.arange(1, values.size + 1)
+    return np.asarray(np.maximum(values - excess[np.flatnonzero(ordered > excess)[-1]], 0.0))
+
+
+def wanted_of(answers: Sequence[Answer], ones: Sequence[Floats], records: float) -> list[Wanted]:
+    """All pairs as tables; a contrast becomes one by the columns' own counts."""
+    found = []
+    for one in answers:
+        where, values = one.question.attributes, one.values.astype(np.float64)
+        if len(where) < 2:
+            continue
+        variance = one.question.variance
+        if one.question.contrast:
+            free = np.outer(ones[where[0]], ones[where[1]]) / records
+            signed = [axis for axis in range(2) if free.shape[axis] == 2]
+            off = values - _contrast(free, signed)
+            if signed == [0, 1]:
+                spread = off * np.outer(_SIGNS, _SIGNS)
+            else:
+                spread = np.outer(_SIGNS, off) if signed == [0] else np.outer(off, _SIGNS)
+            values, variance = free + spread / 2 ** len(signed), variance / 2 ** len(signed)
+        found.append(Wanted(where, values, variance, one.values.size))
+    return found
+
+
+def _contrast(table: Floats, signed: Sequence[int]) -> Floats:
+    for axis in reversed(signed):
+        table = np.tensordot(table, _SIGNS, axes=([axis], [0]))
+    return np.asarray(table)
+
+
+def records_of(answers: Sequence[Answer], counted: int, variance: float) -> int:
+    """The number of records from a count of its own and from the tables of single columns, each by its noise."""
+    ones = [one for one in answers if len(one.question.attributes) == 1]
+    totals = np.array([counted, *(one.values.sum() for one in ones)], dtype=np.float64)
+    weights = np.array([1 / variance, *(1 / (one.question.variance * one.values.size) for one in ones)])
+    return max(1, round(float(np.average(totals, weights=weights))))
