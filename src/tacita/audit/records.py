@@ -140,7 +140,7 @@ class _Maker:
             beyond = [] if kind.outside == "error" else [kind.upper * 2 + 1e9]
             if beyond and self.schema[name].role != "weight":  # every weight must be above 0 and finite
                 beyond += [kind.lower - 1e9, np.inf, -np.inf]
-            lost = [] if kind.missing is None else [np.nan, *map(float, kind.missing_codes)]
+            lost = [] if kind.missing is None and not kind.own_missing else [np.nan, *map(float, kind.missing_codes)]
             inner = [middle, middle + step, kind.lower + step, kind.upper - step]
             return [float(kind.lower), *inner, *beyond, *lost, float(kind.upper)]
         return [None]

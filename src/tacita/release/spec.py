@@ -235,7 +235,7 @@ class MicrodataSpec(_Part):
 
     name: FileName
     title: str = ""
-    mechanism: str
+    mechanism: str = "FileSynthesis"
     epsilon: Exact | None = None
     delta: Exact | None = None
     at_most: AtMost | None = None

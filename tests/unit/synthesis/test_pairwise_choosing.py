@@ -14,7 +14,7 @@ from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording
 from tacita.synthesis import PairwiseSynthesis, StepsSynthesis
-from tacita.synthesis.pairwise.choosing import choose_pairs, distance, how_many, largest_change, rate_of
+from tacita.synthesis.pairwise.choosing import choose_pairs, distance, how_many, largest_change, rate_of, unrelated
 from tacita.synthesis.pairwise.measuring import measure
 from tacita.synthesis.pairwise.model import Answer
 from tacita.synthesis.pairwise.queries import Query, pair_errors, singles, some_queries
@@ -61,9 +61,11 @@ def test_no_neighbour_changes_a_distance_by_more_than_is_paid_for(replace: bool,
             for a, size in enumerate(levels)
             for wrong in [random.integers(-noise, noise + 1, size)]
         ]
-        here = distance(codes, levels, (0, 1), noisy, 3)
+        here = distance(codes, levels, (0, 1), unrelated(noisy, 3, (0, 1)))
         others = [np.vstack([codes[1:], kind] if replace else [codes, kind]) for kind in kinds]
-        worst = max([worst, *(abs(distance(other, levels, (0, 1), noisy, 3) - here) for other in others)])
+        worst = max(
+            [worst, *(abs(distance(other, levels, (0, 1), unrelated(noisy, 3, (0, 1))) - here) for other in others)]
+        )
     assert worst == largest_change(replace)
 
 
@@ -76,7 +78,7 @@ def test_the_law_of_a_choice_is_as_near_as_its_rate_says(replace: bool) -> None:
     pairs = list(combinations(range(5), 2))
     laws = []
     for file in (codes, other):
-        weights = np.exp([float(rate) * distance(file, levels, pair, ones, 12) for pair in pairs])
+        weights = np.exp([float(rate) * distance(file, levels, pair, unrelated(ones, 12, pair)) for pair in pairs])
         laws.append(np.log(weights / weights.sum()))
     assert 0 < np.ptp(laws[0] - laws[1]) <= 2 * largest_change(replace) * float(rate) + 1e-12
 
@@ -88,14 +90,18 @@ def test_a_distance_is_that_from_unrelated_attributes() -> None:
     codes = np.array([[0, 0]] * 30 + [[0, 1]] * 10 + [[1, 0]] * 10 + [[1, 1]] * 50)
     ones = ones_of(codes, (2, 2))
     free = np.rint(np.outer([40, 60], [40, 60]) / 100)
-    assert distance(codes, (2, 2), (0, 1), ones, 100) == np.abs(np.array([[30, 10], [10, 50]]) - free).sum() == 56
+    assert (
+        distance(codes, (2, 2), (0, 1), unrelated(ones, 100, (0, 1)))
+        == np.abs(np.array([[30, 10], [10, 50]]) - free).sum()
+        == 56
+    )
     alike = np.array([[a, b] for a in range(2) for b in range(3)] * 7)
-    assert distance(alike, (2, 3), (0, 1), ones_of(alike, (2, 3)), 42) == 0
+    assert distance(alike, (2, 3), (0, 1), unrelated(ones_of(alike, (2, 3)), 42, (0, 1))) == 0
 
 
 def test_tables_of_nothing_compare_with_even_shares() -> None:
     nothing = [Answer(Query((a,), False, Fraction(1), Fraction(0)), np.array([-3, 0])) for a in range(2)]
-    assert distance(np.zeros((8, 2), dtype=int), (2, 2), (0, 1), nothing, 8) == 6 + 2 + 2 + 2
+    assert distance(np.zeros((8, 2), dtype=int), (2, 2), (0, 1), unrelated(nothing, 8, (0, 1))) == 6 + 2 + 2 + 2
 
 
 @pytest.mark.parametrize("replace", [True, False])

@@ -2,65 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.file.budget import Budget, Question
+from tacita.synthesis.file.division import division, open_pairs
 from tacita.synthesis.file.numbers import noisy
 from tacita.synthesis.file.targets import Answer, margins
 from tacita.synthesis.pairwise.choosing import distance, drawn_pairs
 from tacita.synthesis.pairwise.measuring import counts
 
 Integers = NDArray[np.int64]
-
-CHOOSING = Fraction(7, 100)
-_ONES = Fraction(1, 10)  # of what tables get, where noise hardly matters
-_MOST_ONES = Fraction(2, 5)
-_QUIET = 0.035  # of the records moved by the noise of a pair: then all pairs are measured
-_PER_COLUMN = 5
-_MOST_CELLS = 1_000_000  # of a pair
-
-
-@dataclass(frozen=True)
-class Division:
-    """How the amount for tables is spent: on single columns, on choosing, on pairs, and on how many of them."""
-
-    ones: Fraction
-    choosing: Fraction
-    pairs: Fraction
-    number: int
-    noise: float
-    """Share of the records that noise moves in a table of two columns, on average."""
-
-
-def open_pairs(levels: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Pairs that can be measured at all."""
-    wide = [a for a, size in enumerate(levels) if size > 1]
-    return [(a, b) for a, b in combinations(wide, 2) if levels[a] * levels[b] <= _MOST_CELLS]
-
-
-def division(levels: tuple[int, ...], records: int, budget: Budget, amount: Fraction) -> Division:
-    """The more noise, the more goes to single columns and the fewer pairs are measured."""
-    pairs = open_pairs(levels)
-    if not pairs:
-        return Division(amount, Fraction(0), Fraction(0), 0, 0.0)
-    all_of_them = budget.tables(pairs, levels, amount * (1 - _ONES))
-    loud = float(np.mean([one.error(levels) for one in all_of_them])) / records
-    if loud <= _QUIET:
-        return Division(amount * _ONES, Fraction(0), amount * (1 - _ONES), len(pairs), loud)
-    ones = min(_MOST_ONES, _ONES * Fraction((loud / _QUIET) ** 0.3).limit_denominator(1000))
-    number = min(round(len(pairs) * (_QUIET / loud) ** 0.2), _PER_COLUMN * len(levels), len(pairs))
-    number = max(number, min(len(levels) - 1, len(pairs)))
-    choosing = CHOOSING if number < len(pairs) else Fraction(0)
-    rest = 1 - ones - choosing
-    asked = budget.tables(pairs, levels, amount * rest * len(pairs) / number)
-    noise = float(np.mean([min(one.error(levels) / records / 2, 1.0) for one in asked]))
-    return Division(amount * ones, amount * choosing, amount * rest, number, noise)
 
 
 def measure_tables(
@@ -71,11 +26,11 @@ def measure_tables(
     ones = _asked(codes, levels, budget.tables(singles, levels, spent.ones), entropy)
     pairs = open_pairs(levels)
     if spent.choosing:
-        shares = [one / one.sum() for one, _ in margins(ones, levels, records)]
+        expected = [one for one, _ in margins(ones, levels, float(records))]
         likely = budget.tables(pairs, levels, spent.pairs * len(pairs) / spent.number)
         scores = [
             round(one.error(levels))
-            - distance(codes, levels, pair, records * np.outer(shares[pair[0]], shares[pair[1]]))
+            - distance(codes, levels, pair, np.outer(expected[pair[0]], expected[pair[1]]) / records)
             for one, pair in zip(likely, pairs, strict=True)
         ]
         rate = budget.rate(spent.choosing / spent.number)

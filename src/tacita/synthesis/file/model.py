@@ -22,6 +22,7 @@ from tacita.synthesis.file.fitting import Fit, drawn, fitted
 from tacita.synthesis.file.graph import Bar
 from tacita.synthesis.file.numbers import number_of
 from tacita.synthesis.file.targets import Answer
+from tacita.synthesis.file.values import written
 
 
 @frozen(eq=False)
@@ -91,7 +92,7 @@ class FileModel(Model[Tables]):
             again = tuple(_drawn_once_more(one, random) for one in self.released.answers)
             fit = self._fitted(again, random, fit)
         records = drawn(fit, rows, random)
-        return pa.table({one.name: one.column(records[:, k], random) for k, one in enumerate(self.columns)})
+        return pa.table({one.name: written(one, records[:, k], random) for k, one in enumerate(self.columns)})
 
     # ------------------------------------------------------------ stored
 
@@ -104,6 +105,7 @@ class FileModel(Model[Tables]):
             "bins": self.released.bins,
             "numbers": {
                 name: {
+                    "records": shape.records,
                     "values": list(shape.values),
                     "counts": list(shape.counts),
                     "shares": [text(one) for one in shape.shares],
@@ -129,7 +131,7 @@ class FileModel(Model[Tables]):
         places = {name: k for k, name in enumerate(plan.columns)}
         shapes = {
             name: Shape(
-                content["records"],
+                one["records"],
                 tuple(one["values"]),
                 tuple(one["counts"]),
                 tuple(Fraction(share) for share in one["shares"]),

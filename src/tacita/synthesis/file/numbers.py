@@ -86,17 +86,15 @@ def thresholds_for(records: int, budget: Budget, amount: Fraction) -> tuple[tupl
 
     >>> shares, epsilon = thresholds_for(10_000, Budget(Fraction(1), False, False), Fraction(1, 100))
     >>> len(shares), float(max(shares)) > 0.99
-    (71, True)
+    (127, True)
     """
     chosen: tuple[Fraction, ...] = halves(2)
     for depth in range(2, _DEEPEST + 1):
-        shares = halves(depth)
-        epsilon = budget.threshold(amount / (depth + 1))
-        outer = [Fraction(1, 1 << k) for k in range(depth + 1, 24) if records * float(epsilon) / (1 << k) > _FIRM]
-        held = tuple(sorted({*shares, *outer, *(1 - one for one in outer)}))
-        if depth > 2 and (records * float(epsilon) / (1 << depth) < _FIRM or levels_for(len(held)) > depth + 1):
+        firm = records * float(budget.threshold(amount / (depth + 1))) / _FIRM
+        if depth > 2 and firm < 1 << depth:
             break
-        chosen = held
+        ends = [Fraction(1, 1 << k) for k in range(depth + 1, depth + 1 + (1 << (depth - 1))) if firm > 1 << k]
+        chosen = tuple(sorted({*halves(depth), *ends, *(1 - one for one in ends)}))
     return chosen, budget.threshold(amount / levels_for(len(chosen)))
 
 

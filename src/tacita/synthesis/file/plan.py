@@ -21,7 +21,8 @@ from tacita.privacy import Loss
 from tacita.synthesis.base import Synthesizer
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import FEW, Category, Grid, Shape, column_of
-from tacita.synthesis.file.measuring import division, measure_tables
+from tacita.synthesis.file.division import division
+from tacita.synthesis.file.measuring import measure_tables
 from tacita.synthesis.file.model import FileModel, Tables, bars_of, columns_of
 from tacita.synthesis.file.numbers import measure_number, noisy
 from tacita.synthesis.file.records import possible

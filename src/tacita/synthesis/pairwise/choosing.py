@@ -65,8 +65,7 @@ def choose_pairs(
     """The given pairs and others, within the first of the two budgets; with the second they will be measured."""
     pairs, wanted = list(combinations(range(len(levels)), 2)), how_many(len(levels))
     errors = pair_errors(levels, budgets[1], wanted, replace)
-    shares = [shares_of(one.values) for one in ones]
-    apart = [distance(codes, levels, pair, records * np.outer(shares[pair[0]], shares[pair[1]])) for pair in pairs]
+    apart = [distance(codes, levels, pair, unrelated(ones, records, pair)) for pair in pairs]
     scores = np.array([errors[pair] - far for pair, far in zip(pairs, apart, strict=True)], dtype=np.int64)
     rate = rate_of(budgets[0], wanted - len(given), replace)
     return drawn_pairs(pairs, scores, rate, len(levels), wanted, replace, entropy, given)
@@ -90,6 +89,12 @@ def drawn_pairs(
         entropy.announce(Request(label, law, scores, np.full(scores.shape, largest_change(replace))))
         chosen.append(pairs[choose(open_ones.astype(np.int64), scores, rate, reserve(_WORDS, entropy))])
     return sorted(chosen)
+
+
+def unrelated(ones: Sequence[Answer], records: int, pair: Pair) -> Floats:
+    """The table of two attributes that have nothing to do with each other, as the one-way tables have it."""
+    first, second = (shares_of(ones[one].values) for one in pair)
+    return records * np.outer(first, second)
 
 
 def distance(codes: Integers, levels: tuple[int, ...], pair: Pair, expected: Floats) -> int:

@@ -1,0 +1,51 @@
+"""The noise in what FileSynthesis releases has the size that it says, and a fifth less or more would show."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from support.goodness_of_fit import WRONG, fits
+from support.mixed_people import COLUMNS, people, schema
+from tacita.data.confidential import Confidential
+from tacita.data.reading import read
+from tacita.noise.entropy import SystemEntropy
+from tacita.plan import check
+from tacita.privacy import AddRemoveOne, ReplaceOne
+from tacita.synthesis import FileSynthesis
+from tacita.synthesis.file.model import columns_of
+from tacita.synthesis.pairwise.measuring import counts
+
+
+def residuals(neighbours: Any) -> np.ndarray:
+    """All released tables minus the true ones, in standard deviations of the noise that is declared."""
+    data = Confidential.from_frame(people(400), schema())
+    plan = FileSynthesis(COLUMNS, "1", bins=8, neighbours=neighbours)
+    check(plan, data)
+    released = plan.run(data, SystemEntropy()).released
+    columns = columns_of(schema(), plan.columns, released.shapes, released.bins)
+    read_once = read(data, plan.columns)
+    codes = np.column_stack([one.code(read_once[one.name]) for one in columns])
+    levels = tuple(one.size for one in columns)
+    return np.concatenate(
+        [
+            (one.values - counts(codes, levels, one.question.attributes, one.question.contrast)).ravel()
+            / float(one.question.noise) ** 0.5
+            for one in released.answers
+        ]
+    )
+
+
+@pytest.mark.parametrize("neighbours", [AddRemoveOne("person"), ReplaceOne("person")], ids=["added", "replaced"])
+def test_the_noise_of_the_tables_is_as_large_as_declared(neighbours: Any) -> None:
+    off = np.concatenate([residuals(neighbours) for _ in range(12)])
+    assert off.size > 1000
+
+    def p_value(scale: float) -> float:
+        squares = float(((off / scale) ** 2).sum())
+        return 2 * min(chi2.cdf(squares, off.size), chi2.sf(squares, off.size))
+
+    assert fits(p_value(1.0))
+    for wrong in WRONG:
+        assert not fits(p_value(float(wrong)))

@@ -1,0 +1,144 @@
+"""The parts of FileSynthesis by themselves: budgets, bins, the field, and records that agree with tables."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tacita.noise.entropy import SeededEntropy
+from tacita.synthesis.file.budget import Budget
+from tacita.synthesis.file.columns import Grid, Shape
+from tacita.synthesis.file.division import division
+from tacita.synthesis.file.field import Field, Wanted
+from tacita.synthesis.file.graph import tabulate
+from tacita.synthesis.file.numbers import masses_of, measure_number, number_of, round_values, thresholds_for
+from tacita.synthesis.file.records import Goal, agree, impossible, possible, unrelated
+from tacita.synthesis.file.targets import nearest
+from tacita.synthesis.file.values import written
+
+BUDGETS = [Budget(Fraction(1), pure, replace) for pure in (False, True) for replace in (False, True)]
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+def test_tables_cost_what_they_were_given_and_hardly_less(budget: Budget) -> None:
+    asked = budget.tables([(0,), (1,), (0, 1), (1, 2)], (2, 5, 40), Fraction(1, 3))
+    assert Fraction(1, 3) * Fraction(999, 1000) < sum(one.cost for one in asked) <= Fraction(1, 3)
+    for one in asked:
+        moved = {(False, False): 1, (False, True): 2, (True, False): 1, (True, True): 4}[one.contrast, budget.replace]
+        if budget.pure:
+            assert one.cost == (2 if budget.replace else 1) / one.noise
+        else:
+            assert one.cost == Fraction(moved, 2) / one.noise
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+def test_levels_and_choices_cost_no_more_than_they_were_given(budget: Budget) -> None:
+    amount, steps = Fraction(1, 7), 2 if budget.replace else 1
+    epsilon, rate = budget.threshold(amount), budget.rate(amount)
+    cost = [steps * epsilon, 2 * rate * steps]
+    if not budget.pure:
+        cost = [one**2 / 8 for one in cost]
+    assert all(amount * Fraction(99, 100) < one <= amount for one in cost)
+
+
+def test_more_noise_means_fewer_pairs_and_more_for_single_columns() -> None:
+    levels = (8,) * 12
+    spent = [
+        division(levels, records, Budget(Fraction(1, 50), False, False), Fraction(1)) for records in (10**6, 2000, 50)
+    ]
+    assert spent[0].number == 66
+    assert [one.number for one in spent] == sorted((one.number for one in spent), reverse=True)
+    assert [one.ones for one in spent] == sorted(one.ones for one in spent)
+    assert all(one.ones + one.choosing + one.pairs == 1 for one in spent)
+
+
+def test_thresholds_are_finer_where_there_is_more_to_see_and_reach_into_the_ends() -> None:
+    few, _ = thresholds_for(200, BUDGETS[0], Fraction(1, 1000))
+    many, epsilon = thresholds_for(100_000, BUDGETS[0], Fraction(1, 100))
+    assert len(few) == 3
+    assert len(many) > 60
+    assert float(1 - many[-1]) < 1 / 500
+    assert epsilon > 0
+
+
+def test_a_point_mass_is_found_and_bins_have_about_equal_shares() -> None:
+    random = np.random.default_rng(1)
+    values = np.concatenate([np.zeros(4000), np.round(random.lognormal(9, 1.5, 6000))])
+    grid = Grid(-1000, 10**9, 1.0, True)
+    shape = measure_number(
+        values, grid, 10_000, Budget(Fraction(1), False, False), Fraction(1, 10), SeededEntropy(1), "x"
+    )
+    assert masses_of(shape) == [0]
+    number = number_of("x", grid, False, shape, 8)
+    codes = number.code(values)
+    assert (codes[values == 0] == number.size - 1).all()
+    held = np.bincount(codes[values != 0], minlength=number.size - 1)[: len(number.cuts) + 1]
+    assert held.max() < 6000 / 5
+    back = written(number, codes, np.random.default_rng(2)).to_numpy()
+    assert (number.code(back.astype(np.float64)) == codes).mean() > 0.999
+
+
+def test_round_values_are_those_of_two_digits() -> None:
+    held = set(round_values(Grid(0, 10**6, 1.0, True)).tolist())
+    assert {0, 7, 99, 500, 1500, 40_000, 10**6} <= held
+    assert not {123, 1234, 40_500} & held
+
+
+def test_a_number_of_few_values_has_each_as_a_state() -> None:
+    number = number_of("x", Grid(3, 6, 1.0, True), True, Shape(10), 8)
+    values = np.array([3.0, 6.0, np.nan, 4.0])
+    codes = number.code(values)
+    assert codes.tolist() == [0, 3, 4, 1]
+    assert written(number, codes, np.random.default_rng(1)).to_pylist() == [3, 6, None, 4]
+
+
+def test_the_field_follows_pairs_and_leaves_the_rest_unrelated() -> None:
+    """A chain: the first and the third column are related through the second alone."""
+    random = np.random.default_rng(1)
+    step = np.array([[0.8, 0.2], [0.3, 0.7]])
+    joint = 0.5 * step[:, :, None] * step[None, :, :]
+    levels, rows = (2, 2, 2), 20_000
+    margins = [joint.sum(axis=axes) for axes in ((1, 2), (0, 2), (0, 1))]
+    wanted = [Wanted((0, 1), joint.sum(axis=2) * rows, 25.0, 4), Wanted((1, 2), joint.sum(axis=0) * rows, 25.0, 4)]
+    field = Field(levels, margins, (), unrelated(margins, (), rows, random))
+    field.fit(wanted, rows, 60, random)
+    (whole,) = field.expected([(0, 1, 2)], 1.0, 10, random)
+    assert np.abs(whole - joint).max() < 0.01
+
+
+def test_a_table_of_noise_alone_teaches_the_field_nothing() -> None:
+    random = np.random.default_rng(2)
+    margins = [np.full(5, 0.2), np.full(5, 0.2)]
+    noisy = 40.0 + random.normal(0, 30, (5, 5))
+    field = Field((5, 5), margins, (), unrelated(margins, (), 5000, random))
+    field.fit([Wanted((0, 1), noisy, 900.0, 25)], 1000, 60, random)
+    (mean,) = field.expected([(0, 1)], 1000, 20, random)
+    assert np.abs(mean - 40).mean() < 0.5 * np.abs(noisy - 40).mean()
+
+
+def test_records_come_to_agree_with_tables_and_keep_off_what_is_impossible() -> None:
+    random = np.random.default_rng(3)
+    levels, bars = (2, 3, 4), [((0, 0), (1, 0), (2, 0))]
+    truth = unrelated([np.array([0.3, 0.7]), np.array([0.2, 0.3, 0.5]), np.full(4, 0.25)], bars, 3000, random)
+    truth[:, 2] = np.where(truth[:, 1] == 2, 3, truth[:, 2])
+    records = unrelated([np.full(size, 1 / size) for size in levels], bars, 3000, random)
+    goals = [Goal(some, tabulate(truth, levels, some).astype(float), 1.0) for some in ((0, 1), (1, 2), (0, 1, 2))]
+    ones = [Goal((a,), tabulate(truth, levels, (a,)).astype(float), 1.0) for a in range(3)]
+    agree(records, levels, ones, goals, bars, 30, random)
+    assert np.abs(tabulate(records, levels, (0, 1, 2)) - goals[2].counts).sum() < 60
+    assert not impossible(records, bars).any()
+
+
+def test_zeros_that_leave_one_record_are_kept() -> None:
+    bars = [((0, 0), (1, level)) for level in range(2)] + [((0, 1), (1, 0))]
+    assert possible([2, 2], bars) == [1, 1]
+    assert possible([2, 2], [*bars, ((0, 1), (1, 1))]) is None
+    records = unrelated([np.array([1.0, 0.0]), np.array([1.0, 0.0])], bars, 20, np.random.default_rng(1))
+    assert (records == 1).all()
+
+
+def test_the_nearest_counts_are_not_negative_and_add_up() -> None:
+    near = nearest(np.array([-5.0, 3.0, 10.0, 0.5]), 9.0)
+    assert near.sum() == pytest.approx(9)
+    assert (near >= 0).all()
+    assert near[2] - near[1] == pytest.approx(7)

@@ -1,0 +1,107 @@
+"""FileSynthesis as its users meet it: files of every kind of column, what they keep, and what is refused."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from support.mixed_people import COLUMNS, people, schema
+from tacita.comparison import HistogramSynthesis
+from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
+from tacita.errors import SchemaError, UsageError
+from tacita.plan import check
+from tacita.privacy import AddRemoveOne, ReplaceOne
+from tacita.synthesis import FileSynthesis
+from tacita.synthesis.file import FileModel
+
+ROWS = 6000
+ADD = AddRemoveOne("person")
+
+
+@cache
+def model(epsilon: str = "20", **more: Any) -> FileModel:
+    return FileSynthesis(COLUMNS, epsilon, neighbours=ADD, **more).rehearse(people(ROWS), schema(), seed=2)
+
+
+@cache
+def made(epsilon: str = "20", **more: Any) -> pd.DataFrame:
+    return next(iter(model(epsilon, **more).implicates.tables)).to_pandas()
+
+
+def test_numbers_keep_their_point_mass_their_tails_and_their_resolution() -> None:
+    real, file = people(ROWS)["worth"], made()["worth"]
+    assert (file == file.round()).all()
+    assert file.between(-(10**6), 10**9).all()
+    assert (file == 0).mean() == pytest.approx((real == 0).mean(), abs=0.02)
+    assert (file < 0).mean() == pytest.approx((real < 0).mean(), abs=0.02)
+    for share in (0.4, 0.5, 0.75, 0.9, 0.98):
+        assert (real <= file.quantile(share)).mean() == pytest.approx(share, abs=0.03)
+    assert file.mean() == pytest.approx(real.mean(), rel=0.15)
+
+
+def test_missing_numbers_stay_missing_for_whom_they_are_missing() -> None:
+    file = made()
+    gone = file["hours"].isna()
+    assert gone[file["works"] == "no"].mean() > 0.95
+    assert gone[file["works"] == "yes"].mean() < 0.05
+    assert file["hours"].dropna().between(0, 100).all()
+
+
+def test_what_two_columns_have_in_common_is_kept() -> None:
+    real, file = people(ROWS), made()
+    for frame in (real, file):
+        frame["old"] = frame["age"] > 50
+    for pair in (["sex", "group"], ["works", "old"], ["group", "kids"]):
+        shares = [frame.groupby(pair).size() / len(frame) for frame in (real, file)]
+        assert shares[0].sub(shares[1], fill_value=0).abs().sum() < 0.06, pair
+
+
+def test_impossible_combinations_of_three_columns_never_occur() -> None:
+    for epsilon in ("20", "1/2"):
+        file = made(epsilon)
+        assert not ((file["sex"] == "F") & (file["group"] == "c") & (file["works"] == "no")).any()
+
+
+def test_a_pure_promise_keeps_less_but_something() -> None:
+    plan = FileSynthesis(COLUMNS, "20", delta="0", neighbours=ADD)
+    assert str(plan.guarantee.loss) == "ε = 20"
+    real, file = people(ROWS), made("20", delta="0")
+    assert (file["sex"] == "F").mean() == pytest.approx((real["sex"] == "F").mean(), abs=0.03)
+    assert file["age"].median() == pytest.approx(real["age"].median(), abs=3)
+
+
+def test_files_of_any_length_and_several_that_differ_by_the_noise() -> None:
+    assert len(next(iter(model().sample(rows=1000).tables))) == 1000
+    shares = [(one.to_pandas()["works"] == "yes").mean() for one in model("1/2").sample(4, rows=2000).tables]
+    assert 0 < np.std(shares) < 0.2
+
+
+def test_the_forecast_speaks_of_noise_and_of_units() -> None:
+    far = {e: FileSynthesis(COLUMNS, e, rows=ROWS).forecast(schema()).figures for e in ("1/10", "10")}
+    key = "mean total variation from noise"
+    assert far["1/10"][key] > 3 * far["10"][key]
+
+
+def test_zeros_that_leave_nothing_are_refused_before_anything_is_spent() -> None:
+    content = schema().to_dict()
+    content["zeros"] = [{"sex": a, "works": b} for a in ("F", "M") for b in ("no", "yes")]
+    with pytest.raises(UsageError, match="no combination"):
+        FileSynthesis(["sex", "works"], "1").reads(Schema.from_dict(content))
+
+
+def test_other_methods_refuse_missing_numbers_as_a_state() -> None:
+    plan = HistogramSynthesis(["sex", "hours"], "1", cuts={"hours": [20]}, neighbours=ReplaceOne("person"))
+    with pytest.raises(UsageError, match="hours: its missing values are a state of their own"):
+        check(plan, Confidential.from_frame(people(50), schema()))
+
+
+def test_a_number_is_missing_in_one_way() -> None:
+    content = schema().to_dict()
+    assert Schema.from_dict(content) == schema()
+    assert content["variables"]["hours"]["missing"] == "own state"
+    content["variables"]["age"]["missing"] = "elsewhere"
+    with pytest.raises(SchemaError, match=r"variables.age.missing"):
+        Schema.from_dict(content)
