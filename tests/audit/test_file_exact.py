@@ -5,23 +5,26 @@ from typing import Any
 
 import pytest
 
-from tacita.audit.examples import _MIXED, _PERSON, _PERSON_ADDED, Example
+from tacita.audit.examples import Example
+from tacita.audit.mixed import MIXED
 from tacita.audit.records import record_files
 from tacita.audit.run import try_claim
+from tacita.privacy import AddRemoveOne, ReplaceOne
 from tacita.synthesis import FileSynthesis
 from tacita.synthesis.file.budget import Budget
 
+RELATIONS = [AddRemoveOne("person"), ReplaceOne("person")]
 CATEGORIES = ["sex", "region", "only"]
 
 
 def worst(columns: list[str], **settings: Any) -> float:
     plan = FileSynthesis(columns, **settings)
-    claim = Example("exact", plan, record_files(_MIXED, plan.neighbours), adaptive=True)
+    claim = Example("exact", plan, record_files(MIXED, plan.neighbours), adaptive=True)
     outcome, _ = try_claim(claim, neighbours=24, law_draws=500, seed=11)
     return float(outcome.worst)
 
 
-@pytest.mark.parametrize("neighbours", [_PERSON_ADDED, _PERSON], ids=["added", "replaced"])
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=["added", "replaced"])
 @pytest.mark.parametrize("delta", ["1e-9", "0"])
 def test_tables_use_nearly_all_that_was_promised(neighbours: Any, delta: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given = {"epsilon": "30", "delta": delta, "neighbours": neighbours}
@@ -36,7 +39,7 @@ def test_tables_use_nearly_all_that_was_promised(neighbours: Any, delta: str, mo
     assert worst(CATEGORIES, **given) > 1
 
 
-@pytest.mark.parametrize("neighbours", [_PERSON_ADDED, _PERSON], ids=["added", "replaced"])
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=["added", "replaced"])
 @pytest.mark.parametrize("delta", ["1e-9", "0"])
 def test_numbers_never_cost_more_than_was_promised(neighbours: Any, delta: str) -> None:
     assert 0.3 < worst(["age", "worth", "kids"], epsilon="3", delta=delta, neighbours=neighbours) <= 1

@@ -16,6 +16,7 @@ from typing import Any
 from tacita import synthesis
 from tacita.audit.families import Files
 from tacita.audit.jobs import Form, job_files
+from tacita.audit.mixed import mixed_claims
 from tacita.audit.panels import YEARS, panel_files
 from tacita.audit.records import record_files
 from tacita.data.schema import Schema
@@ -48,8 +49,8 @@ class Example:
 @cache
 def examples() -> tuple[Example, ...]:
     """All of them, those of other packages last."""
-    own = (*_tables(), *_magnitudes(), *_statistics(), *_quantiles(), *_cells(), *_mixed(), *_bounded())
-    own = (*own, *_surveys(), *_panels())
+    own = (*_tables(), *_magnitudes(), *_statistics(), *_quantiles(), *_cells(), *_bounded(), *_surveys(), *_panels())
+    own += tuple(Example(*claim, adaptive=True) for claim in mixed_claims())
     return (*own, *third_party())
 
 
@@ -238,39 +239,6 @@ def _cells() -> Iterator[Example]:
                 adaptive = name in ("PairwiseSynthesis", "StepsSynthesis", "DirichletSynthesis")
                 label = f"{setting}, {'added' if neighbours is _PERSON_ADDED else 'replaced'}"
                 yield Example(label, plan, record_files(_PERSONS, neighbours), adaptive)
-
-
-# ---------------------------------------------------------------- files of every kind of column
-
-_MIXED = Schema.from_dict(
-    {
-        "dataset": {"identity": "mixed", "unit": "person"},
-        "variables": {
-            "person": {"role": "id", "entity": "person"},
-            "sex": _category("F", "M"),
-            "region": _category("N", "E", "S", "?"),
-            "only": _category("one"),
-            "kids": {"role": "confidential", "type": "integer", "lower": 0, "upper": 9, "missing": "own state"},
-            "age": {"role": "confidential", "type": "integer", "lower": 0, "upper": 110, "missing": 0},
-            "worth": {"role": "confidential", "type": "numeric", "lower": -1e6, "upper": 1e8, "missing": "own state"},
-        },
-    }
-)
-FILE_SETTINGS: dict[str, dict[str, Any]] = {
-    "default": {},
-    "pure": {"delta": "0"},
-    "large epsilon": {"epsilon": "30"},
-    "bins given": {"bins": 4, "rows": 50, "epsilon": "1/5"},
-}
-
-
-def _mixed() -> Iterator[Example]:
-    columns = [name for name in _MIXED.names if name != "person"]
-    for setting, given in FILE_SETTINGS.items():
-        for neighbours in (_PERSON_ADDED, _PERSON):
-            plan = synthesis.FileSynthesis(columns, **{"epsilon": "2", "neighbours": neighbours, **given})
-            label = f"{setting}, {'added' if neighbours is _PERSON_ADDED else 'replaced'}"
-            yield Example(label, plan, record_files(_MIXED, neighbours), adaptive=True)
 
 
 # ---------------------------------------------------------------- tables of any file

@@ -1,0 +1,47 @@
+"""Claims of `FileSynthesis` to be tried: a file with every kind of column, under both relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tacita.audit.families import Files
+from tacita.audit.records import record_files
+from tacita.data.schema import Schema
+from tacita.privacy import AddRemoveOne, ReplaceOne
+from tacita.synthesis import FileSynthesis
+
+
+def _category(*levels: str) -> dict[str, Any]:
+    last = levels[-1]
+    return {"role": "confidential", "type": "categorical", "levels": list(levels), "outside": last, "missing": last}
+
+
+MIXED = Schema.from_dict(
+    {
+        "dataset": {"identity": "mixed", "unit": "person"},
+        "variables": {
+            "person": {"role": "id", "entity": "person"},
+            "sex": _category("F", "M"),
+            "region": _category("N", "E", "S", "?"),
+            "only": _category("one"),
+            "kids": {"role": "confidential", "type": "integer", "lower": 0, "upper": 9, "missing": "own state"},
+            "age": {"role": "confidential", "type": "integer", "lower": 0, "upper": 110, "missing": 0},
+            "worth": {"role": "confidential", "type": "numeric", "lower": -1e6, "upper": 1e8, "missing": "own state"},
+        },
+    }
+)
+COLUMNS = [name for name in MIXED.names if name != "person"]
+SETTINGS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "pure": {"delta": "0"},
+    "large epsilon": {"epsilon": "30"},
+    "bins given": {"bins": 4, "rows": 50, "epsilon": "1/5"},
+}
+
+
+def mixed_claims() -> Iterator[tuple[str, FileSynthesis, Files]]:
+    for setting, given in SETTINGS.items():
+        for word, neighbours in (("added", AddRemoveOne("person")), ("replaced", ReplaceOne("person"))):
+            plan = FileSynthesis(COLUMNS, **{"epsilon": "2", "neighbours": neighbours, **given})
+            yield f"{setting}, {word}", plan, record_files(MIXED, neighbours)
