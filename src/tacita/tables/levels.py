@@ -18,7 +18,7 @@ from tacita.agreement.overlapping import Agreed
 from tacita.agreement.whole import whole_tables
 from tacita.data.schema import Schema
 from tacita.measured import Measurements
-from tacita.mechanisms.table.levels import LEVEL, TableLevels
+from tacita.mechanisms.table.levels import LEVEL, TableLevels, error_parts
 from tacita.noise.combination import margin
 from tacita.noise.discrete import DiscreteLaplace
 from tacita.tables.estimates import Estimates, noise_of
@@ -52,7 +52,9 @@ def level_estimates(
     agreed = _agreed(result.noisy[name], levels, [variance for variance, _ in noises])
     variance = np.concatenate([one.ravel() for one in agreed.variances])
     before, kurtosis = (np.repeat([one[at] for one in noises], levels.sizes) for at in (0, 1))
-    half = margin(confidence, [(np.minimum(variance, before), float(kurtosis.max()))])
+    heaviest = float(kurtosis.max())
+    half = margin(confidence, error_parts(np.minimum(variance, before), before, heaviest))
+    half = np.minimum(half, margin(confidence, [(before, heaviest)]))
     if counts:
         own = [_own_margin(one, confidence) for one in facts["laws"]]
         half = np.minimum(half, np.repeat(own, levels.sizes))
@@ -70,7 +72,7 @@ def level_estimates(
         whole=counts,
         places=places,
         variance=variance * step**2,
-        kurtosis=float(kurtosis.max()),
+        kurtosis=heaviest,
         bounds=(floor, np.inf),
         listed=listed,
     ), names

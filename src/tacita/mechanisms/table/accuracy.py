@@ -12,6 +12,7 @@ import numpy as np
 from tacita.data.cells import Amount
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
+from tacita.mechanisms.table.levels import error_parts
 from tacita.mechanisms.table.measuring import BOUGHT, NUMERATOR, buys_clamp, rate_of, shift_of
 from tacita.mechanisms.table.noise import FINEST, Budget, Reach, spread_of
 from tacita.noise.combination import margin as combined
@@ -108,11 +109,9 @@ def _of_levels(table: Table, schema: Schema) -> Foreseen:
     after = split.levels.variances([variance / FINEST**2 for variance, _ in noises])
     level, said = f"{float(table.confidence):.0%}", []
     figures: dict[str, float] = {}
-    for name, share, variances, (_, kurtosis) in zip(split.levels.names, split.shares, after, noises, strict=True):
-        typical = np.array([float(np.mean(variances))])
-        half, wide = (
-            float(combined(one, [(typical, kurtosis)])[0]) * unit for one in (_MIDDLE, float(table.confidence))
-        )
+    for name, share, variances, (noise, kurtosis) in zip(split.levels.names, split.shares, after, noises, strict=True):
+        parts = error_parts(np.array([float(np.mean(variances))]), np.array([noise / FINEST**2]), kurtosis)
+        half, wide = (float(combined(one, parts)[0]) * unit for one in (_MIDDLE, float(table.confidence)))
         figures |= {f"margin, {name}": wide, f"median_error, {name}": half}
         said.append(
             f"{name} (share {float(share):.0%}): ± {wide:,.4g} {spoken} with {level} confidence, half of the errors "

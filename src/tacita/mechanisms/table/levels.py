@@ -137,5 +137,12 @@ def split_of(schema: Schema, by: tuple[str, ...], levels: tuple[str, ...], divis
     return Split(tables, best_shares(tables.axes, tables.tables, power=power))
 
 
+def error_parts(after: Floats, before: Floats, kurtosis: float) -> list[tuple[Floats, float]]:
+    """Variance and kurtosis of the independent parts of a joint estimate's error: the cell's own noise, which has the
+    weight after / before in it, and what came from other levels, as if from one of them."""
+    own = after**2 / before
+    return [(own, kurtosis), (after - own, kurtosis)]
+
+
 def _size(table: tuple[int, ...], axes: Sequence[Axis]) -> int:
     return int(np.prod([axis.sizes[at] for axis, at in zip(axes, table, strict=True)], dtype=np.int64))
