@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
@@ -31,6 +33,7 @@ from tacita.tables.publish import attributes, without_totals
 Floats = NDArray[np.float64]
 View = dict[str, Any]
 
+_LISTED = 60  # rows of a table that stands on the page itself
 _DRAWN = 15  # cells in a picture: as many as a reader compares at a glance
 _BANDS = ((0, 10), (10, 100), (100, 1_000), (1_000, 10_000), (10_000, None))
 _MEANS = 30  # columns in the table of means: more would be a data file, not a page
@@ -49,7 +52,9 @@ def how_of(record: Mapping[str, Any]) -> How | None:
 
 def methods(records: Sequence[Mapping[str, Any]]) -> str:
     """How the products know the confidential file, each method once."""
-    return " ".join(dict.fromkeys(how.knows for how in map(how_of, records) if how is not None))
+    said = [how.knows for how in map(how_of, records) if how is not None]
+    # Methods share sentences, which a reader needs once.
+    return " ".join(dict.fromkeys(one for knows in said for one in re.split(r"(?<=\.) (?=[A-Z])", knows)))
 
 
 def settings_of(mechanism: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -73,6 +78,8 @@ def table_view(folder: Path, record: Mapping[str, Any]) -> View:
     """One published table: a picture of some cells, the margins by size of cell, the mechanism's settings."""
     table = pq.read_table(folder / "tables" / f"{record['name']}.parquet")
     cells = without_totals(table, record["settings"].get("totals") or ())
+    every = cells.num_rows
+    cells = cells.filter(pc.is_valid(cells["value"]))
     values = cells["value"].to_numpy(zero_copy_only=False).astype(float)
     margins = cells["margin_of_error"].to_numpy(zero_copy_only=False).astype(float)  # NaN where nothing bounds it
     confidence = f"{float(record['settings'].get('confidence', '0.95')):.0%}"
@@ -82,6 +89,10 @@ def table_view(folder: Path, record: Mapping[str, Any]) -> View:
     return {
         "record": record,
         "rows": table.num_rows,
+        "silent": every - cells.num_rows,
+        "listed": _values(table) if table.num_rows <= _LISTED and "quality" in table.column_names else None,
+        "quality": _quality(table),
+        "whole": pa.types.is_integer(table["value"].type),
         "confidence": confidence,
         "drawn": _DRAWN,
         "which": which,
@@ -91,6 +102,29 @@ def table_view(folder: Path, record: Mapping[str, Any]) -> View:
         "bands": list(_by_size(values, margins)),
         "settings": settings_of(record["mechanism"]),
     }
+
+
+def _values(table: pa.Table) -> tuple[list[str], list[list[str]]]:
+    """The whole of a short table, for readers: labels, value, margin, mark."""
+    names = _named_columns(table)
+    columns = [table[name].to_pylist() for name in names]
+    numbers = zip(*(table[name].to_pylist() for name in ("value", "margin_of_error", "quality")), strict=True)
+    shown = [
+        ["—" if one is None else f"{one:,.10g}" for one in (value, margin)] + [mark] for value, margin, mark in numbers
+    ]
+    heads = [spoken(name.removesuffix("_label")) for name in names] + ["Value", "± margin", "Quality"]
+    return heads, [[str(part) for part in row] + more for *row, more in zip(*columns, shown, strict=True)]
+
+
+def _quality(table: pa.Table) -> str:
+    """How many values have each mark; empty for tables without marks."""
+    marks = table["quality"].to_pylist() if "quality" in table.column_names else []
+    return ", ".join(f"{mark} {marks.count(mark):,}" for mark in ("A", "B", "C", "D", "withheld") if mark in marks)
+
+
+def _named_columns(table: pa.Table) -> list[str]:
+    """The columns that tell cells apart, in words where there are labels."""
+    return [f"{one}_label" if f"{one}_label" in table.column_names else one for one in attributes(table)]
 
 
 def _examples(values: Floats, *, ranked: bool) -> tuple[NDArray[np.intp], str]:
@@ -112,7 +146,7 @@ def _examples(values: Floats, *, ranked: bool) -> tuple[NDArray[np.intp], str]:
 
 def _cell_labels(table: pa.Table, order: NDArray[np.intp]) -> list[str]:
     """Each cell in words: the labels of its levels, or the codes where there are no labels."""
-    names = [f"{one}_label" if f"{one}_label" in table.column_names else one for one in attributes(table)]
+    names = _named_columns(table)
     shown = table.take(pa.array(order))
     labels = [" · ".join(str(part) for part in row.values() if part) for row in shown.select(names).to_pylist()]
     # The picture has one line per label, so two cells that share one are told apart.

@@ -231,7 +231,7 @@ def _ratios(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
 def _quantiles(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
     """Two draws enclose a quantile; the estimate lies in the middle between them."""
     facts = result.facts["quantiles"]
-    parts, shares = facts["parts"], _shares_of(result)
+    parts, shares = facts["parts"], facts["shares"]
     ends = [
         np.sort(np.stack([result.noisy[f"{end}_{at}"] for end in ("low", "high")]), axis=0) for at in range(len(shares))
     ]
@@ -251,10 +251,6 @@ def _quantiles(result: Measurements, keys: dict[str, Any], confidence: float) ->
         bounds=(facts["lower"] / parts, facts["upper"] / parts),
         parts=named if result.statistic == "quantiles" else None,
     )
-
-
-def _shares_of(result: Measurements) -> tuple[str, ...]:
-    return ("1/2",) if result.statistic == "median" else tuple(result.plan["quantiles"])
 
 
 def _between(low: NDArray[np.int64], high: NDArray[np.int64], lower: int, upper: int) -> NDArray[np.int64]:

@@ -252,7 +252,7 @@ def test_a_margin_has_its_price() -> None:
         ({"statistic": "median", "of": "pay", "margin": "5", "epsilon": None}, "planned by epsilon"),
         ({"statistic": "quantiles", "of": "pay", "quantiles": ["1.5"]}, "quantiles: shares lie between"),
         ({"statistic": "quantiles", "of": "pay", "quantiles": "0.5"}, "quantiles: give a list"),
-        ({"statistic": "quantiles", "of": "pay", "quantiles": []}, "quantiles: name 1 to"),
+        ({"statistic": "median", "of": "pay", "quantiles": ["0.5"]}, "quantiles: go with statistic"),
         ({"clamp": [5, 1], "statistic": "sum", "of": "pay"}, "clamp: give two numbers"),
         ({"clamp": "none", "statistic": "sum", "of": "pay"}, "clamp: give two numbers"),
         ({"statistic": "variance", "of": "pay", "weights": "w"}, "weights: a weighted variance"),

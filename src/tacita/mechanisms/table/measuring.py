@@ -242,7 +242,8 @@ def quantiles(
             ]
             ends = np.array(drawn, dtype=np.int64)
             noisy[f"{end}_{at}"] = ladder.first(ends) if sign < 0 else ladder.last(ends)
-    facts = {"lower": ladder.lower, "upper": ladder.upper, "parts": parts, "ranks": shifts}
+    named = [text(share) for share in shares]
+    facts = {"lower": ladder.lower, "upper": ladder.upper, "parts": parts, "shares": named, "ranks": shifts}
     return noisy, {"quantiles": facts}
 
 

@@ -105,7 +105,7 @@ class Table(Plan[Measurements]):
     levels: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once, kw_only=True)
     division: Division = field(default="equal", validator=one_of(Division), kw_only=True)
     weights: str | None = field(default=None, kw_only=True)
-    quantiles: tuple[Fraction, ...] = field(default=_QUANTILES, converter=_as_shares, kw_only=True)
+    quantiles: tuple[Fraction, ...] = field(default=(), converter=_as_shares, kw_only=True)
     clamp: tuple[float, float] | str | None = field(default=None, converter=_as_clamp, kw_only=True)
     delta: Fraction = field(default=Fraction(0), converter=as_delta, kw_only=True)
     margin: str | None = field(default=None, kw_only=True)
@@ -126,8 +126,10 @@ class Table(Plan[Measurements]):
                 raise UsageError(f"{key}: {_RULES[key]}")
         if self.weights is not None and self.statistic == "variance":
             raise UsageError("weights: a weighted variance is not offered; leave weights out")
-        if self.statistic == "quantiles" and not 1 <= len(self.quantiles) <= _MOST_QUANTILES:
-            raise UsageError(f"quantiles: name 1 to {_MOST_QUANTILES} shares")
+        if self.quantiles and self.statistic != "quantiles":
+            raise UsageError('quantiles: go with statistic = "quantiles"; remove them, or change the statistic')
+        if len(self.quantiles) > _MOST_QUANTILES:
+            raise UsageError(f"quantiles: name up to {_MOST_QUANTILES} shares")
         if any(not 0 < one < 1 or one.denominator > _FINEST_SHARE for one in self.quantiles):
             raise UsageError('quantiles: shares lie between 0 and 1, with up to four digits, such as "0.95"')
         if self.levels and (self.statistic not in ("count", "sum") or self.margin is not None):
@@ -150,7 +152,7 @@ class Table(Plan[Measurements]):
     @property
     def shares(self) -> tuple[Fraction, ...]:
         """The quantiles that are drawn."""
-        return (Fraction(1, 2),) if self.statistic == "median" else self.quantiles
+        return (Fraction(1, 2),) if self.statistic == "median" else self.quantiles or _QUANTILES
 
     @property
     def attributes(self) -> tuple[str, ...]:
