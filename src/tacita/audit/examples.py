@@ -124,6 +124,7 @@ MAGNITUDE_SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
         "two numbers apart": {"of": ["pay2000", "jobs2000"], "by": ["county"], "epsilon": "1"},
         "three numbers, much": {"of": ["pay2000", "jobs2000", "jobs2001"], "by": ["county"], "epsilon": "6"},
         "small epsilon": {"of": ["pay2000"], "epsilon": "1/2", "by": ["industry"]},
+        "where": {"of": ["pay2000"], "by": ["industry"], "where": {"county": ["0101", "0201"]}},
     },
     "SmoothFlows": {
         "jobs": {"of": ["jobs2000", "jobs2001"], **_PLACED},

@@ -103,6 +103,11 @@ def by_name(given: Mapping[str, Any] | Sequence[Any], key: str) -> list[tuple[st
     return [(str(name), value) for name, value in entries]
 
 
+def as_where(given: Mapping[str, Sequence[str]] | Sequence[Any]) -> Named[tuple[str, ...]]:
+    """Levels by column: which records are counted."""
+    return Named((name, as_names(levels)) for name, levels in by_name(given, "where"))
+
+
 # ---------------------------------------------------------------- numbers
 
 

@@ -301,7 +301,7 @@ def plan_as_set(settings: Mapping[str, Any], record: Mapping[str, Any]) -> Plan[
     if settings["mechanism"] == ANY_FILE:
         stated = (*stated, "by", "where", "confidence", *_OF_TABLE)
     elif settings["mechanism"] in MAGNITUDE_MECHANISMS.values():
-        stated = (*stated, "by", "of")
+        stated = (*stated, "by", "of", "where")
     elif settings["mechanism"] in TABLE_MECHANISMS:
         stated = (*stated, "by", "worker", "where")
     given = {key: _tuples(settings[key]) for key in stated if settings.get(key)}

@@ -75,6 +75,7 @@ name = "flows"
 statistic = "flows"
 of = ["before", "jobs"]
 by = ["sector"]
+where = { place = ["A", "C"] }
 epsilon = "4"
 """
 

@@ -8,7 +8,6 @@ in parallel. Cells that split one establishment's workers do not, under either d
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -24,13 +23,12 @@ from tacita.measured import Measured
 from tacita.noise.entropy import Entropy
 from tacita.noise.error import ErrorLaw
 from tacita.plan import ONE_JOB, Contribution, Forecast, Plan
-from tacita.plan.fields import Named, as_delta, as_epsilon, as_names, by_name, each_once, one_of
+from tacita.plan.fields import Named, as_delta, as_epsilon, as_names, as_where, each_once, one_of
 from tacita.plan.how import How
 from tacita.privacy import Guarantee, Loss, Neighbours, Number, StrongAlpha, WeakAlpha, exact
 
 Definition = Literal["strong", "weak"]
 Calibration = Literal["proved", "paper"]
-Where = Mapping[str, Sequence[str]]
 
 PUBLIC_FRAME = "the list of establishments and their workplace attributes is public"
 LISTED_CELLS = (
@@ -57,17 +55,13 @@ def check_establishments(schema: Schema) -> None:
             )
 
 
-def _as_where(given: Where | Sequence[tuple[str, Sequence[str]]]) -> Named[tuple[str, ...]]:
-    return Named((name, as_names(levels)) for name, levels in by_name(given, "where"))
-
-
 @frozen(kw_only=True)
 class CountPlan(Plan[Measured]):
     """The query side of a plan: which marginal, over which workers."""
 
     by: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once)
     worker: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once)
-    where: Named[tuple[str, ...]] = field(default=Named(), converter=_as_where)
+    where: Named[tuple[str, ...]] = field(default=Named(), converter=as_where)
 
     @where.validator
     def _not_crossed_as_well(self, setting: Attribute[Any], given: Named[tuple[str, ...]]) -> None:

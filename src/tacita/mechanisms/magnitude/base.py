@@ -18,12 +18,12 @@ from tacita.errors import UsageError
 from tacita.measured import NOISY, RESERVED, Measurements
 from tacita.mechanisms.eree.calibration import check_parameters, log_laplace_scale
 from tacita.mechanisms.magnitude.error import Column, MagnitudeError
-from tacita.mechanisms.magnitude.reading import Totals, check_attributes
+from tacita.mechanisms.magnitude.reading import Totals, check_attributes, check_levels
 from tacita.noise.entropy import Entropy
 from tacita.noise.error import UnitLaw, margin_of
 from tacita.noise.rounding import noisy_log
 from tacita.plan import ONE_ROW, Contribution, Forecast, Plan
-from tacita.plan.fields import as_epsilon, as_names, at_least_one, each_once
+from tacita.plan.fields import Named, as_epsilon, as_names, as_where, at_least_one, each_once
 from tacita.plan.how import How
 from tacita.privacy import Guarantee, Loss, Number, NumbersWithin, exact, text
 
@@ -70,6 +70,7 @@ class MagnitudePlan(Plan[Measurements]):
     epsilon: Fraction = field(converter=as_epsilon, kw_only=False)
     of: tuple[str, ...] = field(converter=_as_columns, validator=at_least_one)
     by: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once)
+    where: Named[tuple[str, ...]] = field(default=Named(), converter=as_where)
     unit: str = "establishment"
     margin_share: Fraction = field(default=Factory(_enough, takes_self=True), converter=_as_share)
 
@@ -199,6 +200,7 @@ class MagnitudePlan(Plan[Measurements]):
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         check_attributes(schema, self.by)
+        check_levels(schema, self.where)
         if taken := [name for name in self.by if name in RESERVED or name.startswith(NOISY)]:
             raise UsageError(f"by: a column of every table is called {taken[0]}; rename the variable")
         if taken := [name for name in self.of if name.removeprefix(LARGEST).isdigit() and name.startswith(LARGEST)]:
@@ -209,7 +211,7 @@ class MagnitudePlan(Plan[Measurements]):
                     f"alpha: {text(self.alpha)} has too many digits for exact noise on {name}; write fewer, lower the "
                     "upper bound, or keep fewer decimal places"
                 )
-        return (*self.by, *self.of)
+        return tuple(dict.fromkeys((*self.by, *self.where, *self.of)))
 
     def forecast(self, schema: Schema) -> Forecast:
         self.reads(schema)
@@ -222,19 +224,21 @@ class MagnitudePlan(Plan[Measurements]):
             margins = f"margins are about {float(self.alpha) * margin_of(law, 0.96, self.blur):.3g} times it, or less"
         sentences = (
             f"typical error {share:.3g} times {self._size} of a cell; 19 in 20 are below {sure:.3g} times it",
-            *(self._in_units(one, share) for one in {one.size: one for one in columns}.values()),
+            *(self._in_units(one, share) for one in {one.size: one for one in reversed(columns)}.values()),
             f"how large it is stays secret; {margins}",
         )
         rows = schema.domain_size(self.by) if self.by else 1
         by = f" by {' × '.join(self.by)}" if self.by else ""
         figures = {"typical_error_of_largest": share, "margin_95_of_largest": sure}
-        return Forecast(f"{self.product}{by}", rows * len(columns), sentences, figures)
+        only = "".join(f", only {name} in {', '.join(levels)}" for name, levels in self.where.items())
+        return Forecast(f"{self.product}{by}{only}", rows * len(columns), sentences, figures)
 
     def _in_units(self, column: Column, share: float) -> str:
         """The typical error in the column's own units, for sizes far below the largest that the schema allows."""
         most = column.error.most / 10**column.places
         sizes = [10.0 ** (math.floor(math.log10(max(most, 1))) - below) for below in (3, 2, 1)]
-        listed = ", ".join(f"{share * size:,.3g} at {size:,.10g}" for size in sizes)
+        errors = [float(f"{share * size:.3g}") for size in sizes]
+        listed = ", ".join(f"{error:,.10g} at {size:,.10g}" for error, size in zip(errors, sizes, strict=True))
         return f"that is, of {column.name}, by this size: {listed}"
 
     def suits(self, data: Confidential) -> None:

@@ -88,7 +88,7 @@ class SmoothFlows(MagnitudePlan):
             DESTROYED: ibis.greatest(before - after, 0),
         }
         size = ibis.greatest(before, self.least) + ibis.greatest(after, self.least)
-        return totals(data, self.by, sums, {"both": size})
+        return totals(data, self.by, self.where, sums, {"both": size})
 
     def noisy(self, exact_sums: Totals, entropy: Entropy) -> NDArray[np.int64]:
         numerator, denominator = self.scales(exact_sums.largest[:, 0])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tacita.data.cells import cell_places, whole_numbers
@@ -55,6 +56,16 @@ def check_attributes(schema: Schema, by: Sequence[str]) -> None:
                 'take columns with role = "public" or "workplace"'
             )
         _refuse_linked(schema, name)
+
+
+def check_levels(schema: Schema, where: Mapping[str, Sequence[str]]) -> None:
+    """Units are chosen by declared levels of attributes that are public."""
+    check_attributes(schema, list(where))
+    for name, levels in where.items():
+        unknown = [level for level in levels if level not in schema.levels(name)]
+        if unknown or not levels:
+            problem = f"{unknown[0]!r} is not one" if unknown else "the list is empty"
+            raise UsageError(f"where: {name} must list declared levels; {problem}")
 
 
 def number(schema: Schema, name: str, key: str = "of") -> Integer | Numeric:
@@ -110,23 +121,33 @@ def steps(column: Any, kind: Integer | Numeric) -> Any:
     return (ruled * 10.0**kind.scale + 0.5).floor().cast("int64")
 
 
-def totals(data: Confidential, by: Sequence[str], sums: Mapping[str, Any], sizes: Mapping[str, Any]) -> Totals:
+def totals(
+    data: Confidential,
+    by: Sequence[str],
+    where: Mapping[str, Sequence[str]],
+    sums: Mapping[str, Any],
+    sizes: Mapping[str, Any],
+) -> Totals:
     """Sums and maxima of whole numbers by cell; both are given as expressions of one row, each below 2^60.
 
     A sum is formed in two halves, so that no engine's integers overflow.
     """
     schema, table = data.schema, rows(data)
+    attributes = list(dict.fromkeys((*by, *where)))
     wide = table.select(
-        **{name: table[name] for name in by},
+        **{name: table[name] for name in attributes},
         **{f"tacita_high_{name}": value >> _HALF for name, value in sums.items()},
         **{f"tacita_low_{name}": value & (2**_HALF - 1) for name, value in sums.items()},
         **{f"tacita_size_{name}": value for name, value in sizes.items()},
     )
-    grouped = wide.group_by(list(by)) if by else wide
+    grouped = wide.group_by(attributes) if attributes else wide
     halves = [f"tacita_{half}_{name}" for name in sums for half in ("high", "low")]
     tops = [f"tacita_size_{name}" for name in sizes]
     asked = {name: wide[name].sum() for name in halves} | {name: wide[name].max() for name in tops}
     part = engine_of(data).collect(grouped.aggregate(**asked))
+    for name, levels in where.items():
+        wanted = [schema.categorical(name).code[level] for level in levels]
+        part = part.filter(pa.array(np.isin(cell_places(part, schema, [name]), wanted)))
     shape = tuple(len(schema.levels(name)) for name in by)
     place = cell_places(part, schema, by)
     cells, row = np.unique(place, return_inverse=True)  # several stored values may belong in one cell

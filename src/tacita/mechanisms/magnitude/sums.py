@@ -68,7 +68,7 @@ class SmoothSums(MagnitudePlan):
     def ask(self, data: Confidential) -> Totals:
         table, schema = rows(data), data.schema
         counted = {name: steps(table[name], number(schema, name)) for name in self.of}
-        return totals(data, self.by, counted, counted)
+        return totals(data, self.by, self.where, counted, counted)
 
     def noisy(self, exact_sums: Totals, entropy: Entropy) -> NDArray[np.int64]:
         law, (numerator, denominator) = self.law(), self.scales(exact_sums.largest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Literal, cast
 
@@ -28,7 +28,7 @@ from tacita.plan.fields import (
     as_epsilon,
     as_names,
     as_relation,
-    by_name,
+    as_where,
     each_once,
     one_of,
     one_unit,
@@ -45,10 +45,6 @@ _FINEST_SHARE = 10_000  # denominators of quantiles: shares in hundredths of a p
 
 def _as_columns(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else as_names(given)
-
-
-def _as_where(given: Mapping[str, Sequence[str]] | Sequence[Any]) -> Named[tuple[str, ...]]:
-    return Named((name, as_names(levels)) for name, levels in by_name(given, "where"))
 
 
 def _as_shares(given: Sequence[Number]) -> tuple[Fraction, ...]:
@@ -101,7 +97,7 @@ class Table(Plan[Measurements]):
     epsilon: Fraction = field(default=None, converter=_optional_epsilon)  # or as the margin asks
     of: tuple[str, ...] = field(default=(), converter=_as_columns, validator=each_once, kw_only=True)
     by: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once, kw_only=True)
-    where: Named[tuple[str, ...]] = field(default=Named(), converter=_as_where, kw_only=True)
+    where: Named[tuple[str, ...]] = field(default=Named(), converter=as_where, kw_only=True)
     levels: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once, kw_only=True)
     division: Division = field(default="equal", validator=one_of(Division), kw_only=True)
     weights: str | None = field(default=None, kw_only=True)
