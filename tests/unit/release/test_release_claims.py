@@ -39,6 +39,7 @@ PLANS: dict[str, Any] = {
     "DirichletSynthesis": lambda: synthesis.DirichletSynthesis(["a"], "1"),
     "StepsSynthesis": lambda: synthesis.StepsSynthesis(["a", "b"], "1"),
     "PairwiseSynthesis": lambda: synthesis.PairwiseSynthesis(["a", "b"], "1", delta="1e-9"),
+    "FileSynthesis": lambda: synthesis.FileSynthesis(["a", "b"], "1"),
     "QuantileSynthesis": lambda: synthesis.QuantileSynthesis(["a"], "1"),
     "SurveySynthesis": lambda: synthesis.SurveySynthesis(["pay"], "1", weight="w", by=["field"]),
     "CensoredPosterior": lambda: synthesis.CensoredPosterior(["pay"], "1", weight="w", by=["field"]),
