@@ -46,6 +46,8 @@ def foretold(
 def _of_any_file(
     plan: Table, facts: Mapping[str, Any], counted: pd.DataFrame, by: tuple[str, ...], schema: Schema
 ) -> Foretold:
+    if plan.statistic == "share":
+        return Foretold({})  # what is said of a weighted share is in weights
     figures = plan.forecast(schema).figures
     names, sizes = np.unique(labels(counted, by).astype(str), return_counts=True)
     per_record = plan.statistic in ("mean", "variance")

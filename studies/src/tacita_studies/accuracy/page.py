@@ -122,7 +122,7 @@ def _overall(rows: Sequence[Json], refused: Sequence[Json]) -> str:
         far = np.mean([not 1 / 3 <= ratio <= 3 for ratio in ratios])
         words += f"Of {len(ratios)} statistics with a forecast, the median of outcome over forecast is "
         words += f"{np.median(ratios):.2f}, and {100 * far:.0f}% lie beyond a factor of 3. "
-    words += f"{len(grouped(refused, 'file', 'plan', 'setting', 'epsilon'))} tries were refused or failed."
+    words += f"Tries that were refused or failed: {len(grouped(refused, 'file', 'plan', 'setting', 'epsilon'))}."
     return fill(words, 120) + "\n"
 
 
