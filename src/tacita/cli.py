@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -57,20 +57,28 @@ def _common(
     pass
 
 
-@app.command(epilog="Example:  tacita init jobs.parquet")
+@app.command(epilog="Example:  tacita init jobs.parquet --kind jobs")
 def init(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The confidential file, or its folder.")],
     public_copy: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A file declared public, from which levels may be read.")
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND", help="What the file is: persons, households, survey, establishments, jobs, panel."
+        ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write the two drafts.")] = Path(),
     force: Force = False,
 ) -> None:
     """Draft a schema and a specification from column names and storage types only.
 
-    No value is read from FILE. Levels and bounds are left for a person to fill in.
+    No value is read from FILE. Levels and bounds are left for a person to fill in. Without --kind a terminal is asked,
+    and a script gets the draft for persons.
     """
-    from tacita.data.draft import draft_schema, draft_spec
+    from tacita.data.draft import draft_schema
+    from tacita.data.draft_spec import DRAFTS, draft_spec
 
     if not file.exists():
         raise UsageError(f"{file}: there is no such file")
@@ -79,11 +87,32 @@ def init(
     for target in (schema, spec):
         if target.exists() and not force:
             raise UsageError(f"{target}: exists already; move it away, or add --force to replace it")
-    texts = draft_schema(file, public_copy), draft_spec(schema.name, _relative(file, out))
+    chosen = kind or _asked_kind()
+    if chosen not in DRAFTS:
+        raise UsageError(f"--kind {chosen}: must be one of {', '.join(DRAFTS)}")
+    texts = (
+        draft_schema(file, public_copy, DRAFTS[chosen].unit),
+        draft_spec(schema.name, _relative(file, out), chosen),
+    )
     out.mkdir(parents=True, exist_ok=True)
     for target, text in zip((schema, spec), texts, strict=True):
         target.write_text(text, encoding="utf-8")
-    console().print(f"Drafted {schema} and {spec}. Fill in what says TODO, then: tacita plan {spec}")
+    console().print(
+        f"Drafted {schema} and {spec} for a file of {chosen}. Fill in what says TODO, then: tacita plan {spec}"
+    )
+
+
+def _asked_kind() -> Any:
+    """What the file is, asked where someone is there to answer."""
+    import sys
+
+    from tacita.data.draft_spec import DRAFTS
+
+    if not sys.stdin.isatty():
+        return "persons"
+    for name, draft in DRAFTS.items():
+        console().print(f"  {name}: one row is {draft.row}", highlight=False)
+    return typer.prompt("What is the file", default="persons")
 
 
 def _relative(file: Path, folder: Path) -> str:

@@ -2,6 +2,7 @@
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -9,9 +10,12 @@ import pyarrow.parquet as pq
 import pyreadstat
 import pytest
 
-from tacita.data.draft import draft_schema, draft_spec
+from tacita.data.draft import draft_schema
+from tacita.data.draft_spec import DRAFTS, KINDS, draft_spec
 from tacita.data.schema import Integer, Schema
 from tacita.errors import SchemaError, UsageError
+from tacita.privacy import Loss
+from tacita.release.spec import Spec
 
 FRAME = pd.DataFrame({"place": ["Qx17", "Zy18"], "hours": [3761, 4862], "pay": [1.25, 99.75]})
 
@@ -92,8 +96,32 @@ def test_a_file_that_is_not_there_or_not_known_is_named(tmp_path: Path) -> None:
         draft_schema(tmp_path / "a.docx")
 
 
-def test_the_starter_specification_points_to_its_files() -> None:
-    spec = tomllib.loads(draft_spec("x.schema.toml", "x.parquet"))
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_starter_specification_points_to_its_files_and_suits_the_kind(kind: Any, tmp_path: Path) -> None:
+    spec = tomllib.loads(draft_spec("x.schema.toml", "x.parquet", kind))
     assert (spec["schema"], spec["data"], spec["ledger"]) == ("x.schema.toml", "x.parquet", "x.ledger")
-    assert spec["cap"] == {"neighbours": "strong", "alpha": "0.1", "epsilon": "2"}
-    assert [table["name"] for table in spec["table"]] == ["employment"]
+    assert (spec["cap"]["neighbours"] in ("strong", "weak")) == (kind == "jobs"), "employers are for files of jobs"
+    assert spec["cap"].get("unit", "establishment") == DRAFTS[kind].unit
+    assert Spec.parse(spec, tmp_path / "x.release.toml").cap.loss == Loss("2")
+
+
+def test_a_finished_draft_for_persons_makes_tables() -> None:
+    spec = tomllib.loads(draft_spec("x.schema.toml", "x.parquet"))
+    assert [table.get("statistic", "count") for table in spec["table"]] == ["count", "mean"]
+
+
+def test_labels_of_a_stata_file_are_levels_and_no_row_is_read(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"sex": [1, 2, 2], "pay": [10.5, 20.25, 4321.0]})
+    pyreadstat.write_dta(
+        frame,
+        str(tmp_path / "a.dta"),
+        column_labels={"sex": "Sex of the person"},
+        variable_value_labels={"sex": {1: "Man", 2: "Woman", 9: "Unknown"}},
+    )
+    text = draft_schema(tmp_path / "a.dta", unit="person")
+    drafted = tomllib.loads(text)
+    assert drafted["dataset"]["unit"] == "person"
+    sex = drafted["variables"]["sex"]
+    assert (sex["label"], sex["levels"]) == ("Sex of the person", ["1", "2", "9"])
+    assert sex["labels"] == {"1": "Man", "2": "Woman", "9": "Unknown"}
+    assert "4321" not in text

@@ -1,4 +1,4 @@
-"""A first draft of a schema and of a release specification, for a person to finish.
+"""A first draft of a schema, for a person to finish.
 
 Only names and storage types are looked at: levels, bounds and roles are decisions about what is public, so they are
 left as TODO, which `Schema.load` refuses. Where a file is declared public, its values may be read as well.
@@ -25,11 +25,13 @@ from tacita.errors import RefusedError, SchemaError, UsageError
 Storage = Literal["text", "integer", "numeric"]
 # What a name never is: nothing but digits and what stands between them in numbers, dates and times; or an address.
 _VALUE = re.compile(r"[-+]?[\d.,:/ T-]*\d[\d.,:/ TZ%-]*|\S+@\S+")
+_ROLE = 'role = "TODO"            # id | public | confidential | worker | workplace | weight | design | size'
 _MOST_LEVELS = 1_000  # a public column with more different values is drafted without its levels
 
 
-def draft_schema(path: str | Path, public_copy: str | Path | None = None) -> str:
-    """TOML text of a schema with the file's columns; levels and bounds come from `public_copy` or stay TODO."""
+def draft_schema(path: str | Path, public_copy: str | Path | None = None, unit: str = "TODO") -> str:
+    """TOML text of a schema with the file's columns; levels and bounds come from `public_copy` or stay TODO. Labels
+    that a Stata or SPSS file declares for its codes are part of its description, not of its rows, and are used."""
     path = Path(path)
     if public_copy is not None and same_files([Path(public_copy)], [path]):
         raise RefusedError(
@@ -45,43 +47,17 @@ def draft_schema(path: str | Path, public_copy: str | Path | None = None) -> str
         "",
         "[dataset]",
         'identity = "TODO"        # the name of this confidential file: its privacy budget is kept under it',
-        'unit = "TODO"            # what is protected: establishment, person, household, ...',
+        f"unit = {_quoted(unit)}            # what is protected: establishment, person, household, ...",
         "lineage = []             # identities of earlier files that contain the same units",
         f"source = {_quoted(source)}         # where the code lists and bounds come from",
     ]
+    described = _descriptions(path)
     for name, storage in columns.items():
-        parts += ["", f"[variables.{_key(name)}]", *_variable(storage, public.get(name))]
+        label, codes = described.get(name, ("", {}))
+        shown = [f"label = {_quoted(label)}"] if label else []
+        variable = _coded(codes) if codes and name not in public else _variable(storage, public.get(name))
+        parts += ["", f"[variables.{_key(name)}]", *shown, *variable]
     return "\n".join(parts) + "\n"
-
-
-def draft_spec(schema_name: str, data_name: str) -> str:
-    """TOML text of a release with one table, for a person to change.
-
-    >>> import tomllib
-    >>> tomllib.loads(draft_spec("jobs.schema.toml", "jobs.parquet"))["ledger"]
-    'jobs.ledger'
-    """
-    stem = Path(data_name).name.split(".")[0]
-    return "\n".join(
-        (
-            'title = "TODO"',
-            f"schema = {_quoted(schema_name)}",
-            f"data = {_quoted(data_name)}",
-            f"ledger = {_quoted(f'{stem}.ledger')}",
-            "",
-            "[cap]                       # the most that may ever be lost about one unit of this file",
-            'neighbours = "strong"       # strong | weak | add-remove | replace',
-            'alpha = "0.1"               # establishment size is hidden to within this share',
-            'epsilon = "2"',
-            "",
-            "[[table]]",
-            'name = "employment"',
-            'by = ["TODO"]               # workplace attributes of the schema',
-            'mechanism = "SmoothStaircase"',
-            'epsilon = "1"',
-            "",
-        )
-    )
 
 
 def storage_types(path: Path) -> dict[str, Storage]:
@@ -133,6 +109,14 @@ def _arrow_storage(kind: Any) -> Storage:
 
 
 def _statistical_types(path: Path) -> dict[str, Storage]:
+    return {
+        name: "text" if kind == "string" else "integer" if kind.startswith("int") else "numeric"
+        for name, kind in _about(path).readstat_variable_types.items()
+    }
+
+
+def _about(path: Path) -> Any:
+    """What a statistical package wrote about a file's columns; no row is read."""
     readers = importlib.import_module("pyreadstat")
     suffix = path.suffix.lower()
     read = {
@@ -144,10 +128,33 @@ def _statistical_types(path: Path) -> dict[str, Storage]:
         _, about = read(str(path), metadataonly=True)
     except Exception as problem:
         raise SchemaError(f"data {path.name}: its columns cannot be read ({type(problem).__name__})") from None
+    return about
+
+
+def _descriptions(path: Path) -> dict[str, tuple[str, dict[str, str]]]:
+    """The label of each column and those of its codes, where the file has them."""
+    if not path.name.lower().endswith((".dta", ".sav", ".zsav")):
+        return {}
+    about = _about(path)
+    columns = {name: label or "" for name, label in about.column_names_to_labels.items()}
+    codes = about.variable_value_labels
     return {
-        name: "text" if kind == "string" else "integer" if kind.startswith("int") else "numeric"
-        for name, kind in about.readstat_variable_types.items()
+        name: (label, {code_text(code) or "": str(said) for code, said in codes.get(name, {}).items()})
+        for name, label in columns.items()
     }
+
+
+def _coded(codes: Mapping[str, str]) -> list[str]:
+    levels = [code for code in codes if code]
+    labels = ", ".join(f"{_quoted(code)} = {_quoted(codes[code])}" for code in levels)
+    return [
+        _ROLE,
+        'type = "categorical"     # as the file labels its codes; for a number with labelled exceptions change this',
+        f"levels = {json.dumps(levels, ensure_ascii=False)}",
+        f"labels = {{ {labels} }}",
+        '# outside = "<level>"    # where values outside the list go; without it they are an error',
+        '# missing = "<level>"    # where empty cells and missing_codes go; without it they are an error',
+    ]
 
 
 def _public_values(path: Path, columns: Mapping[str, Storage]) -> dict[str, pa.Array]:
@@ -161,7 +168,7 @@ def _public_values(path: Path, columns: Mapping[str, Storage]) -> dict[str, pa.A
 
 
 def _variable(storage: Storage, public: pa.Array | None) -> list[str]:
-    role = 'role = "TODO"            # id | public | confidential | worker | workplace | weight | design | size'
+    role = _ROLE
     if public is not None:
         if pa.types.is_floating(public.type) or (pa.types.is_integer(public.type) and storage != "text"):
             return [role, *_bounds(public)]

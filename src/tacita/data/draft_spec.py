@@ -1,0 +1,132 @@
+"""A first draft of a release specification for each kind of file, for a person to finish."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+Kind = Literal["persons", "households", "survey", "establishments", "jobs", "panel"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What one row of such a file is, whom a release protects, and a product to start from."""
+
+    row: str
+    unit: str
+    cap: tuple[str, ...]
+    product: tuple[str, ...]
+
+
+_EPSILON = 'epsilon = "2"               # all releases together; nobody\'s odds change by more than a factor e^2'
+_ADDED = 'neighbours = "add-remove"   # whether a unit is in the file at all is hidden'
+_COUNT = (
+    "[[table]]                   # add as many as you like",
+    'name = "counts"',
+    'by = ["TODO"]               # categorical columns of the schema',
+    'epsilon = "0.5"             # or margin = "5%" with margin_at = 500: the cost follows',
+    "",
+    "[[table]]",
+    'name = "means"',
+    'statistic = "mean"          # count | sum | mean | variance | share | ratio | median | quantiles',
+    'of = "TODO"                 # a number',
+    'by = ["TODO"]',
+    'epsilon = "0.5"',
+)
+_WEIGHTED = (*_COUNT[:4], *_COUNT[4:10], 'weights = "TODO"            # every record counts by its weight', _COUNT[10])
+_FILES = (
+    "",
+    "# [[microdata]]             # synthetic records",
+    '# name = "records"',
+    '# columns = ["TODO"]        # categories and numbers',
+    '# epsilon = "1"',
+    '# delta = "1e-9"',
+)
+
+
+def _one(unit: str) -> tuple[str, ...]:
+    return (_ADDED, f'unit = "{unit}"', _EPSILON)
+
+
+DRAFTS: dict[Kind, Draft] = {
+    "persons": Draft("a person", "person", _one("person"), (*_COUNT, *_FILES)),
+    "households": Draft("a household", "household", _one("household"), (*_COUNT, *_FILES)),
+    "survey": Draft("a respondent of a sample, with a weight", "person", _one("person"), _WEIGHTED),
+    "establishments": Draft(
+        "an establishment or firm, with numbers such as jobs and payroll",
+        "establishment",
+        (
+            'neighbours = "numbers-within"  # which units exist is public; their numbers are hidden to within alpha',
+            'unit = "establishment"',
+            'alpha = "0.1"',
+            _EPSILON,
+        ),
+        (
+            "[[table]]",
+            'name = "payroll"',
+            'statistic = "sum"           # or "flows" of two years',
+            'of = "TODO"                 # a number of each unit',
+            'by = ["TODO"]               # public categories',
+            'epsilon = "1"',
+        ),
+    ),
+    "jobs": Draft(
+        "a job, with ids of worker and workplace",
+        "establishment",
+        (
+            'neighbours = "strong"       # strong | weak: employer-employee privacy',
+            'alpha = "0.1"               # establishment size is hidden to within this share',
+            _EPSILON,
+        ),
+        (
+            "[[table]]",
+            'name = "employment"',
+            'by = ["TODO"]               # workplace attributes of the schema',
+            'epsilon = "1"',
+            'margin_share = "1/10"       # a tenth of the budget pays for useful margins',
+        ),
+    ),
+    "panel": Draft(
+        "a firm, with a column for each year; or a firm in a year",
+        "establishment",
+        _one("establishment"),
+        (
+            "[[microdata]]",
+            'name = "panel"',
+            'mechanism = "PanelSynthesis"',
+            'columns = { employment = "TODO{year}" }  # one entry for each yearly number',
+            "years = [2000, 2020]        # TODO",
+            'unit = "TODO"               # the id column',
+            'keep = ["TODO"]             # public columns',
+            'epsilon = "2"',
+        ),
+    ),
+}
+
+
+def draft_spec(schema_name: str, data_name: str, kind: Kind = "persons") -> str:
+    """TOML text of a release, for a person to change.
+
+    >>> import tomllib
+    >>> tomllib.loads(draft_spec("jobs.schema.toml", "jobs.parquet", "jobs"))["ledger"]
+    'jobs.ledger'
+    """
+    stem, draft = Path(data_name).name.split(".")[0], DRAFTS[kind]
+    return "\n".join(
+        (
+            f"# Drafted for {kind}: one row is {draft.row}. `tacita init --kind` drafts other kinds of files.",
+            'title = "TODO"',
+            f"schema = {json.dumps(schema_name, ensure_ascii=False)}",
+            f"data = {json.dumps(data_name, ensure_ascii=False)}",
+            f"ledger = {json.dumps(f'{stem}.ledger', ensure_ascii=False)}",
+            "",
+            "[cap]                       # the most that may ever be lost about one unit of this file",
+            *draft.cap,
+            "",
+            *draft.product,
+            "",
+        )
+    )
