@@ -19,7 +19,7 @@ from tacita_studies.accuracy.measure import attempts
 from tacita_studies.accuracy.page import page
 from tacita_studies.harness.replicates import each
 
-DRAWS = 5
+DRAWS = 8  # about half an hour on two cores
 _USUAL_DATA = Path("../shared/data")
 
 
