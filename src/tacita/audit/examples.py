@@ -255,6 +255,7 @@ _INCOMES = Schema.from_dict(
             "pay": {"role": "confidential", "type": "numeric", "lower": 0, "upper": 10**6, "scale": 2, "missing": 0},
             "worth": {"role": "confidential", "type": "integer", "lower": -(10**5), "upper": 10**7, "missing": 0},
             "w": {"role": "confidential", "type": "numeric", "lower": 0, "upper": 5000, "scale": 1, "missing": 0},
+            "hours": {"role": "confidential", "type": "integer", "lower": 5, "upper": 80, "missing": "own state"},
         },
         "hierarchy": {
             "geography": {
@@ -281,6 +282,9 @@ STATISTIC_SETTINGS: dict[str, dict[str, Any]] = {
     "sum, weights": {"statistic": "sum", "of": "pay", "weights": "w", "epsilon": "40"},
     "mean": {"statistic": "mean", "of": "age", "by": ["sex"]},
     "mean, where": {"statistic": "mean", "of": "age", "where": {"region": ["N", "E"]}},
+    "mean, missing": {"statistic": "mean", "of": "hours", "by": ["sex"]},
+    "sum, missing": {"statistic": "sum", "of": "hours"},
+    "median, missing": {"statistic": "median", "of": "hours"},
     "mean, clamp": {"statistic": "mean", "of": "pay", "by": ["sex"], "clamp": [0, 500]},
     "mean, declared": {"statistic": "mean", "of": "worth", "by": ["sex"], "clamp": "declared"},
     "mean, bought": {"statistic": "mean", "of": "pay", "by": ["sex"], "epsilon": "40"},

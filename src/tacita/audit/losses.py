@@ -195,13 +195,13 @@ def _value(public: Arguments, one: Arguments, two: Arguments) -> Lost:
     """The law is constant between and on values, so every stretch of candidates of either file is looked at."""
     from tacita.mechanisms.table.ladder import runs, scores_of
 
-    ends, rate = public["ends"], float(public["rate"])
+    ladder, rate = public["ladder"], float(public["rate"])
     values = np.unique(np.concatenate([one["rungs"], two["rungs"]]))
-    starts = np.unique(np.concatenate([[ends[0]], values, values + 1]))
-    starts = starts[starts <= ends[1]]
+    starts = np.unique(np.concatenate([[ladder.bottom], values, values + 1]))
+    starts = starts[starts <= ladder.top]
 
     def log_law(given: Arguments) -> Floats:
-        first, many, below, upto = runs(given["rungs"], given["counts"], *ends)
+        first, many, below, upto = runs(given["rungs"], given["counts"], ladder)
         worth = -rate * scores_of(below, upto, public["share"], public["shift"]).astype(np.float64)
         with np.errstate(divide="ignore"):
             whole = logsumexp(np.log(many.astype(np.float64)) + worth)

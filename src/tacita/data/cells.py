@@ -29,10 +29,12 @@ _N = "tacita_n"
 
 @dataclass(frozen=True)
 class Cells:
-    """Which records are counted, and into which cells: the full cross of the levels of `by`."""
+    """Which records are counted, and into which cells: the full cross of the levels of `by`. Records that lack one of
+    the numbers `needs` are left out, where the schema keeps them missing."""
 
     by: tuple[str, ...]
     where: Mapping[str, tuple[str, ...]]
+    needs: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -43,6 +45,14 @@ class Cells:
 
     def count(self, schema: Schema) -> int:
         return int(np.prod(self.shape(schema), dtype=np.int64)) if self.by else 1
+
+    def missing(self, schema: Schema) -> tuple[str, ...]:
+        """The needed numbers that a record may lack."""
+        return tuple(name for name in self.needs if number_kind(schema, name).own_missing)
+
+    def everybody(self, schema: Schema) -> bool:
+        """Whether every record counts, in one cell."""
+        return not self.by and not self.where and not self.missing(schema)
 
     def check(self, schema: Schema) -> None:
         """Refuse what the schema has no cells for; only public things are asked."""
@@ -196,8 +206,10 @@ def values(
 
 def _kept(data: Confidential, cells: Cells, numbers: Sequence[str]) -> Any:
     """The records that count, with the columns that are asked for, from whichever linked table they stand in."""
-    names = tuple(dict.fromkeys((*cells.columns, *numbers)))
-    table = jobs_with(data, names)
+    table = jobs_with(data, tuple(dict.fromkeys((*cells.columns, *cells.needs, *numbers))))
+    for name in cells.missing(data.schema):
+        # Engines take the greatest of a number and nothing to be the number, so what is missing must not get that far.
+        table = table.filter(ruled_number(table[name], number_kind(data.schema, name)).notnull())
     for name, levels in cells.where.items():
         kind = data.schema.categorical(name)
         wanted = sorted({kind.code[level] for level in levels})

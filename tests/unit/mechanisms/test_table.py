@@ -161,7 +161,7 @@ def test_the_ladder_rises_and_every_step_lies_on_its_rung(lower: int, length: in
 def test_a_value_that_many_share_is_drawn_itself() -> None:
     rungs, counts, half = np.array([10, 40, 70]), np.array([100, 300, 100]), Fraction(1, 2)
     drawn = {
-        draw_value(rungs, counts, (0, 10**4), half, 0, Fraction(1, 4), reserve(64, SeededEntropy(seed)))
+        draw_value(rungs, counts, Ladder(0, 10**4), half, 0, Fraction(1, 4), reserve(64, SeededEntropy(seed)))
         for seed in range(50)
     }
     assert drawn == {40}
@@ -176,14 +176,37 @@ def test_the_law_of_a_drawn_value() -> None:
     law = np.exp(-score / 6.0)
     law /= law.sum()
     spare = reserve(400_000, SeededEntropy(3))
-    drawn = [draw_value(rungs, counts, (0, 9), Fraction(1, 2), 0, rate, spare) for _ in range(20_000)]
+    drawn = [draw_value(rungs, counts, Ladder(0, 9), Fraction(1, 2), 0, rate, spare) for _ in range(20_000)]
     seen = np.bincount(drawn, minlength=10)
     assert (law * 20_000).min() > 50
     assert float(((seen - 20_000 * law) ** 2 / (20_000 * law)).sum()) < 33.7  # 9 degrees of freedom, 1 in 10,000
 
 
+def test_answers_in_round_numbers_are_found() -> None:
+    """Incomes in full thousands: quantiles are answers that were given, and the interval holds the true one."""
+    random = np.random.default_rng(5)
+    frame = FRAME.assign(pay=1000 * np.round(np.exp(3.5 + 0.6 * random.standard_normal(len(FRAME)))))
+    true = frame["pay"].quantile(0.5, interpolation="lower")
+    held = []
+    for seed in range(40):
+        found = _published(_plan("median", of="pay", by=[]), frame, seed=seed)
+        held.append(abs(found["value"][0] - true) <= found["margin_of_error"][0])
+    assert np.mean(held) >= 0.9
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0, 10**8), (-(10**5), 10**7), (7, 10**9), (-(2**53), 2**53), (0, 80)])
+def test_weights_of_rungs_are_positive_and_no_octave_is_heavier_than_the_others(lower: int, upper: int) -> None:
+    ladder = Ladder(lower, upper)
+    weights = np.diff(ladder.reached)
+    assert ladder.reached.size == ladder.top - ladder.bottom + 2
+    assert weights.min() >= 1
+    assert int(ladder.reached[-1]) < 2**40
+    octaves = weights[: weights.size // 1024 * 1024].reshape(-1, 1024).sum(axis=1) if weights.size >= 1024 else weights
+    assert octaves.max() <= 16 * max(octaves.min(), 1)
+
+
 def test_stretches_cover_the_ladder_once() -> None:
-    first, many, below, upto = runs(np.array([0, 7]), np.array([2, 1]), 0, 7)
+    first, many, below, upto = runs(np.array([0, 7]), np.array([2, 1]), Ladder(0, 7))
     assert many.tolist() == [0, 1, 6, 1, 0]
     assert first.tolist() == [0, 0, 1, 7, 8]
     assert scores_of(below, upto, Fraction(1, 2), 0).tolist() == [3, 0, 1, 1, 3]
@@ -322,6 +345,29 @@ def test_stored_codes_that_mean_one_level_are_one_cell() -> None:
         for same in (frame, other):
             again = plan.rehearse(same, SCHEMA, seed=2).noisy
             assert all((first[name] == again[name]).all() for name in first)
+
+
+def test_records_that_lack_the_number_do_not_count() -> None:
+    """Missing numbers that the schema keeps missing are neither zero nor at a bound."""
+    own = {"role": "confidential", "type": "integer", "lower": 17, "upper": 90, "missing": "own state"}
+    schema, known = _schema(age=own), FRAME["age"] < 50
+    frame = FRAME.assign(age=FRAME["age"].astype(float).where(known))
+    for statistic, settings in TRUTH_WITHOUT_MISSING.items():
+        plan = _plan(statistic, "100000", neighbours=ReplaceOne("person"), **settings)
+        found = tc.publish(plan.rehearse(frame, schema, seed=1), schema).to_pandas()["value"][0]
+        apart = _plan(statistic, "100000", neighbours=ReplaceOne("person"), **settings)
+        assert found == pytest.approx(
+            tc.publish(apart.rehearse(FRAME[known], SCHEMA, seed=1), SCHEMA).to_pandas()["value"][0], rel=1e-3
+        ), statistic
+
+
+TRUTH_WITHOUT_MISSING: dict[str, dict[str, Any]] = {
+    "sum": {"of": "age"},
+    "mean": {"of": "age"},
+    "variance": {"of": "age"},
+    "median": {"of": "age"},
+    "ratio": {"of": ["pay", "age"]},
+}
 
 
 def test_the_order_of_rows_and_the_engine_do_not_matter() -> None:

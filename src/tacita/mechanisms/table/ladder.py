@@ -2,13 +2,15 @@
 
 Values stand on the rungs of a public ladder: every declared step where there are few, a thousand rungs in each octave
 further out. Every rung is a candidate, so a value that many records share can be drawn itself, not only a place beside
-it, and a long empty stretch of a wide domain weighs no more than the octaves in it. Whole numbers throughout.
+it. A long empty stretch of a wide domain weighs no more than the octaves in it, and rungs with round numbers weigh more
+than others, because people answer in round numbers. Whole numbers throughout.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +56,24 @@ class Ladder:
         far = _PER_OCTAVE * (octave - _BITS + 1) + ((size - (np.int64(1) << octave)) >> np.maximum(octave - _BITS, 0))
         return np.where(away < 0, -1, 1) * np.where(size < _PER_OCTAVE, size, far)
 
+    @cached_property
+    def reached(self) -> Integers:
+        """The weight of all rungs below each, from the lowest on: of the numbers of each roundness (multiples of 5, 10,
+        50, 100, …) the rungs that hold one weigh as much together as the other rungs of their octave."""
+        rungs = np.arange(self.bottom, self.top + 1)
+        weights = np.ones(rungs.size, dtype=np.int64)
+        if not self.even:
+            first, last = self.first(rungs), self.last(rungs)
+            octave = _octave(np.maximum(np.abs(first - self.centre), np.abs(last - self.centre)))
+            for multiple in (one * 10**power for power in range(15) for one in (5, 10)):
+                here = (last // multiple > (first - 1) // multiple) & (multiple > last - first + 1)
+                share = np.int64(min(multiple, 1 << 52)) >> np.maximum(octave - _BITS, 0)
+                weights += np.where(here, np.clip(share, 1, _PER_OCTAVE), 0)
+        return np.concatenate(([0], np.cumsum(weights, dtype=np.int64)))
+
+    def weight_below(self, rungs: Integers) -> Integers:
+        return self.reached[np.asarray(rungs, dtype=np.int64) - self.bottom]
+
     @property
     def bottom(self) -> int:
         return int(self.rung(np.array([self.lower]))[0])
@@ -92,14 +112,14 @@ def _octave(size: Integers) -> Integers:
     return np.frexp(np.maximum(size, 1).astype(np.float64))[1].astype(np.int64) - 1
 
 
-def runs(rungs: Integers, counts: Integers, bottom: int, top: int) -> tuple[Integers, Integers, Integers, Integers]:
+def runs(rungs: Integers, counts: Integers, ladder: Ladder) -> tuple[Integers, Integers, Integers, Integers]:
     """Stretches of candidates that all records see alike: gap, value, gap, value, …, gap.
 
-    For each its first rung, how many rungs it has, the records below it, and those not above it."""
+    For each its first rung, the weight of its rungs, the records below it, and those not above it."""
     edges = np.stack([rungs, rungs + 1], axis=1).ravel()
-    borders = np.concatenate(([bottom], edges, [top + 1]))
+    borders = np.concatenate(([ladder.bottom], edges, [ladder.top + 1]))
     reached = np.repeat(np.concatenate(([0], np.cumsum(counts, dtype=np.int64))), 2)
-    return borders[:-1], np.diff(borders), reached[:-1], reached[1:]
+    return borders[:-1], np.diff(ladder.weight_below(borders)), reached[:-1], reached[1:]
 
 
 def scores_of(below: Integers, upto: Integers, share: Fraction, shift: int) -> Integers:
@@ -112,23 +132,18 @@ def scores_of(below: Integers, upto: Integers, share: Fraction, shift: int) -> I
 
 @settles("rungs", "counts")
 def draw_value(
-    rungs: Integers,
-    counts: Integers,
-    ends: tuple[int, int],
-    share: Fraction,
-    shift: int,
-    rate: Fraction,
-    spare: Spare,
+    rungs: Integers, counts: Integers, ladder: Ladder, share: Fraction, shift: int, rate: Fraction, spare: Spare
 ) -> int:
-    """A rung v between two ends with P(v) ∝ exp(−rate·s(v)), s being the distance in `scores_of`.
+    """A rung v with P(v) ∝ weight(v)·exp(−rate·s(v)), s being the distance in `scores_of`.
 
     `rungs` are those that records stand on, rising, `counts` how many records (or steps of weight) are on each.
 
     >>> from tacita.noise.entropy import SeededEntropy, reserve
-    >>> values, counts = np.array([3, 40, 90]), np.array([1, 9, 1])
-    >>> draw_value(values, counts, (0, 100), Fraction(1, 2), 0, Fraction(9), reserve(8, SeededEntropy(1)))
+    >>> values, counts, ladder = np.array([3, 40, 90]), np.array([1, 9, 1]), Ladder(0, 100)
+    >>> draw_value(values, counts, ladder, Fraction(1, 2), 0, Fraction(9), reserve(8, SeededEntropy(1)))
     40
     """
-    first, many, below, upto = runs(rungs, counts, *ends)
-    stretch = choose(many, scores_of(below, upto, share, shift), rate, spare)
-    return int(first[stretch]) + uniform_below(int(many[stretch]), spare)
+    first, weights, below, upto = runs(rungs, counts, ladder)
+    stretch = choose(weights, scores_of(below, upto, share, shift), rate, spare)
+    weight = int(ladder.weight_below(first[stretch])) + uniform_below(int(weights[stretch]), spare)
+    return ladder.bottom + int(np.searchsorted(ladder.reached, weight, side="right")) - 1

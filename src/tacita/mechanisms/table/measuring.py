@@ -108,7 +108,7 @@ def sums(
     size = _step(interval.furthest, amount.grain(data.schema), FINEST)
     steps = Steps(0.0, size, round(interval.lower / size), round(interval.upper / size))
     most = max(abs(steps.least), abs(steps.most))
-    alone = not ask.cells.by and not ask.cells.where
+    alone = ask.cells.everybody(data.schema)
     reach = Reach.of_one(max(steps.most - steps.least, 1), 1) if alone and ask.records > 1 else ask.reach(max(most, 1))
     added = totals(data, ask.cells, {name: (amount, steps, 1)})[name]
     noisy = ask.noisy(added, reach, entropy, _label(f"sum of {_spoken(amount)}", ask))
@@ -237,7 +237,7 @@ def quantiles(
             entropy.announce(Request(label, f"value at a rank, epsilon={text(epsilon)}", np.diff(borders), scale))
             spare = reserve(_WORDS + _WORDS_PER_DRAW * number, entropy)
             drawn = [
-                draw_value(rung[a:b], mass[a:b], (ladder.bottom, ladder.top), share, sign * shift, rate, spare)
+                draw_value(rung[a:b], mass[a:b], ladder, share, sign * shift, rate, spare)
                 for a, b in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True)
             ]
             ends = np.array(drawn, dtype=np.int64)

@@ -92,6 +92,7 @@ class Table(Plan[Measurements]):
 
     proof = "mechanisms/table/table.md"
     takes_any_rows = True
+    takes_missing = True
 
     statistic: Statistic = field(default="count", validator=one_of(Statistic))
     epsilon: Fraction = field(default=None, converter=_optional_epsilon)  # or as the margin asks
@@ -157,7 +158,13 @@ class Table(Plan[Measurements]):
 
     @property
     def cells(self) -> Cells:
-        return Cells(self.attributes, self.where)
+        return Cells(self.attributes, self.where, self.numbers)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The numbers that a record must have to count."""
+        of = self.of if self.statistic != "share" else ()
+        return (*of, *((self.weights,) if self.weights is not None else ()))
 
     @property
     def budget(self) -> Budget:
