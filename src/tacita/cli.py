@@ -230,14 +230,14 @@ def evaluate(
         Path | None, typer.Option(metavar="PATH", help="Rows of the same population kept out of the synthesis.")
     ] = None,
     bundle: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Also check a bundle's tables against the exact counts.")
+        Path | None, typer.Option(metavar="DIR", help="Also hold a bundle against the confidential rows.")
     ] = None,
     earlier: Annotated[
         Path | None, typer.Option(metavar="DIR", help="An earlier dossier, to say what has changed since.")
     ] = None,
     schema: Annotated[Path | None, typer.Option(metavar="FILE", help="The schema, where there is no SPEC.")] = None,
     questions: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What to look at: the keys of [evaluation] as a TOML file.")
+        Path | None, typer.Option(metavar="FILE", help="What to look at: the keys of \\[evaluation] as a TOML file.")
     ] = None,
     categorical: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Without a schema: a number that is a code; repeatable.")

@@ -13,8 +13,9 @@ from support.fuzzing.starting_points import STARTS
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError, SpecError, TacitaError
 from tacita.privacy import Guarantee, Loss, ReplaceOne
+from tacita.release.evaluation_spec import EvaluationSpec
 from tacita.release.plans import prepare
-from tacita.release.spec import EvaluationSpec, Spec
+from tacita.release.spec import Spec
 from tacita.release.words import odds_example
 
 BY_NAME = {start.name.split("-")[1]: start for start in STARTS}

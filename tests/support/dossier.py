@@ -8,7 +8,7 @@ import pandas as pd
 
 from tacita.data.schema import Schema
 from tacita.dossier.request import Request
-from tacita.release.spec import EvaluationSpec
+from tacita.release.evaluation_spec import EvaluationSpec
 
 SECRET = "Unspeakable place"
 

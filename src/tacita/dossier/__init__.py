@@ -7,7 +7,10 @@ Where to look:
 * `request` says what to evaluate; `run` reads the files, asks the questions and writes `dossier.html` and
   `dossier.json`; `findings` holds what was found in between.
 * `files` reads and samples rows; `questions` picks the metrics that apply; `scoring` runs them.
-* `comparators` asks what rounding, coarsening and suppression would have cost; `tables` does so for tables.
+* `comparators` asks what rounding, coarsening and suppression would have cost the files.
+* `tables` holds published tables against the rows: `asked` says what a table asks, `exact` answers it, `foretold` is the
+  forecast of each cell, `practice` what methods without a guarantee would have published.
+* `verdict` says of each product whether it is fit, by stated limits.
 * `touches` lists what read confidential rows, and whether it was paid for.
 * `record` is the dossier as JSON, and the difference from an earlier one.
 * `page` and `pictures` gather what its page shows; the words are in `pages/templates/dossier`.

@@ -22,6 +22,8 @@ Floats = NDArray[np.float64]
 RARE = 0.01
 SMALLEST_GROUP = 3
 TOP = 0.995
+RELEASE, FRESH = "This release", "A fresh sample"
+_SEED = 2026  # so that the same files give the same dossier
 
 
 @dataclass(frozen=True)
@@ -95,19 +97,27 @@ def suppressed(file: Encoded, known: Sequence[str]) -> Encoded | None:
     """Without the records that share the known columns with fewer than two others; None if nobody is left."""
     (keys,), size = shared_keys([file], list(known))
     safe = np.flatnonzero(np.bincount(keys, minlength=size)[keys] >= SMALLEST_GROUP)
-    if not len(safe):
-        return None
+    return _taken(file, safe) if len(safe) else None
+
+
+def resampled(file: Encoded) -> Encoded:
+    """As many records drawn again, with replacement: as near as a sample of the same population comes."""
+    return _taken(file, np.random.default_rng(_SEED).integers(0, file.rows, file.rows))
+
+
+def _taken(file: Encoded, chosen: NDArray[np.int64]) -> Encoded:
     return Encoded(
         columns=file.columns,
-        rows=len(safe),
-        codes={name: codes[safe] for name, codes in file.codes.items()},
-        numbers={name: numbers[safe] for name, numbers in file.numbers.items()},
+        rows=len(chosen),
+        codes={name: codes[chosen] for name, codes in file.codes.items()},
+        numbers={name: numbers[chosen] for name, numbers in file.numbers.items()},
     )
 
 
 def methods(known: Sequence[str]) -> list[tuple[str, str, Callable[[Encoded], Encoded | None]]]:
     """Name, description and function of each comparator that can be applied."""
     found: list[tuple[str, str, Callable[[Encoded], Encoded | None]]] = [
+        (FRESH, "records of the original drawn again, with replacement", resampled),
         ("Rounding and top-coding", f"numbers to two significant digits, cut at their {TOP:.1%} point", rounded),
         ("Coarsening", f"numbers in twentieths, levels below {RARE:.0%} merged", coarsened),
     ]
@@ -125,7 +135,7 @@ def compared(comparison: Comparison, known: Sequence[str], say: Callable[[str], 
         return {metric.name: metric(one).value for metric in metrics}
 
     say("Comparators: the release")
-    found = [Compared("This release", f"{len(comparison.synthetic)} synthetic file(s)", scores(comparison))]
+    found = [Compared(RELEASE, f"{len(comparison.synthetic)} synthetic file(s)", scores(comparison))]
     for name, how, change in methods(known):
         say(f"Comparators: {name.lower()}")
         changed = change(comparison.original)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,11 @@ from tacita.dossier.record import FORM, NOTICE, Change, plain, score_record, tab
 from tacita.dossier.scoring import Answer
 from tacita.dossier.tables import TableCheck
 from tacita.dossier.touches import Touch
-from tacita.evaluation import Comparison
+from tacita.dossier.verdict import Verdict, verdicts
+from tacita.evaluation import Comparison, Encoded
 from tacita.evaluation.risk import PlanAttack
 from tacita.privacy import Guarantee
+from tacita.release.evaluation_spec import LimitsSpec
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,27 @@ class Variable:
     mean: tuple[float, float] | None
     spread: tuple[float, float] | None
     levels: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean of the original and of the synthetic files, weighted where there are weights, and the totals with it; of
+    the weights themselves only the totals."""
+
+    name: str
+    original: float
+    synthetic: float
+    standard_error: float
+    totals: tuple[float, float]
+
+    @property
+    def off(self) -> float:
+        """The relative error of the mean, and of the total where there is no mean."""
+        return _off(self.original, self.synthetic)
+
+    @property
+    def totals_off(self) -> float:
+        return _off(*self.totals)
 
 
 @dataclass(frozen=True)
@@ -55,8 +78,32 @@ class Findings:
     attacks: tuple[PlanAttack, ...] = ()
     promise: Guarantee | None = None
     """Of the bundle that was evaluated, if one was."""
+    limits: LimitsSpec = field(default_factory=LimitsSpec)
     earlier: str = ""
     changes: tuple[Change, ...] = ()
+
+    @property
+    def weight(self) -> str | None:
+        """The column that every record counts by, where all files have it."""
+        if self.comparison is None or self.comparison.schema is None:
+            return None
+        schema = self.comparison.schema
+        named = (schema.design.weight,) if schema.design is not None else schema.by_role("weight")
+        return named[0] if len(named) == 1 and named[0] in self.comparison.original.numeric else None
+
+    def verdicts(self) -> list[Verdict]:
+        return verdicts(self, self.limits)
+
+    def estimates(self) -> list[Estimate]:
+        """Means and totals of all numbers; first what the weights add up to."""
+        if self.comparison is None:
+            return []
+        files = (self.comparison.original, *self.comparison.synthetic)
+        scales = [one.rows / one.looked_at for one in self.files[: len(files)]]
+        names = self.comparison.original.numeric
+        listed = sorted(names, key=lambda name: name != self.weight)
+        found = (_estimate(files, scales, name, self.weight) for name in listed)
+        return [one for one in found if one is not None]
 
     def variables(self) -> list[Variable]:
         """All columns, the worst first."""
@@ -105,6 +152,10 @@ class Findings:
                 "made": self.moment,
                 "tacita": self.version,
                 "seconds": round(self.seconds, 1),
+                "verdicts": [vars(one) for one in self.verdicts()],
+                "limits": self.limits.model_dump(),
+                "estimates": [vars(one) for one in self.estimates()],
+                "weight": self.weight,
                 "files": [vars(one) for one in self.files],
                 "columns_left_out": list(self.left_out),
                 "scores": self.scores(),
@@ -125,6 +176,23 @@ def per_file(details: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [one for one in details.get("files", ()) if isinstance(one, Mapping)]
 
 
+def _estimate(files: Sequence[Encoded], scales: Sequence[float], name: str, weight: str | None) -> Estimate | None:
+    means, totals, errors = [], [], []
+    for file, scale in zip(files, scales, strict=True):
+        values = file.numbers[name]
+        known = ~np.isnan(values)
+        weights = np.ones(file.rows) if weight in (None, name) else np.nan_to_num(file.numbers[str(weight)])
+        values, weights = values[known], weights[known]
+        below = float(weights.sum())
+        if not below:
+            return None
+        totals.append(scale * float((weights * values).sum()))
+        means.append(totals[-1] / scale / below)
+        errors.append(float(np.sqrt(((weights * (values - means[-1])) ** 2).sum())) / below)
+    both = _pair(totals)
+    return Estimate(name, *(both if name == weight else _pair(means)), errors[0], both)
+
+
 def _variable(comparison: Comparison, name: str, variation: float) -> Variable:
     column, files = comparison.original.column(name), [comparison.original, *comparison.synthetic]
     missing = [float(file.missing(name).mean()) for file in files]
@@ -135,6 +203,10 @@ def _variable(comparison: Comparison, name: str, variation: float) -> Variable:
             mean = _pair([one[0] for one in moments if one is not None])
             spread = _pair([one[1] for one in moments if one is not None])
     return Variable(name, column.kind, variation, _pair(missing), mean, spread, len(column.levels))
+
+
+def _off(original: float, synthetic: float) -> float:
+    return abs(synthetic - original) / (abs(original) or 1.0)
 
 
 def _moments(values: Any) -> tuple[float, float] | None:

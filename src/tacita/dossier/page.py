@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from tacita.dossier import pictures
@@ -30,6 +29,9 @@ def render_dossier(findings: Findings) -> str:
         "dossier.html.j2",
         notice=NOTICE,
         findings=findings,
+        verdicts=findings.verdicts(),
+        limits=findings.limits,
+        estimates=findings.estimates(),
         doubts=() if findings.promise is None else up_front(findings.promise),
         groups=[(title, [_score(one) for one in findings.answers if one.group == of]) for of, title in GROUPS.items()],
         has_holdout=any(one.holdout is not None for one in findings.answers),
@@ -46,7 +48,7 @@ def render_dossier(findings: Findings) -> str:
         trends=[pictures.trend(details, name, percent="rate" in name) for name, details in trends_of(findings)],
         terms=list(_terms(findings)),
         tables=[
-            (check, pictures.error_by_size([asdict(band) for band in check.bands]))
+            (check, pictures.error_by_size(check) if check.bands else None)
             for check in sorted(findings.tables, key=lambda one: -one.relative)
         ],
         risks=[(one, *_figures(one.score.details)) for one in findings.answers if one.group == "risk"],

@@ -13,12 +13,14 @@ import pandas as pd
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from tacita.dossier.tables import TableCheck
 from tacita.evaluation import Comparison, Encoded
 from tacita.pages.charts import ACCENT, INK, PALE, WARM, colour, inline_svg
 
 Floats = NDArray[np.float64]
 
 _BINS = 24
+_NARROW = 0.1  # of the range of a variable: tails are long where the middle half of the records lies within this
 _MOST_LEVELS = 12
 MOST_COLUMNS = 45  # of a heat map; more would be grey dust
 
@@ -43,7 +45,7 @@ def distribution(comparison: Comparison, name: str) -> Markup:
     )
     few = len(labels) <= _MOST_LEVELS + 1
     last = len(labels) - 1
-    ends = list(range(len(labels))) if few else [1, last // 2, last - 1]
+    ends = list(range(len(labels))) if few else [1, last // 4, last // 2, 3 * last // 4, last - 1]
     spoken = json.dumps([_cut(label) for label in labels]) + "[datum.value]"
     angle = -45 if few and len(labels) > 4 else 0
     axis = alt.Axis(values=ends, labelExpr=spoken, title=None, labelAngle=angle, ticks=False, labelFontSize=11)
@@ -67,7 +69,8 @@ def _levels(files: Sequence[Encoded], name: str, levels: Sequence[str]) -> tuple
 
 
 def _bins(files: Sequence[Encoded], name: str) -> tuple[list[str], Floats]:
-    """Equal bins between the 1st and 99th percentile of the original, open at both ends, and one for missing cells."""
+    """Bins between the 1st and 99th percentile of the original, open at both ends, and one for missing cells: equal
+    ones, or where the tails are long from end to end in steps that widen like logarithms."""
     known = files[0].numbers[name]
     known = known[~np.isnan(known)]
     if not known.size:
@@ -75,15 +78,14 @@ def _bins(files: Sequence[Encoded], name: str) -> tuple[list[str], Floats]:
             [[np.isnan(file.numbers[name]).mean(), (~np.isnan(file.numbers[name])).mean()] for file in files]
         )
         return ["missing", "known"], shares
-    low, high = np.quantile(known, [0.01, 0.99])
     distinct = np.unique(known[:100_000])
-    edges = (
-        (distinct[1:] + distinct[:-1]) / 2
-        if 1 < len(distinct) <= _BINS
-        else np.linspace(low, high, _BINS - 1)
-        if high > low
-        else np.array([low])
-    )
+    if 1 < len(distinct) <= _BINS:
+        edges = (distinct[1:] + distinct[:-1]) / 2
+    elif has_long_tails(known):
+        edges = _widening(known)
+    else:
+        low, high = np.quantile(known, [0.01, 0.99])
+        edges = np.unique(np.linspace(low, high, _BINS - 1))
     counted = []
     for file in files:
         values = file.numbers[name]
@@ -98,6 +100,28 @@ def _bins(files: Sequence[Encoded], name: str) -> tuple[list[str], Floats]:
     if found[:, -1].any():
         return [*labels, "missing"], found
     return labels, found[:, :-1]
+
+
+def has_long_tails(values: Floats) -> bool:
+    """Whether equal bins would put nearly everything into a few: half of the records lie within a small part of the
+    range from the 1st to the 99th percentile.
+
+    >>> even = np.linspace(0, 1, 1001)
+    >>> has_long_tails(even), has_long_tails(np.exp(6 * even**2 * 2))
+    (False, True)
+    """
+    low, first, third, high = np.quantile(values, [0.01, 0.25, 0.75, 0.99])
+    return bool(high > low and third - first < _NARROW * (high - low))
+
+
+def _widening(values: Floats) -> Floats:
+    """Edges from the smallest to the largest value, even on the scale of arcsinh: linear near 0, logarithmic beyond."""
+    sizes = np.abs(values[values != 0])
+    unit = float(np.quantile(sizes, 0.1))
+    low, high = np.arcsinh(values.min() / unit), np.arcsinh(values.max() / unit)
+    edges = unit * np.sinh(np.linspace(low, high, _BINS + 1)[1:-1])
+    # What is exactly 0 is told apart from what is nearly 0.
+    return np.unique(np.concatenate([edges, [-unit / 1e6, unit / 1e6]])) if (values == 0).any() else np.unique(edges)
 
 
 def _short(number: float) -> str:
@@ -183,25 +207,35 @@ def trend(details: Mapping[str, Any], title: str, *, percent: bool) -> Markup:
     return inline_svg((band + lines + truth).properties(width=300, height=130, title=title))
 
 
-def error_by_size(bands: Sequence[Mapping[str, Any]]) -> Markup:
-    """Error of what was published beside noise infusion and rounding, by size of cell."""
-    names = {"published": "Published", "infused": "Noise infusion", "rounded": "Rounded to 5"}
+def error_by_size(check: TableCheck) -> Markup:
+    """Error of what was published beside that of today's practice, by size of cell."""
+    methods = ["Published", *(one.name for one in check.practice)]
     rows = pd.DataFrame(
-        [{"size": band["name"], "method": names[key], "error": band[key]} for band in bands for key in names]
+        [
+            {"size": band.name, "method": method, "error": error}
+            for band in check.bands
+            for method, error in zip(methods, (band.published, *band.practice), strict=True)
+            if error is not None
+        ]
     )
-    order = [band["name"] for band in bands]
+    order = [band.name for band in check.bands]
+    positive = rows["error"][rows["error"] > 0]
+    low, high = (math.floor(math.log10(end)) for end in (positive.min(), positive.max())) if len(positive) else (0, 0)
+    step = max(1, math.ceil((high - low) / 6))
+    ticks = [0.0, *(10.0**power for power in range(low, high + 2, step))]
+    counted = "jobs" if check.unit == "jobs" else "records"
     chart = (
         alt.Chart(rows)
         .mark_circle(size=70, opacity=1)
         .encode(
-            y=alt.Y("size:N", sort=order, title="true size of the cell", axis=alt.Axis(labelLimit=0, ticks=False)),
+            y=alt.Y("size:N", sort=order, title=f"{counted} in the cell", axis=alt.Axis(labelLimit=0, ticks=False)),
             x=alt.X(
                 "error:Q",
-                title="root mean squared error, jobs",
-                scale=alt.Scale(type="symlog"),
-                axis=alt.Axis(values=[0, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 100_000]),
+                title=f"root mean squared error, {_cut(check.unit)}",
+                scale=alt.Scale(type="symlog", constant=10.0**low),
+                axis=alt.Axis(values=ticks, format="~s"),
             ),
-            color=colour(dict(zip(names.values(), (ACCENT, WARM, PALE), strict=True)), orient="top"),
+            color=colour(dict(zip(methods, (ACCENT, WARM, PALE), strict=False)), orient="top"),
         )
         .properties(width=430, height=alt.Step(24))
     )

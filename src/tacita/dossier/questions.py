@@ -26,10 +26,10 @@ from tacita.evaluation.risk import (
     sensitive_cells,
     uniques,
 )
-from tacita.evaluation.trends import Panel, trend_metrics
+from tacita.evaluation.trends import Panel, WidePanel, trend_metrics
 from tacita.implicates import Kind
 from tacita.inference import Rule, rule_for
-from tacita.release.spec import EvaluationSpec
+from tacita.release.evaluation_spec import EvaluationSpec, PanelSpec
 
 Group = Literal["general", "domains", "analyses", "trends", "risk"]
 GROUPS: dict[Group, str] = {
@@ -71,7 +71,7 @@ class Scope:
     tables: tuple[tuple[str, ...], ...]
     regressions: tuple[Regression, ...]
     contributions: tuple[tuple[tuple[str, ...], str], ...]
-    panel: Panel | None
+    panel: Panel | WidePanel | None
     declared: bool
     kind: Kind | None = None
     """How the synthetic files were made, which decides how they are combined; None where they do not say."""
@@ -94,19 +94,24 @@ def scope_of(comparison: Comparison, asked: EvaluationSpec, kind: Kind | None = 
     targets = asked.targets or tuple(
         name for name in _by_role(comparison.schema, names, "confidential") or names if name not in known
     )
-    panel = None
-    if asked.panel is not None:
-        panel = Panel(asked.panel.unit, asked.panel.period, asked.panel.employment)
     return Scope(
         known=known,
         targets=targets[:_MOST_TARGETS] if not asked.targets else asked.targets,
         tables=asked.tables or _default_tables(comparison),
         regressions=tuple(_model(comparison, formula) for formula in asked.regressions),
         contributions=tuple((one.by, one.value) for one in asked.contributions),
-        panel=panel,
+        panel=None if asked.panel is None else _panel(asked.panel),
         declared=bool(asked.known or asked.targets or asked.tables),
         kind=kind if len(comparison.synthetic) > 1 else None,
     )
+
+
+def _panel(given: PanelSpec) -> Panel | WidePanel:
+    if given.years is not None:
+        return WidePanel.of(given.columns)
+    assert given.unit is not None  # the specification has made sure
+    assert given.period is not None
+    return Panel(given.unit, given.period, given.employment)
 
 
 def questions(comparison: Comparison, scope: Scope) -> tuple[tuple[Question, ...], tuple[Skipped, ...]]:
@@ -114,7 +119,7 @@ def questions(comparison: Comparison, scope: Scope) -> tuple[tuple[Question, ...
     return tuple(_asked(comparison, scope)), tuple(_not_asked(comparison, scope))
 
 
-def trend_questions(panel: Panel) -> tuple[Question, ...]:
+def trend_questions(panel: Panel | WidePanel) -> tuple[Question, ...]:
     """Trends are asked of a comparison of their own, since it has to keep the identifier."""
     return tuple(Question("trends", metric) for metric in trend_metrics(panel))
 
@@ -169,7 +174,11 @@ def _not_asked(comparison: Comparison, scope: Scope) -> Iterator[Skipped]:
     if not scope.regressions:
         yield Skipped("Regressions", 'none was declared; add regressions = ["income ~ age + sex"] to [evaluation]')
     if scope.panel is None:
-        yield Skipped("Trends over time", "no panel was declared; add panel = { unit, period, employment }")
+        yield Skipped(
+            "Trends over time",
+            "no panel was declared; add panel = { unit, period, employment } to [evaluation], or for one row per unit "
+            'panel = { employment = "emp{year}", years = [2001, 2010] }',
+        )
     if not scope.tables:
         yield Skipped("Cells by domain", "there is no category with few enough levels; declare tables = [[…]]")
     if not scope.known:

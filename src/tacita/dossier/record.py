@@ -43,7 +43,7 @@ def score_record(answer: Answer) -> dict[str, Any]:
 
 
 def table_record(check: TableCheck) -> dict[str, Any]:
-    """One published table's errors."""
+    """One statistic of a published table: its errors."""
     return {**asdict(check), "against_infusion": check.against_infusion}
 
 
@@ -66,7 +66,13 @@ def table_scores(checks: Sequence[TableCheck]) -> list[dict[str, Any]]:
         }
         for check in checks
         for name, value, better, reference, meaning in (
-            ("error of cells", check.rmse, "lower", 0.0, "root mean squared error of the published cells, in jobs"),
+            (
+                "error of cells",
+                check.rmse,
+                "lower",
+                0.0,
+                f"root mean squared error of the published cells, in units of {check.unit}",
+            ),
             ("total error", check.relative, "lower", 0.0, "sum of absolute errors over the sum of the table"),
             (
                 "coverage of margins",
@@ -76,6 +82,7 @@ def table_scores(checks: Sequence[TableCheck]) -> list[dict[str, Any]]:
                 "share of cells whose truth lies within the published margin of error",
             ),
         )
+        if value is not None
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,10 @@ from tacita.data.schema import Schema
 from tacita.dossier.files import MOST_ROWS
 from tacita.errors import UsageError
 from tacita.plan import Plan
+from tacita.release.evaluation_spec import EvaluationSpec, PanelSpec
 from tacita.release.folder import named_files
 from tacita.release.plans import prepare
-from tacita.release.spec import EvaluationSpec, Spec
+from tacita.release.spec import MicrodataSpec, Spec
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,9 @@ def request_of(
     if known is not None and categorical:
         raise UsageError("--categorical: the schema says which columns are categories; leave the option out")
     asked = loaded.evaluation if loaded is not None else EvaluationSpec()
+    asked = EvaluationSpec.load(questions) if questions is not None else asked
+    if asked.panel is None and loaded is not None:
+        asked = asked.model_copy(update={"panel": _panel(loaded.microdata)})
     source: str | dict[str, str] | None = str(original) if original is not None else None
     if source is None and loaded is not None:
         source = loaded.data_source
@@ -79,7 +83,7 @@ def request_of(
         bundle=bundle,
         earlier=earlier,
         ledger=loaded.resolve(loaded.ledger) if loaded is not None else None,
-        asked=EvaluationSpec.load(questions) if questions is not None else asked,
+        asked=asked,
         categorical=tuple(categorical),
         most_rows=rows,
         attacks=attacks,
@@ -89,6 +93,20 @@ def request_of(
             *(one for one in (schema, original, holdout, bundle, questions, *synthetic) if one is not None),
         ),
     )
+
+
+def _panel(microdata: Sequence[MicrodataSpec]) -> PanelSpec | None:
+    """Trends of the first yearly number of a synthesizer of panels, without being asked."""
+    for settings in (one.options for one in microdata):
+        columns, unit, period, years = (settings.get(key) for key in ("columns", "unit", "period", "years"))
+        if not isinstance(columns, Mapping) or not columns or not isinstance(unit, str):
+            continue
+        column = str(next(iter(columns.values())))
+        if isinstance(period, str):
+            return PanelSpec(unit=unit, period=period, employment=column)
+        if isinstance(years, Sequence) and len(years) == 2 and "{year}" in column:
+            return PanelSpec(employment=column, years=(years[0], years[1]))
+    return None
 
 
 def _plans(spec: Spec) -> tuple[tuple[str, Plan[Any]], ...]:

@@ -62,7 +62,7 @@ def evaluate(
     _check(request, out, force)
     earlier = read_earlier(request.earlier) if request.earlier is not None else None
     looked = _microdata(request, progress, say) if request.synthetic else Looked()
-    tables = _tables(request, progress) if request.bundle is not None else ()
+    tables, unchecked = _tables(request, progress) if request.bundle is not None else ((), ())
     attacks, unattacked = attacked(request, progress)
     progress("Writing the dossier", 1, 1)
     columns = looked.comparison.original.names if looked.comparison is not None else ()
@@ -76,11 +76,12 @@ def evaluate(
         comparison=looked.comparison,
         scope=looked.scope,
         answers=looked.answers,
-        skipped=(*looked.skipped, *unattacked),
+        skipped=(*looked.skipped, *unchecked, *unattacked),
         compared=looked.practice,
         tables=tables,
         attacks=attacks,
         promise=_promise(request),
+        limits=request.asked.limits,
         touches=tuple(
             touches(request.ledger, moment, columns, [one.name for one in tables], [one.product for one in attacks])
         ),
@@ -155,8 +156,7 @@ def _microdata(request: Request, progress: Progress, say: Callable[[str], None])
     scope = scope_of(comparison, request.asked, common_kind(paths))
     trends = None
     if scope.panel is not None:
-        columns = [scope.panel.unit, scope.panel.period, scope.panel.employment]
-        trends = compare(tables[0], synthetic, columns=columns)
+        trends = compare(tables[0], synthetic, columns=list(scope.panel.stored))
     del tables, synthetic, held  # the encoding is what the metrics use
     asked, skipped = questions(comparison, scope)
     about_trends = trend_questions(scope.panel) if scope.panel is not None else ()
@@ -188,9 +188,11 @@ def _promise(request: Request) -> Guarantee | None:
     return guarantee_from_json(plan["guarantee"])
 
 
-def _tables(request: Request, progress: Progress) -> tuple[TableCheck, ...]:
+def _tables(request: Request, progress: Progress) -> tuple[tuple[TableCheck, ...], tuple[Skipped, ...]]:
     assert request.bundle is not None
     assert request.schema is not None
     assert request.original is not None
-    progress("Counting the exact tables", 0, 1)
-    return tuple(check_tables(request.bundle, Confidential.open(request.original, request.schema)))
+    progress("Making the exact tables", 0, 1)
+    data = Confidential.open(request.original, request.schema)
+    checks, skipped = check_tables(request.bundle, data, request.asked.limits)
+    return tuple(checks), tuple(skipped)

@@ -1,36 +1,56 @@
-"""Published tables against the confidential counts, beside what the practice would have published.
+"""Published tables against the confidential rows, beside the forecast and what the practice would have published.
 
-Works on one row per establishment and cell, so that noise infusion and suppression can be applied as they are in
-practice. Everything here is confidential.
+Every table of a bundle is held against the same table of the rows (`asked`, `exact`), and so are the survey tables that
+were made from synthetic samples. Everything here is confidential.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
-from tacita.data.cells import jobs_with
-from tacita.data.confidential import Confidential, engine_of
-from tacita.data.engine import level_code, text_of
+from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
+from tacita.dossier.asked import Asked, asked_by
+from tacita.dossier.exact import QUANTILE, RECORDS, TRUTH, Floats, Question, answered_by
+from tacita.dossier.foretold import Foretold, foretold
+from tacita.dossier.practice import INFUSION, Method, methods_for, rows_of
+from tacita.dossier.questions import Skipped
 from tacita.errors import UsageError
-from tacita.mechanisms.comparators import NoiseInfusion, SuppressAndRound
-from tacita.noise.entropy import SeededEntropy
-from tacita.tables.publish import without_totals
+from tacita.inference.survey.tables import ALL
+from tacita.mechanisms.table.levels import LEVEL
+from tacita.plan.bounded import Bounded
+from tacita.release.evaluation_spec import LimitsSpec
+from tacita.release.plans import plan_from_record
+from tacita.release.survey_tables import file_of
+from tacita.tables.magnitudes import MEASURE
+from tacita.tables.publish import attributes
+from tacita.tables.statistics import CELL_LEVEL, TOTAL, TOTAL_LEVEL
 
-Floats = NDArray[np.float64]
+By = tuple[str, ...]
 
-_DRAWS = 5  # noise infusion is random; a few draws settle the mean error of a table
-_BANDS = ((0, 10), (10, 100), (100, 1_000), (1_000, 10_000), (10_000, None))
+_MOST_WORST = 15
+_BANDS = (0, 10, 100, 1_000, 10_000, 100_000)
+
+
+@dataclass(frozen=True)
+class Practised:
+    """What a method of today's practice would have cost; `rmse` is None where it withholds every cell."""
+
+    name: str
+    how: str
+    rmse: float | None
+    withheld: int
 
 
 @dataclass(frozen=True)
@@ -40,154 +60,290 @@ class Band:
     name: str
     cells: int
     published: float
-    infused: float
-    rounded: float
-    suppressed: int
-    covered: float
+    relative: float
+    covered: float | None
+    practice: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of a table beside its finest cells: totals, or a coarser level."""
+
+    name: str
+    cells: int
+    relative: float
+    coverage: float | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The typical error as it was foretold, over all cells, and as it turned out."""
+
+    foretold: float
+    happened: float
+    is_median: bool
+
+    @property
+    def ratio(self) -> float | None:
+        return self.happened / self.foretold if self.foretold > 0 else None
 
 
 @dataclass(frozen=True)
 class TableCheck:
-    """One published table against the truth."""
+    """One statistic of a published table against the truth; all figures are of its finest cells."""
 
+    product: str
     name: str
     title: str
+    statistic: str
+    unit: str
     cells: int
+    withheld: int
+    """Cells that are published without a value, or have none in the rows."""
     mean_error: float
     rmse: float
     relative: float
-    coverage: float
+    off: float
+    """Share of the records that lie in cells with a larger relative error than the limit."""
+    coverage: float | None
+    margins: int
+    """Cells with a margin, which `coverage` is a share of."""
     confidence: float
-    infusion_rmse: float
-    rounding_rmse: float
-    suppressed: int
+    practice: tuple[Practised, ...]
+    forecast: Outcome | None
     bands: tuple[Band, ...]
+    parts: tuple[Part, ...]
     worst: tuple[tuple[str, float, float, float | None], ...] = field(repr=False)
     """Cells with the largest error: label, truth, published, margin."""
 
     @property
+    def compared(self) -> int:
+        return self.cells - self.withheld
+
+    @property
     def against_infusion(self) -> float | None:
-        """Error over that of noise infusion; None where infusion has none."""
-        return self.rmse / self.infusion_rmse if self.infusion_rmse else None
+        """Error over that of noise infusion; None where there is none to compare with."""
+        infused = next((one.rmse for one in self.practice if one.name == INFUSION), None)
+        return self.rmse / infused if infused else None
 
 
-def check_tables(bundle: Path, data: Confidential) -> list[TableCheck]:
-    """Every table of a bundle against the rows it was made from."""
+# ---------------------------------------------------------------- all tables of a bundle
+
+
+def check_tables(
+    bundle: Path, data: Confidential, limits: LimitsSpec | None = None
+) -> tuple[list[TableCheck], list[Skipped]]:
+    """Every table of a bundle against the rows it was made from, and those that cannot be, with the reason."""
     plan = json.loads((bundle / "plan.json").read_text(encoding="utf-8"))
     if Schema.from_dict(plan["schema"]) != data.schema:
         raise UsageError(f"--bundle {bundle}: was made with another schema; give the specification that made it")
-    return [check_table(record, bundle, data) for record in plan["tables"]]
+    within = (limits or LimitsSpec()).cell_error
+    checks: list[TableCheck] = []
+    skipped: list[Skipped] = []
+    for record in plan["tables"]:
+        published = list(_checked(record, bundle, data, within))
+        checks += published
+        if not published:
+            kind = record["mechanism"]["mechanism"]
+            skipped.append(Skipped(f"Table {record['name']}", f"what {kind} publishes is not known to the dossier"))
+    for record in plan.get("microdata", ()):
+        for by in record.get("tables", ()):
+            checks += _survey_checks(record, tuple(by), bundle, data, within)
+    return checks, skipped
 
 
-def check_table(record: Mapping[str, Any], bundle: Path, data: Confidential) -> TableCheck:
-    """One table: cell-wise error, coverage of the margins, and the same for the comparators."""
-    settings = record["settings"]
-    by, worker = list(settings.get("by") or ()), list(settings.get("worker") or ())
-    published = pq.read_table(bundle / "tables" / f"{record['name']}.parquet")
-    keys = [*by, *worker]
-    plain = without_totals(published, settings.get("totals") or ()).to_pandas()
-    pieces = establishment_counts(data, by, worker, settings.get("where") or {})
-    cell = _cells(plain, pieces, keys)
-    pieces, cell = pieces[cell >= 0], cell[cell >= 0]
-    amount = pieces["tacita_n"].to_numpy(dtype=np.float64)
-    truth = _sums(cell, amount, len(plain))
-    value = plain["value"].to_numpy(dtype=np.float64)
-    margin = plain["margin_of_error"].to_numpy(dtype=np.float64)
-    confidence = float(settings.get("confidence", "0.95"))
-    infused, rounded = _practice(pieces["tacita_id"].tolist(), cell, amount, len(plain))
-    error = value - truth
-    covered = np.abs(error) <= np.where(np.isnan(margin), np.inf, margin)
-    hidden = np.isnan(rounded)
-    labels = plain[keys].astype(str).agg(" · ".join, axis=1).to_numpy() if keys else np.array(["All"] * len(plain))
-    order = np.argsort(-np.abs(error), kind="stable")[:15]
-    return TableCheck(
-        name=record["name"],
-        title=record["title"],
-        cells=len(plain),
-        mean_error=_mean(np.abs(error)),
-        rmse=_root(error),
-        relative=float(np.abs(error).sum() / max(truth.sum(), 1.0)),
-        coverage=_mean(covered.astype(float)),
-        confidence=confidence,
-        infusion_rmse=_root(infused - truth),
-        rounding_rmse=_root((rounded - truth)[~hidden]),
-        suppressed=int(hidden.sum()),
-        bands=tuple(_bands(truth, error, infused, rounded, covered)),
-        worst=tuple((str(labels[at]), float(truth[at]), float(value[at]), _finite(margin[at])) for at in order),
-    )
-
-
-def establishment_counts(
-    data: Confidential, by: list[str], worker: list[str], where: Mapping[str, Any]
-) -> pd.DataFrame:
-    """One row per establishment and worker cell that somebody is in: its id, level codes and number of workers."""
-    schema, key = data.schema, data.schema.id_of("workplace")
-    if data.form == "size" or key is None:
-        raise UsageError("evaluate --bundle: needs a file of jobs with an id of the establishment")
-    jobs = jobs_with(data, [*by, *worker, *where])
-    # Long code lists are coded after grouping: one comparison per level and row would take too long.
-    coded = jobs.select(
-        tacita_id=jobs[key].cast("string"),
-        **{name: text_of(jobs[name]) for name in by},
-        **{name: level_code(jobs[name], schema.categorical(name)) for name in dict.fromkeys((*worker, *where))},
-    )
-    for name, levels in where.items():
-        listed = list(schema.levels(name))
-        coded = coded.filter(coded[name].isin([listed.index(level) for level in levels]))
-    grouped = coded.group_by(["tacita_id", *by, *worker]).aggregate(tacita_n=coded.count())
-    found: pd.DataFrame = engine_of(data).collect(grouped).to_pandas()
-    for name in by:
-        kind = schema.categorical(name)
-        spelled = {text: kind.code_of(text) for text in found[name].unique()}
-        found[name] = [kind.levels[code] if (code := spelled[text]) is not None else "" for text in found[name]]
-    for name in worker:
-        levels = np.array([*schema.levels(name), ""], dtype=object)
-        found[name] = levels[found[name].to_numpy(dtype=np.int64)]  # code -1 is the empty text at the end
-    return found
-
-
-def _cells(published: pd.DataFrame, pieces: pd.DataFrame, keys: list[str]) -> NDArray[np.int64]:
-    """The published row of each piece; -1 where the table has no such row."""
-    if not keys:
-        return np.zeros(len(pieces), dtype=np.int64)
-    rows_of = pd.MultiIndex.from_frame(published[keys].astype(str))
-    wanted = pd.MultiIndex.from_frame(pieces[keys].astype(str))
-    return np.asarray(rows_of.get_indexer(wanted), dtype=np.int64)
-
-
-def _practice(ids: list[str], cell: NDArray[np.int64], amount: Floats, cells: int) -> tuple[Floats, Floats]:
-    """The same table by noise infusion (the root mean square over draws, with the sign of one), and suppressed."""
-    counts = amount[:, None]
-    truth = _sums(cell, amount, cells)
-    rule, squares = NoiseInfusion(), np.zeros(cells)
-    for draw in range(_DRAWS):
-        key = hashlib.sha256(f"dossier {draw}".encode()).digest()  # a comparison, so the same key may serve every time
-        infused = rule.apply(cell, counts, cells, rule.factors(ids, key=key), SeededEntropy(draw))[:, 0]
-        squares += (infused - truth) ** 2
-    return truth + np.sqrt(squares / _DRAWS), SuppressAndRound().apply(cell, counts, cells)[:, 0]
-
-
-def _bands(
-    truth: Floats, error: Floats, infused: Floats, rounded: Floats, covered: NDArray[np.bool_]
-) -> Iterator[Band]:
-    for low, high in _BANDS:
-        inside = (truth >= low) & (truth < (np.inf if high is None else high))
-        if not inside.any():
-            continue
-        shown = inside & ~np.isnan(rounded)
-        yield Band(
-            name=f"{low:,} and more" if high is None else f"{low:,} to {high - 1:,}",
-            cells=int(inside.sum()),
-            published=_root(error[inside]),
-            infused=_root((infused - truth)[inside]),
-            rounded=_root((rounded - truth)[shown]),
-            suppressed=int((inside & np.isnan(rounded)).sum()),
-            covered=_mean(covered[inside].astype(float)),
+def _checked(record: Mapping[str, Any], bundle: Path, data: Confidential, within: float) -> Iterator[TableCheck]:
+    plan = plan_from_record(record["mechanism"])
+    plan = plan.plan if isinstance(plan, Bounded) else plan  # rows that were left out are part of the error
+    table = pq.read_table(bundle / "tables" / f"{record['name']}.parquet")
+    names = attributes(table)
+    rows = table.select([*names, "value", "margin_of_error"]).to_pandas()
+    totals = tuple(record["settings"].get("totals") or ())
+    finest = str(rows[LEVEL].iloc[-1]) if LEVEL in names and len(rows) else None
+    for asked in asked_by(plan, data):
+        own = rows if asked.measure is None else rows[rows[MEASURE] == asked.measure]
+        keys = tuple(name for name in names if name != MEASURE)
+        parts = list(_parts(own, keys, totals, finest, asked))
+        said = foretold(plan, record, finest, parts[0][1]) if parts else None
+        suffix = "" if asked.measure is None else f" · {asked.measure}"
+        yield _check(
+            asked,
+            parts,
+            said,
+            within,
+            product=record["name"],
+            name=f"{record['name']}{suffix}",
+            title=f"{record['title']}{suffix}",
+            confidence=float(record["settings"].get("confidence") or "0.95"),
         )
 
 
-def _sums(cell: NDArray[np.int64], amount: Floats, cells: int) -> Floats:
-    return np.bincount(cell, weights=amount, minlength=cells).astype(np.float64)
+def _parts(
+    rows: pd.DataFrame, keys: By, totals: By, finest: str | None, asked: Asked
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The finest cells first, then totals or coarser levels: published rows with the truth beside them."""
+    by = tuple(name for name in keys if name not in (LEVEL, QUANTILE))
+    if finest is not None:
+        exact = asked.exact((LEVEL, *by))
+        for level in reversed(list(dict.fromkeys(rows[LEVEL]))):
+            yield level, _beside(rows[rows[LEVEL] == level], exact, keys)
+        return
+    summed = tuple(name for name in by if totals and name not in totals)
+    is_total = np.zeros(len(rows), dtype=bool)
+    if summed:
+        is_total = (rows[list(summed)] == TOTAL).all(axis=1).to_numpy()
+    yield CELL_LEVEL, _beside(rows[~is_total], asked.exact(by), keys)
+    if is_total.any():
+        yield TOTAL_LEVEL, _beside(rows[is_total], asked.exact(totals), totals)
+
+
+def _beside(published: pd.DataFrame, exact: pd.DataFrame, keys: By) -> pd.DataFrame:
+    """Published rows with the exact columns; a cell that the rows know nothing of holds nothing."""
+    cells = published[list(keys)].reset_index(drop=True)
+    place = rows_of(exact[list(keys)], cells)
+    columns = [name for name in exact.columns if name.startswith("tacita_")]
+    known = place >= 0
+    joined = published.reset_index(drop=True)
+    for name in columns:
+        values = np.zeros(len(cells))
+        values[known] = exact[name].to_numpy(dtype=np.float64)[place[known]]
+        joined[name] = values
+    return joined
+
+
+# ---------------------------------------------------------------- tables of synthetic samples
+
+
+def _survey_checks(
+    record: Mapping[str, Any], by: By, bundle: Path, data: Confidential, within: float
+) -> Iterator[TableCheck]:
+    """Weighted counts and means that were estimated from synthetic samples, against those of the confidential one."""
+    design = data.schema.design
+    assert design is not None  # or the specification were refused
+    path = bundle / file_of(record["name"], by)
+    columns = pa_csv.ConvertOptions(column_types=dict.fromkeys((*by, "statistic"), "string"), strings_can_be_null=False)
+    rows = pa_csv.read_csv(path, convert_options=columns).to_pandas()
+    kept = [one for size in range(len(by), -1, -1) for one in combinations(by, size)]
+    for statistic in dict.fromkeys(rows["statistic"]):
+        what, _, column = statistic.partition(" of ")
+        question = Question(what, (column,) if column else (), weights=design.weight)
+        asked = Asked(what, column or "weight", partial(answered_by, data, question))
+        parts = []
+        for one in kept:
+            own = rows["statistic"] == statistic
+            for name in by:
+                own &= (rows[name] != ALL) if name in one else (rows[name] == ALL)
+            parts.append((" × ".join(one) or ALL, _beside(rows[own], asked.exact(one), one)))
+        yield _check(
+            asked,
+            parts,
+            None,
+            within,
+            product=path.stem,
+            name=f"{path.stem} · {statistic}",
+            title=f"{record['title']}: {statistic}, weighted, by {', '.join(by)}",
+            confidence=float(rows["confidence"].iloc[0]),
+        )
+
+
+# ---------------------------------------------------------------- figures
+
+
+def _check(
+    asked: Asked,
+    parts: Sequence[tuple[str, pd.DataFrame]],
+    said: Foretold | None,
+    within: float,
+    **named: Any,
+) -> TableCheck:
+    everything = parts[0][1]
+    shown = (everything["value"].notna() & everything[TRUTH].notna()).to_numpy()
+    rows = everything[shown]
+    truth, value, margin, records = (
+        rows[name].to_numpy(dtype=np.float64) for name in (TRUTH, "value", "margin_of_error", RECORDS)
+    )
+    before = rows.columns[: rows.columns.get_loc("value")]
+    keys = rows[[name for name in before if name not in (MEASURE, "statistic")]]
+    error = value - truth
+    methods = tuple(methods_for(asked, keys, truth))
+    order = np.argsort(-np.abs(error), kind="stable")[:_MOST_WORST]
+    labels = keys.astype(str).agg(" · ".join, axis=1).to_numpy() if len(keys.columns) else np.array(["All"] * len(rows))
+    coverage, margins = _coverage(error, margin)
+    return TableCheck(
+        statistic=asked.statistic,
+        unit=asked.unit,
+        cells=len(everything),
+        withheld=int((~shown).sum()),
+        mean_error=_mean(np.abs(error)),
+        rmse=_root(error),
+        relative=_relative(error, truth),
+        off=_share(np.abs(error) > within * np.abs(truth), records),
+        coverage=coverage,
+        margins=margins,
+        practice=tuple(_practised(one) for one in methods),
+        forecast=_outcome(said, shown, error),
+        bands=tuple(_bands(records, truth, error, margin, methods)),
+        parts=tuple(_part(name, rows) for name, rows in parts[1:]),
+        worst=tuple((str(labels[at]), float(truth[at]), float(value[at]), _finite(margin[at])) for at in order),
+        **named,
+    )
+
+
+def _part(name: str, rows: pd.DataFrame) -> Part:
+    rows = rows[rows["value"].notna() & rows[TRUTH].notna()]
+    truth, value, margin = (rows[one].to_numpy(dtype=np.float64) for one in (TRUTH, "value", "margin_of_error"))
+    return Part(name, len(rows), _relative(value - truth, truth), _coverage(value - truth, margin)[0])
+
+
+def _outcome(said: Foretold | None, shown: Any, error: Floats) -> Outcome | None:
+    if said is None:
+        return None
+    wanted = said.error[shown]
+    known = np.isfinite(wanted) & (wanted > 0)
+    if not known.any():
+        return None
+    # Cells differ in what was foretold, so each is taken in units of its own forecast.
+    typical, ratio = float(np.median(wanted[known])), np.abs(error[known]) / wanted[known]
+    happened = float(np.median(ratio) if said.is_median else np.mean(ratio))
+    return Outcome(typical, typical * happened, said.is_median)
+
+
+def _practised(one: Method) -> Practised:
+    known = one.error[~np.isnan(one.error)]
+    return Practised(one.name, one.how, _root(known) if known.size else None, int(np.isnan(one.error).sum()))
+
+
+def _bands(records: Floats, truth: Floats, error: Floats, margin: Floats, methods: Sequence[Method]) -> Iterator[Band]:
+    for low, high in zip(_BANDS, (*_BANDS[1:], None), strict=True):
+        inside = (records >= low) & (records < (np.inf if high is None else high))
+        if inside.any():
+            yield Band(
+                name=f"{low:,} and more" if high is None else f"{low:,} to {high - 1:,}",
+                cells=int(inside.sum()),
+                published=_root(error[inside]),
+                relative=_relative(error[inside], truth[inside]),
+                covered=_coverage(error[inside], margin[inside])[0],
+                practice=tuple(_practised(Method(one.name, "", one.error[inside])).rmse for one in methods),
+            )
+
+
+def _coverage(error: Floats, margin: Floats) -> tuple[float | None, int]:
+    """The share of cells that lie within their margin, of those that have one. Values are published as decimals, so
+    the last digit of an end may differ."""
+    bounded = np.isfinite(margin)
+    if not bounded.any():
+        return None, 0
+    inside = np.abs(error[bounded]) <= margin[bounded] * (1 + 1e-9)
+    return float(inside.mean()), int(bounded.sum())
+
+
+def _relative(error: Floats, truth: Floats) -> float:
+    return float(np.abs(error).sum()) / (float(np.abs(truth).sum()) or 1.0)
+
+
+def _share(chosen: Any, records: Floats) -> float:
+    total = float(records.sum())
+    return float(records[chosen].sum()) / total if total > 0 else 0.0
 
 
 def _root(error: Floats) -> float:

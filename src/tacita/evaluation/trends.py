@@ -49,6 +49,7 @@ class Trends:
         return rates
 
 
+EMPLOYMENT_TREND = "employment trend"
 _RATES = {
     "job creation": (2.0, "jobs created over average employment"),
     "job destruction": (2.0, "jobs destroyed over average employment"),
@@ -69,6 +70,11 @@ class Panel:
     unit: str
     period: str
     employment: str
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The columns of a file that are looked at."""
+        return self.unit, self.period, self.employment
 
     def periods(self, original: Encoded) -> tuple[NDArray[Any], tuple[str, ...]]:
         """The distinct periods of the original, as stored and as labels."""
@@ -104,6 +110,11 @@ class WidePanel:
     @classmethod
     def of(cls, columns: Mapping[int, str]) -> WidePanel:
         return cls(tuple((str(period), columns[period]) for period in sorted(columns)))
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The columns of a file that are looked at."""
+        return tuple(column for _, column in self.columns)
 
     def periods(self, original: Encoded) -> tuple[NDArray[Any], tuple[str, ...]]:
         return np.arange(len(self.columns)), tuple(period for period, _ in self.columns)
@@ -163,7 +174,7 @@ def long_trends(unit: NDArray[np.intp], when: NDArray[np.intp], jobs: Floats, pe
 def trend_metrics(panel: Panel | WidePanel) -> tuple[Metric, ...]:
     """How far each trend of the synthetic files lies from the original's, averaged over periods."""
     level = Metric(
-        "employment trend",
+        EMPLOYMENT_TREND,
         "lower",
         (0.0, math.inf),
         0.0,

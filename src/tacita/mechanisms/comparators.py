@@ -1,10 +1,11 @@
-"""What agencies do today, for comparison: two methods without a guarantee, and labelled so.
+"""What agencies do today, for comparison: methods without a guarantee, and labelled so.
 
-Neither is a plan: the ledger does not take them, and nothing made with them goes into a bundle. They answer
+None is a plan: the ledger does not take them, and nothing made with them goes into a bundle. They answer
 the question of a disclosure review board: what would the practice we know have cost in accuracy?
 
-Both work on establishment arrays: `cell` gives the table cell of each establishment, `counts` has one row per
-establishment and one column per worker group (a single column of totals for a table without worker attributes).
+Random rounding is for counts of any records. The others work on establishment arrays: `cell` gives the table cell
+of each establishment, `counts` has one row per establishment and one column per worker group (a single column of
+totals for a table without worker attributes).
 """
 
 from __future__ import annotations
@@ -155,6 +156,30 @@ class SuppressAndRound:
         shared = _by_cell(group, weights, len(known))[group]
         share = np.divide(weights, shared, out=np.zeros_like(weights), where=shared > 0)
         return np.where(hole, share * rest[group], published)
+
+
+@dataclass(frozen=True)
+class RandomRounding:
+    """Counts go to the multiple of a base below or above them by chance, so that they are right on average.
+
+    >>> RandomRounding().deviation([10, 11, 12, 13]).round(2)
+    array([0.  , 2.  , 2.45, 2.45])
+    """
+
+    base: int = 5
+
+    def __post_init__(self) -> None:
+        if self.base < 2:
+            raise UsageError("base: a whole number from 2, such as 5")
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return _NOTHING
+
+    def deviation(self, counts: ArrayLike) -> Values:
+        """The standard deviation of each rounded count; there is no bias, so it is the error to expect."""
+        rest = np.mod(np.asarray(counts, dtype=np.float64), self.base)
+        return np.asarray(np.sqrt(rest * (self.base - rest)), dtype=np.float64)
 
 
 def _shaped(cell: ArrayLike, counts: ArrayLike, cells: int) -> tuple[NDArray[np.int64], Values]:

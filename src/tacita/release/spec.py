@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -35,7 +34,9 @@ from tacita.privacy import (
     exact,
     text,
 )
+from tacita.release.evaluation_spec import EvaluationSpec
 from tacita.release.spec_errors import explain
+from tacita.release.spec_part import Part
 from tacita.tables.publish import as_share
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
@@ -84,13 +85,7 @@ FileName = Annotated[str, AfterValidator(_file_name)]
 PathText = Annotated[str, AfterValidator(_path_text)]
 
 
-class _Part(BaseModel):
-    """Every part of a specification: closed to unknown keys and unchangeable once read."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class CapSpec(_Part):
+class CapSpec(Part):
     """The most that may ever be lost about the units of this file, over all releases together.
 
     `at_most` is for files in which a unit has several rows: no more than so many are used for any product, and every
@@ -138,7 +133,7 @@ class CapSpec(_Part):
         return Loss(self.epsilon, delta=self.delta)
 
 
-class TableSpec(_Part):
+class TableSpec(Part):
     """One table of the release: which statistic, of what, by what, and what it may cost.
 
     Without a mechanism the relation of the cap and the statistic decide. Keys left at None are the mechanism's own
@@ -223,7 +218,7 @@ class TableSpec(_Part):
         return self
 
 
-class MicrodataSpec(_Part):
+class MicrodataSpec(Part):
     """Synthetic files of the release and the synthesizer that draws them.
 
     `tables` are survey tables to make from the files: each is a list of columns whose crossing gives its cells.
@@ -270,66 +265,14 @@ class MicrodataSpec(_Part):
         return dict(self.model_extra or {})
 
 
-class PublicInputSpec(_Part):
+class PublicInputSpec(Part):
     """Something used that did not come from the confidential file, and where it came from."""
 
     what: str
     source: str
 
 
-class PanelSpec(_Part):
-    """One row per unit and period: the columns that trends over time are made of."""
-
-    unit: str
-    period: str
-    employment: str
-
-
-class ContributionSpec(_Part):
-    """A table of establishments: a number added up by some categories, in which one contributor may dominate."""
-
-    by: tuple[str, ...]
-    value: str
-
-    @field_validator("by", mode="before")
-    @classmethod
-    def _list_to_tuple(cls, value: object) -> object:
-        return tuple(value) if isinstance(value, list) else value
-
-
-class EvaluationSpec(_Part):
-    """What the internal dossier should look at. No part of the release: it is not written into a bundle.
-
-    `known` is what an intruder may know about a unit and `targets` what must not be learned from that; `tables` are
-    the domains whose cells users will ask for; `regressions` are written as "income ~ age + sex"; `contributions`
-    are tables of establishments to hold against the p% and (n, k) rules.
-    """
-
-    known: tuple[str, ...] = ()
-    targets: tuple[str, ...] = ()
-    tables: tuple[tuple[str, ...], ...] = ()
-    regressions: tuple[str, ...] = ()
-    contributions: tuple[ContributionSpec, ...] = ()
-    panel: PanelSpec | None = None
-
-    @field_validator("known", "targets", "tables", "regressions", "contributions", mode="before")
-    @classmethod
-    def _lists_to_tuples(cls, value: object) -> object:
-        if not isinstance(value, list):
-            return value
-        return tuple(tuple(one) if isinstance(one, list) else one for one in value)
-
-    @classmethod
-    def load(cls, path: Path) -> EvaluationSpec:
-        """Read it from a TOML file of its own, for files that no specification belongs to."""
-        raw = read_toml(path, str(path), SpecError, if_missing="there is no such file")
-        try:
-            return cls.model_validate(raw)
-        except ValidationError as error:
-            raise SpecError(f"{path.name}: {explain(error, cls, raw)}") from None
-
-
-class Spec(_Part):
+class Spec(Part):
     """A whole release, as a person wrote it; `path` is where it was read from.
 
     >>> Spec.parse({"title": "Jobs", "schemma": "jobs.schema.toml"}, Path("release.toml"))

@@ -20,7 +20,7 @@ from tacita.evaluation import compare
 from tacita.implicates import Implicates
 from tacita.pages.figures import number
 from tacita.release.bundle_files import write_json
-from tacita.release.spec import EvaluationSpec
+from tacita.release.evaluation_spec import EvaluationSpec
 
 Made = tuple[Findings, Path]
 VOID = {"meta", "br", "img", "hr", "link", "input"}
