@@ -8,8 +8,8 @@ Where to look:
   `dossier.json`; `findings` holds what was found in between.
 * `files` reads and samples rows; `questions` picks the metrics that apply; `scoring` runs them.
 * `comparators` asks what rounding, coarsening and suppression would have cost the files.
-* `tables` holds published tables against the rows: `asked` says what a table asks, `exact` answers it, `foretold` is the
-  forecast of each cell, `practice` what methods without a guarantee would have published.
+* `tables` holds published tables against the rows: `asked` says what a table asks, `exact` answers it, `foretold` is
+  the forecast of each cell, `practice` what methods without a guarantee would have published.
 * `verdict` says of each product whether it is fit, by stated limits.
 * `touches` lists what read confidential rows, and whether it was paid for.
 * `record` is the dossier as JSON, and the difference from an earlier one.
