@@ -6,13 +6,14 @@ Exit codes: 0 done; 2 wrong usage, schema or specification; 3 refused by the led
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacita.errors import TacitaError, UsageError, spent
+from tacita.errors import UsageError, in_words, spent
 from tacita.terminal import Steps, complain, console, open_terminal, styled
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def init(
         raise UsageError(f"--kind {chosen}: must be one of {', '.join(DRAFTS)}")
     texts = (
         draft_schema(file, public_copy, DRAFTS[chosen].unit),
-        draft_spec(schema.name, _relative(file, out), chosen),
+        draft_spec(schema.name, Path(os.path.relpath(file, out)).as_posix(), chosen),
     )
     out.mkdir(parents=True, exist_ok=True)
     for target, text in zip((schema, spec), texts, strict=True):
@@ -115,13 +116,6 @@ def _asked_kind() -> Any:
     return typer.prompt("What is the file", default="persons")
 
 
-def _relative(file: Path, folder: Path) -> str:
-    """The file as a specification in `folder` names it."""
-    import os
-
-    return Path(os.path.relpath(file, folder)).as_posix()
-
-
 @app.command(epilog="Example:  tacita plan release.toml")
 def plan(spec: SpecFile) -> None:
     """Say what a release would promise, cost and deliver. Touches no data and spends nothing."""
@@ -130,6 +124,27 @@ def plan(spec: SpecFile) -> None:
     from tacita.release.spec import Spec
 
     show_plan(console(), prepare(Spec.load(spec)))
+
+
+@app.command(epilog="Example:  tacita explore release.toml --out explore.html")
+def explore(
+    spec: SpecFile,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="The HTML file to write; SPEC.explore.html unless named."),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Write a page on which to move prices, caps and margins and see what they buy. Touches no data, spends nothing."""
+    from tacita.release.explorer import explorer_page
+    from tacita.release.folder import check_page, write_page
+    from tacita.release.plans import prepare
+    from tacita.release.spec import Spec
+
+    page = out or spec.with_suffix(".explore.html")
+    check_page(page, None, force=force)
+    write_page(page, explorer_page(prepare(Spec.load(spec))))
+    console().print(f"Open in a browser: {page}", highlight=False)
 
 
 @app.command(epilog="Example:  tacita run release.toml --out bundle/")
@@ -324,8 +339,6 @@ def study(
     force: Force = False,
 ) -> None:
     """Repeat a paper's experiment on simulated data, beside its printed numbers."""
-    import os
-
     run = _study(name)
     own = {"haney2017": {"jobs": jobs}, "kinney2007": {"establishments": establishments}}.get(name, {})
     screen = console()
@@ -405,20 +418,9 @@ def main(arguments: list[str] | None = None) -> None:
     except Exception as error:
         if is_debug:
             raise
-        kind, message, code = _in_words(error, given)
+        kind, message, code = in_words(error, given)
         complain(kind, ". ".join(part for part in (message, spent(error)) if part))
         sys.exit(code)
-
-
-def _in_words(error: Exception, given: list[str]) -> tuple[str, str, int]:
-    """What kind of error it is, what it says, and the exit code."""
-    if isinstance(error, TacitaError):
-        return type(error).__name__.removesuffix("Error"), str(error), error.exit_code
-    if isinstance(error, OSError) and str(error.filename) in given:
-        return "Usage", f"{str(error.filename)[:80]}: {error.strerror}; correct the path", 2
-    # A library's message may quote a value of the confidential file, so only its kind is shown.
-    hidden = "Its message is not shown, since it could carry a confidential value; add --debug to see it"
-    return "Unexpected error", f"{type(error).__name__}. {hidden} where that is safe", 1
 
 
 if __name__ == "__main__":

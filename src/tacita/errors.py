@@ -55,3 +55,14 @@ def add_spent(error: BaseException, words: str) -> None:
 def spent(error: BaseException) -> str:
     """What was noted; a note of another library is not passed on, since it could carry a confidential value."""
     return " ".join(note for note in getattr(error, "__notes__", ()) if note.startswith(_SPENT))
+
+
+def in_words(error: Exception, given: list[str]) -> tuple[str, str, int]:
+    """What kind of error it is, what it says, and the exit code; `given` are the words of the command line."""
+    if isinstance(error, TacitaError):
+        return type(error).__name__.removesuffix("Error"), str(error), error.exit_code
+    if isinstance(error, OSError) and str(error.filename) in given:
+        return "Usage", f"{str(error.filename)[:80]}: {error.strerror}; correct the path", 2
+    # A library's message may quote a value of the confidential file, so only its kind is shown.
+    hidden = "Its message is not shown, since it could carry a confidential value; add --debug to see it"
+    return "Unexpected error", f"{type(error).__name__}. {hidden} where that is safe", 1

@@ -7,6 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,11 +48,29 @@ class Seen:
 
 def look(page: str, folder: Path, width: int) -> Seen:
     """Open the page in a window of this width; skips where there is no Chromium."""
+    answer, console = _run(page, _PROBE, folder, width)
+    return Seen(console=console, **json.loads(answer))
+
+
+def ask(page: str, script: str, folder: Path, width: int = 1280) -> Any:
+    """What a script in the page returns, as JSON, once the page has settled."""
+    probe = f"""window.addEventListener("load", () => setTimeout(async () => {{
+      let answer;
+      try {{ answer = await (async () => {{ {script} }})(); }}
+      catch (problem) {{ answer = {{ problem: String(problem) }}; }}
+      document.title = JSON.stringify({{ answer }});
+    }}, 300));"""
+    answer, _ = _run(page, probe, folder, width)
+    return json.loads(answer)["answer"]
+
+
+def _run(page: str, probe: str, folder: Path, width: int) -> tuple[str, list[str]]:
+    """The title that the probe gave the page, and the messages on the console."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         pytest.skip("no Chromium here; install it with .ci/debian-packages")
     copy = folder / "probe.html"
-    copy.write_text(page.replace("</body>", f"<script>{_PROBE}</script></body>"), encoding="utf-8")
+    copy.write_text(page.replace("</body>", f"<script>{probe}</script></body>"), encoding="utf-8")
     command = [
         chromium,
         *_QUIET,
@@ -63,10 +82,9 @@ def look(page: str, folder: Path, width: int) -> Seen:
         copy.as_uri(),
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    found = re.search(r"<title>(\{.*\})</title>", done.stdout)
-    assert found, "the browser did not run the probe"
-    console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    return Seen(console=console, **json.loads(unescape(found[1])))
+    title = re.search(r"<title>(\{.*\})</title>", done.stdout)
+    assert title, "the browser did not run the probe"
+    return unescape(title[1]), [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
 def print_to_pdf(page: Path, folder: Path) -> list[str]:

@@ -267,3 +267,29 @@ def test_attacks_on_the_tables_of_a_specification(folder: Path, tacita: Call) ->
     said = tacita("evaluate", "--original", folder / "jobs.parquet", "--attacks", "40", "--out", folder / "d")
     assert said.code == 2
     assert "needs the specification" in said.err
+
+
+def test_explore_writes_a_page_from_public_things_alone(folder: Path, tacita: Call) -> None:
+    """The confidential file may be elsewhere, and no ledger comes into being."""
+    (folder / "jobs.parquet").unlink()
+    done = tacita("explore", folder / "release.toml")
+    assert done.code == 0, done.err
+    page = folder / "release.explore.html"
+    assert "Test tables" in page.read_text(encoding="utf-8")
+    assert not (folder / "jobs.ledger").exists()
+    again = tacita("explore", folder / "release.toml")
+    assert again.code == 2
+    assert "add --force" in again.err
+    assert tacita("explore", folder / "release.toml", "--out", folder / "other.html").code == 0
+    assert (folder / "other.html").read_bytes() == page.read_bytes()
+    kept = tacita("explore", folder / "release.toml", "--out", folder / "jobs.schema.toml", "--force")
+    assert kept.code == 2
+    assert (folder / "jobs.schema.toml").read_text() == SCHEMA
+
+
+def test_explore_refuses_what_plan_refuses(folder: Path, tacita: Call) -> None:
+    replaced('by = ["place"]', 'by = ["plaace"]')(folder)
+    refused = tacita("explore", folder / "release.toml")
+    assert refused.code == 2
+    assert "plaace" in refused.err
+    assert not (folder / "release.explore.html").exists()

@@ -16,11 +16,11 @@ from tacita.pages.figures import file_size, number, percent, shown
 
 # Control characters, and marks that turn the direction of what follows: a name must not rearrange our sentences.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_AS_IT_IS = re.compile(r"(<style>.*?</style>|<pre>.*?</pre>|<svg.*?</svg>)", re.DOTALL)
+_AS_IT_IS = re.compile(r"(<style>.*?</style>|<script.*?</script>|<pre>.*?</pre>|<svg.*?</svg>)", re.DOTALL)
 
 
 def page(template: str, **view: Any) -> str:
-    """A whole page: no script, no font, no outside address."""
+    """A whole page: no font, no outside address, and a script in the explorer alone."""
     made = _PAGES.get_template(template).render(view)
     prose = (part if at % 2 else _set(part) for at, part in enumerate(_AS_IT_IS.split(made)))
     return _UNSEEN.sub("\ufffd", "".join(prose)) + "\n"
@@ -89,6 +89,11 @@ def _cell(value: Any) -> Any:
     return shown(value)
 
 
+def _embedded(value: Any) -> Markup:
+    """For a script to read. Nothing in it can end the element that holds it."""
+    return Markup(json.dumps(value, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c"))
+
+
 def _quoted(words: str) -> str:
     """As Python, R and Stata all read it."""
     return json.dumps(words, ensure_ascii=False)
@@ -105,6 +110,7 @@ def _environment(**more: Any) -> Environment:
     )
     made.filters |= {"capital": capital, "sentence": sentence, "verbatim": _verbatim, "day": _day, "cell": _cell}
     made.filters |= {"number": number, "percent": percent, "shown": shown, "file_size": file_size, "quoted": _quoted}
+    made.filters["embedded"] = _embedded
     return made
 
 

@@ -111,10 +111,10 @@ def _try_to_write(out: Path, target: Path) -> None:
         raise _unwritable(out, problem) from None
 
 
-def check_page(out: Path, bundle: Path, *, force: bool) -> None:
+def check_page(out: Path, bundle: Path | None, *, force: bool) -> None:
     """Refuse a file that is not a former page, or that would change a bundle."""
     target = Path(os.path.realpath(out))
-    if target.is_relative_to(os.path.realpath(bundle)):
+    if bundle is not None and target.is_relative_to(os.path.realpath(bundle)):
         raise UsageError(f"--out {out}: lies inside the bundle, which would no longer verify; name a file elsewhere")
     try:
         if target.is_dir():

@@ -213,6 +213,15 @@ def _refuse_level_total(table: TableSpec, schema: Schema) -> None:
             )
 
 
+def repriced(release: PlannedRelease, product: Planned[S], *, alpha: str | None = None, **price: str) -> Planned[S]:
+    """A product of the same release at another price, `epsilon` or `delta`, or under a cap with another `alpha`."""
+    cap = release.spec.cap if alpha is None else release.spec.cap.model_copy(update={"alpha": alpha})
+    margins = {"margin": None, "margin_at": None} if isinstance(product.spec, TableSpec) else {}
+    asked = product.spec.model_copy(update={**margins, **price})
+    told = (release.spec.model_copy(update={"cap": cap}), release.schema, True)
+    return Planned(asked, *_understood(asked, _planned, asked, *told))
+
+
 def _understood(product: Named, call: Any, *args: Any) -> Any:
     """Call something that sees the specification and the schema alone, both public: its message may be shown.
 

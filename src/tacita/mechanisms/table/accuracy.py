@@ -80,13 +80,10 @@ def _of_sums(table: Table, schema: Schema, amount: Amount, bought: bool) -> Fore
             f"± {wide * unit:,.4g} with {level} confidence in every cell; half of the errors are below "
             f"{half * unit:,.4g}",
         ), {"margin": wide * unit, "median_error": half * unit}
-    if table.statistic == "mean":
-        factor, unit = sqrt(_TYPICAL**2 + (1 - _TYPICAL) ** 2), length
-    else:
-        factor, unit = sqrt(1 / 36 + 1 / 9 + 1 / 36), length**2  # gradient of a variance at an even distribution
-    at = {n: wide * factor * unit / n for n in SIZES}
+    unit = gradient(table.statistic, length)
+    at = {n: wide * unit / n for n in SIZES}
     said = "; ".join(f"± {one:,.3g} in a cell of {n:,}" for n, one in at.items())
-    middle = {n: half * factor * unit / n for n in SIZES}
+    middle = {n: half * unit / n for n in SIZES}
     return (f"with {level} confidence {said}",), _by_size("margin", at) | _by_size("median_error", middle)
 
 
@@ -118,6 +115,14 @@ def _of_levels(table: Table, schema: Schema) -> Foreseen:
             f"below {half:,.3g}".replace("  ", " ")
         )
     return tuple(said), figures
+
+
+def gradient(statistic: str, length: float) -> float:
+    """How far the noise of its sums moves a mean or a variance of one record, for numbers in an interval of a length:
+    a mean that lies where means usually do, a variance of an even distribution."""
+    if statistic == "mean":
+        return sqrt(_TYPICAL**2 + (1 - _TYPICAL) ** 2) * length
+    return sqrt(1 / 36 + 1 / 9 + 1 / 36) * length**2
 
 
 def _of_ratios(table: Table) -> Foreseen:
@@ -208,7 +213,7 @@ def _margin(table: Table, epsilon: Fraction) -> float:
     wide = float(combined(float(table.confidence), [_in_clamps(table, budget)])[0])
     if table.statistic == "sum":
         return wide * max(abs(low), abs(high))
-    return wide * (high - low) * sqrt(_TYPICAL**2 + (1 - _TYPICAL) ** 2) / float(table.margin_at or 1)
+    return wide * gradient("mean", high - low) / float(table.margin_at or 1)
 
 
 def _wanted(given: Any) -> tuple[float, bool]:

@@ -1,0 +1,153 @@
+"""Which formula the explorer's page computes a product's forecast by, and the public numbers that go into it.
+
+A form names a function of `pages/templates/explorer/forecasts.js`, which gives the figures of `plan.forecast` at any ε.
+Plans whose forecast is no formula get a grid of forecasts, between whose points the page interpolates, and says so.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from importlib.resources import files
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from attrs import evolve
+
+from tacita.data.schema import Schema
+from tacita.errors import TacitaError
+from tacita.mechanisms import eree
+from tacita.mechanisms.eree.smooth import SmoothPlan
+from tacita.mechanisms.table import Table
+from tacita.mechanisms.table.accuracy import gradient
+from tacita.mechanisms.table.measuring import BOUGHT, NUMERATOR, buys_clamp
+from tacita.noise.combination import deviations
+from tacita.plan import Forecast, Plan
+from tacita.plan.bounded import Bounded
+from tacita.privacy import exact, text
+from tacita.release.plans import Planned, PlannedRelease, repriced
+
+Form = dict[str, Any]
+
+KURTOSES = 25  # points at which `deviations` is told to the page; it is a straight line between them
+_STEPS, _OCTAVES = 3, 4  # points in each octave of ε, and octaves to either side of the ε that was asked for
+_SLOW = ("SmoothStudent",)  # a fifth of a second for each forecast: computed at one α only
+
+
+def form_of(release: PlannedRelease, product: Planned[Any]) -> Form:
+    plan = product.plan.plan if isinstance(product.plan, Bounded) else product.plan
+    if isinstance(plan, Table):
+        return _of_table(plan, release.schema)
+    if isinstance(plan, eree.EdgeLaplace | eree.TruncatedLaplace):
+        return {"form": "jobs", "reach": getattr(plan, "theta", 1)}
+    if isinstance(plan, eree.LogLaplace):
+        return {"form": "log", "cells": plan.cells(release.schema), "paper": plan.calibration == "paper"}
+    if isinstance(plan, eree.SmoothStaircase):
+        cells = plan.cells(release.schema)
+        known = {"epsilon": text(plan.epsilon), "alpha": text(plan.alpha), "figures": plan.accuracy(cells)[1]}
+        return {"form": "staircase", "cells": cells, "share": float(1 - plan.margin_share), "known": known}
+    return _grid(release, product, plan)
+
+
+def deviation_table(confidences: set[Fraction]) -> dict[str, list[float]]:
+    """How many standard deviations hold an error, by kurtosis, for each confidence that a product speaks of."""
+    kurtoses = np.linspace(0, 3, KURTOSES)
+    return {text(one): deviations(float(one), kurtoses).tolist() for one in confidences | {Fraction(1, 2)}}
+
+
+def staircase_table() -> dict[str, Any]:
+    """The noise of `SmoothStaircase` over a grid of ε and α, as docs/tools/staircase_table.py wrote it."""
+    place = files("tacita.mechanisms.eree") / "staircase_table.json"
+    table: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
+    return table
+
+
+# ---------------------------------------------------------------- tables of any file
+
+
+def _of_table(table: Table, schema: Schema) -> Form:
+    told = {"statistic": table.statistic, "records": table.records, "confidence": text(table.confidence)}
+    if table.levels:
+        return told | {"form": "levels"} | _of_levels(table, schema)
+    if table.statistic in ("median", "quantiles"):
+        return told | {"form": "quantiles", "shares": [[text(one), float(max(one, 1 - one))] for one in table.shares]}
+    if table.statistic == "ratio" or (table.statistic == "mean" and table.weights):
+        share = Fraction(1, 2) if table.statistic == "ratio" else NUMERATOR
+        parts = [float((1 - BOUGHT) * one) for one in (share, 1 - share)]
+        return told | {"form": "ratio", "parts": parts}
+    if table.statistic in ("count", "share") and table.weights is None:
+        reach = table.records if table.attributes else 1
+        levels = len(schema.levels(table.of[0])) if table.statistic == "share" else 0
+        return told | {"form": table.statistic, "reach": reach, "levels": levels}
+    return told | {"form": "sums"} | _of_sums(table, schema)
+
+
+def _of_sums(table: Table, schema: Schema) -> Form:
+    """A margin in clamps, in units, or in units by the size of a cell."""
+    amount = table.amount(table.of[0] if table.of and table.statistic != "share" else None)
+    if buys_clamp(schema, amount, None if table.clamp is None else (0.0, 0.0)):
+        return {"part": float(1 - BOUGHT), "margin": "in_clamps", "times": 1.0}
+    low, high = table.clamp if isinstance(table.clamp, tuple) else amount.bounds(schema)
+    if table.statistic in ("sum", "count", "share"):
+        return {"part": 1.0, "margin": "", "times": max(abs(low), abs(high))}
+    return {"part": 1.0, "margin": "at", "times": gradient(table.statistic, high - low)}
+
+
+def _of_levels(table: Table, schema: Schema) -> Form:
+    """Forecasts at ε = 1, pure and with a δ. All errors of a joint estimate grow with its noise: the page scales."""
+    told = {}
+    for name, delta in (("pure", "0"), ("concentrated", "1e-6")):
+        plan = evolve(table, epsilon="1", delta=delta)
+        split = plan.split(schema)
+        assert split is not None
+        least = float(min(split.shares)) * float(1 - BOUGHT)
+        told[name] = {"delta": float(exact(delta)), "least": least, "figures": plan.forecast(schema).figures}
+    return told
+
+
+# ---------------------------------------------------------------- everything else
+
+
+def _grid(release: PlannedRelease, product: Planned[Any], plan: Plan[Any]) -> Form:
+    """Forecasts at prices around the one asked for; where α may be moved, for each α that it may be moved to."""
+    if product.guarantee.loss.is_zero or not hasattr(plan, "epsilon") or plan.epsilon is None:
+        return {"form": "fixed", "figures": _figures(product.plan, release.schema)}
+    stated = exact(product.spec.epsilon or text(plan.epsilon))
+    grid = [_readable(stated, Fraction(at, _STEPS)) for at in range(-_OCTAVES * _STEPS, _OCTAVES * _STEPS + 1)]
+    own = release.spec.cap.alpha
+    movable = isinstance(plan, SmoothPlan) and type(plan).__name__ not in _SLOW
+    alphas = alphas_of(release) if movable else [own] if own else [""]
+    points = {alpha or "": [_point(release, product, one, alpha) for one in grid] for alpha in alphas}
+    return {"form": "grid", "epsilon": [text(one) for one in grid], "points": points}
+
+
+def alphas_of(release: PlannedRelease) -> list[str]:
+    """The values of α that the page offers: that of the cap, and those of the table."""
+    own = release.spec.cap.alpha
+    if own is None:
+        return []
+    listed = [*staircase_table()["figures"], *([own] if own not in staircase_table()["figures"] else [])]
+    return sorted(listed, key=exact)
+
+
+def _readable(stated: Fraction, octaves: Fraction) -> Fraction:
+    """The price itself, and around it prices of three digits."""
+    return stated if not octaves else Fraction(f"{float(stated) * 2 ** float(octaves):.3g}")
+
+
+def _point(release: PlannedRelease, product: Planned[Any], epsilon: Fraction, alpha: str | None) -> Form | None:
+    try:
+        found = repriced(release, product, epsilon=text(epsilon), alpha=alpha or None).plan.forecast(release.schema)
+    except TacitaError:
+        return None
+    return _told(found)
+
+
+def _figures(plan: Plan[Any], schema: Schema) -> dict[str, Any]:
+    return _told(plan.forecast(schema))
+
+
+def _told(forecast: Forecast) -> dict[str, Any]:
+    finite = {name: value for name, value in forecast.figures.items() if isfinite(value)}
+    return {"figures": finite, "said": list(forecast.sentences)}

@@ -1,0 +1,114 @@
+"""Specifications for the explorer: every statistic of a person file, every mechanism for jobs, sums of firms."""
+
+from pathlib import Path
+
+from support.command_line import SCHEMA
+from tacita.release.plans import PlannedRelease, prepare
+from tacita.release.spec import Spec
+
+PEOPLE = """
+[dataset]
+identity = "people"
+unit = "person"
+source = "a public code list"
+[variables.id]
+role = "id"
+entity = "person"
+[variables.region]
+type = "categorical"
+role = "confidential"
+levels = ["north", "south", "west"]
+[variables.work]
+type = "categorical"
+role = "confidential"
+levels = ["yes", "no"]
+[variables.age]
+type = "integer"
+role = "confidential"
+lower = 0
+upper = 120
+[variables.income]
+type = "integer"
+role = "confidential"
+lower = 0
+upper = 50000000
+[variables.w]
+type = "numeric"
+role = "confidential"
+lower = 0
+upper = 90000
+[hierarchy.halves]
+column = "region"
+levels = ["half"]
+half = { north = "upper", south = "lower", west = "lower" }
+"""
+
+STATISTICS = {
+    "count": "",
+    "count-everyone": "",
+    "share": 'statistic = "share"\nof = "work"',
+    "sum-tight": 'statistic = "sum"\nof = "age"',
+    "sum-clamped": 'statistic = "sum"\nof = "income"\nclamp = [0, 200000]',
+    "sum-declared": 'statistic = "sum"\nof = "income"\nclamp = "declared"',
+    "sum-bought": 'statistic = "sum"\nof = "income"',
+    "weighted": 'statistic = "count"\nweights = "w"',
+    "count-again": "",
+    "mean-clamped": 'statistic = "mean"\nof = "income"\nclamp = [0, 200000]',
+    "mean-tight": 'statistic = "mean"\nof = "age"',
+    "mean-bought": 'statistic = "mean"\nof = "income"',
+    "mean-weighted": 'statistic = "mean"\nof = "income"\nweights = "w"',
+    "variance": 'statistic = "variance"\nof = "age"',
+    "variance-bought": 'statistic = "variance"\nof = "income"',
+    "ratio": 'statistic = "ratio"\nof = ["income", "age"]',
+    "levels": 'levels = ["half"]',
+    "levels-sum": 'statistic = "sum"\nof = "income"\nlevels = ["half"]\ndivision = "best"',
+    "median": 'statistic = "median"\nof = "income"',
+    "quantiles": 'statistic = "quantiles"\nof = "income"\nquantiles = ["0.1", "1/3", "0.99"]',
+}
+
+CAPS = {
+    "add-remove": 'neighbours = "add-remove"\nunit = "person"\nepsilon = "40"\ndelta = "1e-6"',
+    "replace": 'neighbours = "replace"\nunit = "person"\nepsilon = "40"\ndelta = "1e-6"',
+    "several rows": 'neighbours = "add-remove"\nunit = "person"\nepsilon = "40"\ndelta = "1e-6"\nat_most = 3',
+}
+
+HEAD = """title = "{title}"
+schema = "{schema}"
+data = "rows.parquet"
+ledger = "rows.ledger"
+
+[cap]  # for ever
+{cap}
+"""
+
+
+def people(folder: Path, cap: str = "add-remove", names: tuple[str, ...] = tuple(STATISTICS)) -> PlannedRelease:
+    """One table of each statistic, at 0.5 each."""
+    tables = [
+        f'\n[[table]]\nname = "{name}"\nepsilon = "0.5"  # a try\n{STATISTICS[name]}\n'
+        + ("" if name == "count-everyone" else 'by = ["region"]\n')
+        for name in names
+    ]
+    (folder / "people.schema.toml").write_text(PEOPLE, encoding="utf-8")
+    return _written(folder, HEAD.format(title="People", schema="people.schema.toml", cap=CAPS[cap]) + "".join(tables))
+
+
+JOBS = {
+    "log": 'mechanism = "LogLaplace"\nby = ["place"]',
+    "gamma": 'mechanism = "SmoothGamma"\nby = ["place"]',
+    "vector": 'mechanism = "SmoothVector"\nby = ["place"]\nworker = ["sex"]',
+    "staircase": 'mechanism = "SmoothStaircase"\nby = ["place"]\nmargin_share = "1/5"',
+}
+
+
+def jobs(folder: Path, names: tuple[str, ...] = tuple(JOBS)) -> PlannedRelease:
+    tables = [f'\n[[table]]\nname = "{name}"\nepsilon = "2"\n{JOBS[name]}\n' for name in names]
+    cap = 'neighbours = "strong"\nalpha = "0.1"\nepsilon = "20"'
+    (folder / "jobs.schema.toml").write_text(SCHEMA, encoding="utf-8")
+    return _written(folder, HEAD.format(title="Jobs", schema="jobs.schema.toml", cap=cap) + "".join(tables))
+
+
+def _written(folder: Path, words: str) -> PlannedRelease:
+    path = folder / "release.toml"
+    path.write_text(words, encoding="utf-8")
+    return prepare(Spec.load(path))
