@@ -9,15 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from tacita.errors import UsageError, in_words, spent
+from tacita.lazy import STUDIES, study_named
 from tacita.terminal import Steps, complain, console, open_terminal, styled
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 app = typer.Typer(
     name="tacita",
@@ -105,8 +103,6 @@ def init(
 
 def _asked_kind() -> Any:
     """What the file is, asked where someone is there to answer."""
-    import sys
-
     from tacita.data.draft_spec import DRAFTS
 
     if not sys.stdin.isatty():
@@ -304,16 +300,12 @@ def ledger_verify(path: Annotated[Path, typer.Argument(metavar="LEDGER", help="T
     """Check the hash chain, the stored results and the sums against the caps."""
     from tacita.ledger import Ledger
 
-    head = Ledger.open(path, read_only=True).verify()
-    console().print(f"Verified: {path}\nhead of the chain: {head}")
-
-
-_STUDIES = ("haney2017", "tran2023", "bowen2018", "hu2024", "kinney2007")
+    console().print(f"Verified: {path}\nhead of the chain: {Ledger.open(path, read_only=True).verify()}")
 
 
 @app.command(epilog="Example:  tacita study tran2023 --out study/ --replicates 30")
 def study(
-    name: Annotated[str, typer.Argument(metavar="NAME", help=f"The paper: {', '.join(_STUDIES)}.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"The paper: {', '.join(STUDIES)}.")],
     out: OutFolder,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="haney2017: jobs in the simulated file.")] = None,
     establishments: Annotated[
@@ -339,7 +331,7 @@ def study(
     force: Force = False,
 ) -> None:
     """Repeat a paper's experiment on simulated data, beside its printed numbers."""
-    run = _study(name)
+    run = study_named(name)
     own = {"haney2017": {"jobs": jobs}, "kinney2007": {"establishments": establishments}}.get(name, {})
     screen = console()
     with Steps(screen, 1) as progress:
@@ -356,24 +348,6 @@ def study(
             **own,
         )
     screen.print(f"Results: {out / 'results.json'}\nPage:    {out / 'report.html'}", highlight=False)
-
-
-def _study(name: str) -> Callable[..., object]:
-    """The one place that asks for the studies, a package of their own that need not be installed."""
-    from importlib import import_module
-
-    if name not in _STUDIES:
-        raise UsageError(f"there is no study {name}; the studies so far are {', '.join(_STUDIES)}")
-    try:
-        run: Callable[..., object] = import_module(f"tacita_studies.{name}").run
-    except ModuleNotFoundError as error:
-        if error.name not in ("tacita_studies", f"tacita_studies.{name}"):
-            raise
-        raise UsageError(
-            "the studies are a package of their own, tacita-studies, which is not installed; "
-            "from a clone of the repository: pip install -e ./studies"
-        ) from None
-    return run
 
 
 @app.command(epilog="Example:  tacita audit SmoothStaircase --json audit.json")
@@ -412,11 +386,10 @@ def main(arguments: list[str] | None = None) -> None:
     """The entry point: runs a verb and turns errors into messages and exit codes."""
     open_terminal()
     given = sys.argv[1:] if arguments is None else arguments
-    is_debug = "--debug" in given
     try:
         app([argument for argument in given if argument != "--debug"])
     except Exception as error:
-        if is_debug:
+        if "--debug" in given:
             raise
         kind, message, code = in_words(error, given)
         complain(kind, ". ".join(part for part in (message, spent(error)) if part))

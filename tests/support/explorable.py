@@ -108,6 +108,54 @@ def jobs(folder: Path, names: tuple[str, ...] = tuple(JOBS)) -> PlannedRelease:
     return _written(folder, HEAD.format(title="Jobs", schema="jobs.schema.toml", cap=cap) + "".join(tables))
 
 
+PLAIN = {
+    "worker": 'mechanism = "EdgeLaplace"',
+    "establishment": 'mechanism = "TruncatedLaplace"\ntheta = 30',
+}
+
+
+def plain_jobs(folder: Path, unit: str) -> PlannedRelease:
+    """Jobs under a promise for workers, or for establishments."""
+    cap = f'neighbours = "add-remove"\nunit = "{unit}"\nepsilon = "20"'
+    table = f'\n[[table]]\nname = "jobs"\nepsilon = "2"\nby = ["place"]\n{PLAIN[unit]}\n'
+    (folder / "jobs.schema.toml").write_text(SCHEMA, encoding="utf-8")
+    return _written(folder, HEAD.format(title="Jobs", schema="jobs.schema.toml", cap=cap) + table)
+
+
+def firms(folder: Path) -> PlannedRelease:
+    """Sums and flows of numbers within a factor."""
+    tables = """
+[[table]]
+name = "sums"
+epsilon = "2"
+statistic = "sum"
+of = "pay"
+by = ["sector"]
+[[table]]
+name = "flows"
+epsilon = "2"
+statistic = "flows"
+of = ["jobs_before", "jobs"]
+by = ["sector"]
+"""
+    number = '[variables.{}]\ntype = "integer"\nrole = "confidential"\nlower = 0\nupper = 1000000\n'
+    schema = '[dataset]\nidentity = "firms"\nunit = "firm"\nsource = "a public register"\n'
+    schema += '[variables.id]\nrole = "id"\nentity = "firm"\n'
+    schema += '[variables.sector]\ntype = "categorical"\nrole = "public"\nlevels = ["a", "b"]\n'
+    schema += "".join(number.format(name) for name in ("pay", "jobs", "jobs_before"))
+    (folder / "firms.schema.toml").write_text(schema, encoding="utf-8")
+    cap = 'neighbours = "numbers-within"\nunit = "firm"\nalpha = "0.1"\nepsilon = "8"'
+    return _written(folder, HEAD.format(title="Firms", schema="firms.schema.toml", cap=cap) + tables)
+
+
+def with_files(folder: Path) -> PlannedRelease:
+    """A table, and synthetic records whose forecast is no formula."""
+    people(folder, names=("count",))
+    files = '\n[[microdata]]\nname = "files"\nmechanism = "PairwiseSynthesis"\nepsilon = "1"\n'
+    files += 'columns = ["region", "work"]\n'
+    return _written(folder, (folder / "release.toml").read_text(encoding="utf-8") + files)
+
+
 def _written(folder: Path, words: str) -> PlannedRelease:
     path = folder / "release.toml"
     path.write_text(words, encoding="utf-8")

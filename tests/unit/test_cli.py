@@ -329,7 +329,19 @@ def test_init_drafts_without_reading_values(folder: Path, tacita: Call) -> None:
     assert "TODO" in said.err
 
 
-VERBS = ["init", "plan", "run", "verify", "rehearse", "report", "study", "demo", "ledger show", "ledger verify"]
+VERBS = [
+    "init",
+    "plan",
+    "explore",
+    "run",
+    "verify",
+    "rehearse",
+    "report",
+    "study",
+    "demo",
+    "ledger show",
+    "ledger verify",
+]
 
 
 @pytest.mark.parametrize("verb", VERBS)

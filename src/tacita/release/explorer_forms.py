@@ -19,6 +19,7 @@ from tacita.data.schema import Schema
 from tacita.errors import TacitaError
 from tacita.mechanisms import eree
 from tacita.mechanisms.eree.smooth import SmoothPlan
+from tacita.mechanisms.magnitude import SmoothSums
 from tacita.mechanisms.table import Table
 from tacita.mechanisms.table.accuracy import gradient
 from tacita.mechanisms.table.measuring import BOUGHT, NUMERATOR, buys_clamp
@@ -32,7 +33,7 @@ Form = dict[str, Any]
 
 KURTOSES = 25  # points at which `deviations` is told to the page; it is a straight line between them
 _STEPS, _OCTAVES = 3, 4  # points in each octave of ε, and octaves to either side of the ε that was asked for
-_SLOW = ("SmoothStudent",)  # a fifth of a second for each forecast: computed at one α only
+_SLOW = (eree.SmoothStudent, SmoothSums)  # whose law takes a while to find: one point in each octave, and one α
 
 
 def form_of(release: PlannedRelease, product: Planned[Any]) -> Form:
@@ -44,9 +45,9 @@ def form_of(release: PlannedRelease, product: Planned[Any]) -> Form:
     if isinstance(plan, eree.LogLaplace):
         return {"form": "log", "cells": plan.cells(release.schema), "paper": plan.calibration == "paper"}
     if isinstance(plan, eree.SmoothStaircase):
-        cells = plan.cells(release.schema)
-        known = {"epsilon": text(plan.epsilon), "alpha": text(plan.alpha), "figures": plan.accuracy(cells)[1]}
-        return {"form": "staircase", "cells": cells, "share": float(1 - plan.margin_share), "known": known}
+        return _staircase(plan, release.schema, plan.cells(release.schema))
+    if isinstance(plan, SmoothSums) and len(plan.of) == 1:
+        return _staircase(plan, release.schema, 1)
     return _grid(release, product, plan)
 
 
@@ -109,15 +110,21 @@ def _of_levels(table: Table, schema: Schema) -> Form:
 # ---------------------------------------------------------------- everything else
 
 
+def _staircase(plan: eree.SmoothStaircase | SmoothSums, schema: Schema, cells: int) -> Form:
+    figures = plan.forecast(schema).figures
+    known = {"epsilon": text(plan.epsilon), "alpha": text(plan.alpha), "figures": figures}
+    return {"form": "staircase", "cells": cells, "share": float(1 - plan.margin_share), "known": known}
+
+
 def _grid(release: PlannedRelease, product: Planned[Any], plan: Plan[Any]) -> Form:
     """Forecasts at prices around the one asked for; where α may be moved, for each α that it may be moved to."""
     if product.guarantee.loss.is_zero or not hasattr(plan, "epsilon") or plan.epsilon is None:
         return {"form": "fixed", "figures": _figures(product.plan, release.schema)}
     stated = exact(product.spec.epsilon or text(plan.epsilon))
-    grid = [_readable(stated, Fraction(at, _STEPS)) for at in range(-_OCTAVES * _STEPS, _OCTAVES * _STEPS + 1)]
-    own = release.spec.cap.alpha
-    movable = isinstance(plan, SmoothPlan) and type(plan).__name__ not in _SLOW
-    alphas = alphas_of(release) if movable else [own] if own else [""]
+    steps = 1 if isinstance(plan, _SLOW) else _STEPS
+    grid = [_readable(stated, Fraction(at, steps)) for at in range(-_OCTAVES * steps, _OCTAVES * steps + 1)]
+    movable = isinstance(plan, SmoothPlan) and not isinstance(plan, _SLOW)
+    alphas = alphas_of(release) if movable else [release.spec.cap.alpha]
     points = {alpha or "": [_point(release, product, one, alpha) for one in grid] for alpha in alphas}
     return {"form": "grid", "epsilon": [text(one) for one in grid], "points": points}
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from support.browser_page import ask, look
-from support.explorable import CAPS, STATISTICS, jobs, people
+from support.explorable import CAPS, STATISTICS, firms, jobs, people, plain_jobs, with_files
 from tacita.errors import TacitaError
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.mechanisms.table import Table
@@ -62,13 +62,25 @@ def differing(
 @pytest.mark.browser
 @pytest.mark.parametrize("cap", CAPS)
 def test_the_page_forecasts_tables_as_the_plan_does(cap: str, tmp_path: Path) -> None:
-    """Every statistic at ten prices, pure and with two values of δ: 480 settings under each relation."""
+    """Every statistic at ten prices, pure and with two values of δ: 600 settings under each relation."""
     release = people(tmp_path, cap)
     asked = [(name, epsilon, delta, None) for name in STATISTICS for epsilon in PRICES for delta in DELTAS]
     expected = [figures_of(release, name, epsilon=epsilon, delta=delta) for name, epsilon, delta, _ in asked]
-    assert sum(one is not None for one in expected) > 400
+    assert sum(one is not None for one in expected) > 500
     found = in_page(explorer_page(release), asked, tmp_path)
     assert list(differing(expected, found, asked)) == []
+
+
+@pytest.mark.browser
+def test_a_formula_that_is_off_by_a_millionth_is_noticed(tmp_path: Path) -> None:
+    """The check itself."""
+    release = people(tmp_path, names=("count",))
+    page = explorer_page(release)
+    broken = page.replace("variance: 2 * Math.exp", "variance: 2.000002 * Math.exp")
+    assert broken != page
+    asked = [("count", "1", "0", None)]
+    expected = [figures_of(release, "count", epsilon="1")]
+    assert len(list(differing(expected, in_page(broken, asked, tmp_path), asked))) == 1
 
 
 @pytest.mark.browser
@@ -85,6 +97,43 @@ def test_the_page_forecasts_jobs_as_the_plan_does(tmp_path: Path) -> None:
     found = in_page(explorer_page(release), asked, tmp_path)
     assert list(differing(expected, found, asked)) == []
     assert sum(one is not None for one in found) > 50
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("unit", ["worker", "establishment"])
+def test_the_page_forecasts_jobs_under_plain_promises(unit: str, tmp_path: Path) -> None:
+    release = plain_jobs(tmp_path, unit)
+    asked = [("jobs", epsilon, "0", None) for epsilon in PRICES]
+    expected = [figures_of(release, "jobs", epsilon=epsilon) for epsilon in PRICES]
+    assert list(differing(expected, in_page(explorer_page(release), asked, tmp_path), asked)) == []
+
+
+@pytest.mark.browser
+def test_the_page_forecasts_sums_and_flows_of_firms(tmp_path: Path) -> None:
+    release = firms(tmp_path)
+    asked = [("sums", "2", "0", "0.1"), *(("flows", epsilon, "0", "0.1") for epsilon in ("1", "1.26", "2", "4"))]
+    expected = [figures_of(release, name, epsilon=epsilon) for name, epsilon, *_ in asked]
+    page = explorer_page(release)
+    assert list(differing(expected, in_page(page, asked, tmp_path), asked)) == []
+    now = moved(page, 'set("alpha", "0.2");', tmp_path)
+    assert "no forecast here" not in now["words"]["head-0"]
+    assert "Computed for α = 0.1 only" in ask(page, NOTE, tmp_path)
+
+
+NOTE = """document.getElementById("alpha").value = "0.2";
+  document.getElementById("alpha").dispatchEvent(new Event("change")); drawAll();
+  return document.getElementById("figures-1").textContent;"""
+
+
+@pytest.mark.browser
+def test_the_page_forecasts_synthetic_files_where_they_were_computed(tmp_path: Path) -> None:
+    release = with_files(tmp_path)
+    asked = [("files", epsilon, "0", None) for epsilon in ("0.0625", "0.5", "1", "1.59", "16")]
+    expected = [figures_of(release, "files", epsilon=epsilon) for _, epsilon, *_ in asked]
+    page = explorer_page(release)
+    assert list(differing(expected, in_page(page, asked, tmp_path), asked)) == []
+    again = read_again(moved(page, 'set("epsilon-text-1", "3");', tmp_path)["spec"], tmp_path)
+    assert again.microdata[0].spec.epsilon == "3"
 
 
 @pytest.mark.browser

@@ -63,6 +63,9 @@ const FORMS = {
     const { known } = model;
     if (double(exact(known.epsilon)) === at.epsilon && double(exact(known.alpha)) === at.alpha) return known.figures;
     const found = staircaseAt(at.epsilon * model.share / model.cells, at.alpha);
+    if (found && "margin_95_of_largest" in known.figures) {
+      return { typical_error_of_largest: at.alpha * found[0], margin_95_of_largest: at.alpha * found[2] };
+    }
     return found && { typical_error_in_S: found[0], margin_90_in_S: found[1], floor: 1 + at.alpha };
   },
   grid(model, at) {
