@@ -59,6 +59,7 @@ EXEMPT = {
     **{
         f"synthesis/file/{name}.py": _PUBLIC
         for name in (
+            "bins",
             "budget",
             "division",
             "field",

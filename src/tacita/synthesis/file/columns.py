@@ -51,17 +51,21 @@ class Grid:
 
 @dataclass(frozen=True)
 class Shape:
-    """What was released of a number: counts of single values, and thresholds with the share of values below each.
+    """What was released of a number. `records` is about how many records there were.
 
-    `values` and `counts` are all values where they are few, else those that stand out; thresholds are in units, and
-    about values that no point mass has. `records` is about how many records there were.
+    Where its values are few: `counts` of all `values`. Else `values` are point masses, and of the other values
+    `thresholds` (in units) stand near public `shares`, `between` counts them between thresholds, and `habits` by how
+    many digits they have and how round they are. `noise` is the variance of the noise on all counts.
     """
 
     records: int = 0
     values: tuple[int, ...] = ()
     counts: tuple[int, ...] = ()
     shares: tuple[Fraction, ...] = ()
-    thresholds: tuple[float, ...] = ()
+    thresholds: tuple[int, ...] = ()
+    between: tuple[int, ...] = ()
+    habits: tuple[tuple[int, ...], ...] = ()
+    noise: float = 0.0
 
 
 @dataclass(frozen=True)

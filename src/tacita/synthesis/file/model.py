@@ -16,11 +16,11 @@ from tacita.data.schema import Schema
 from tacita.implicates import Implicates
 from tacita.privacy import text
 from tacita.synthesis.base import Model
+from tacita.synthesis.file.bins import number_of
 from tacita.synthesis.file.budget import Question
 from tacita.synthesis.file.columns import Category, Column, Shape, column_of
 from tacita.synthesis.file.fitting import Fit, drawn, fitted
 from tacita.synthesis.file.graph import Bar
-from tacita.synthesis.file.numbers import number_of
 from tacita.synthesis.file.targets import Answer
 from tacita.synthesis.file.values import written
 
@@ -110,6 +110,9 @@ class FileModel(Model[Tables]):
                     "counts": list(shape.counts),
                     "shares": [text(one) for one in shape.shares],
                     "thresholds": list(shape.thresholds),
+                    "between": list(shape.between),
+                    "habits": [list(row) for row in shape.habits],
+                    "noise": shape.noise,
                 }
                 for name, shape in self.released.shapes.items()
             },
@@ -136,6 +139,9 @@ class FileModel(Model[Tables]):
                 tuple(one["counts"]),
                 tuple(Fraction(share) for share in one["shares"]),
                 tuple(one["thresholds"]),
+                tuple(one["between"]),
+                tuple(tuple(row) for row in one["habits"]),
+                one["noise"],
             )
             for name, one in content["numbers"].items()
         }

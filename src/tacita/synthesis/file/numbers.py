@@ -1,8 +1,8 @@
 """What is read of a number by itself: counts of single values, and private thresholds. Proof: file.md.
 
-A number of few values needs nothing; one of some hundred has each value counted; else the round values it may have
-(two digits and zeros) are counted, those that stand out are point masses, and the rest is cut by exact private
-thresholds, finer towards both ends than bins of equal size would be.
+A number of few values needs nothing; one of some hundred has each value counted. Else the round values it may have (two
+digits and zeros) are counted, and those that stand out are point masses. The rest is cut by exact private thresholds,
+finer towards both ends than parts of equal size would be, counted between them, and counted by how round it is.
 """
 
 from __future__ import annotations
@@ -18,16 +18,20 @@ from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
 from tacita.noise.gaussian import add_discrete_gaussian
 from tacita.synthesis.file.budget import Budget, Question
-from tacita.synthesis.file.columns import FEW, LISTED, Grid, Number, Shape
+from tacita.synthesis.file.columns import FEW, LISTED, Grid, Shape
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_COUNTING = Fraction(1, 4)  # of what a number gets, where thresholds get the rest
+# Of what a number gets, where it needs thresholds; they get the rest.
+_MASSES, _BETWEEN, _HABITS = Fraction(1, 6), Fraction(1, 3), Fraction(1, 6)
 _FIRM = 6.0  # a part is cut again while its records times ε are more
 _DEEPEST = 7
+_MASS = 0.03  # of the records: a point mass is a state of its own
+_MOST_MASSES = 6
 _CLEAR = 4.5  # standard deviations of its noise: a count that is no chance
-_NOTICED = 0.002  # of the records: below, a point mass is not worth telling
+ROUND = np.array([one * 10**zeros for zeros in range(16) for one in (1, 5)], dtype=np.int64)
+"""What amounts are multiples of, by habit."""
 
 
 def noisy(values: Integers, question: Question, entropy: Entropy, label: str) -> Integers:
@@ -45,24 +49,49 @@ def measure_number(
     if grid.size <= LISTED:
         listed = np.arange(grid.first, grid.last + 1)
         counts = noisy(_counted(units, listed), budget.table(amount), entropy, f"values of {name}")
-        return Shape(records, tuple(listed.tolist()), tuple(counts.tolist()))
+        return Shape(records, tuple(listed.tolist()), tuple(counts.tolist()), noise=budget.table(amount).variance)
+    counting = budget.table(amount * _MASSES)
     listed = round_values(grid)
-    question = budget.table(amount * _COUNTING)
-    counts = noisy(_counted(units, listed), question, entropy, f"round values of {name}")
-    clear = counts > max(_CLEAR * sqrt(question.variance), _NOTICED * records)
-    shape = Shape(records, tuple(listed[clear].tolist()), tuple(counts[clear].tolist()))
-    shares, epsilon = thresholds_for(records, budget, amount * (1 - _COUNTING))
-    rest = units[units >= grid.first]
-    rest = rest[~np.isin(rest, masses_of(shape))]
+    counts = noisy(_counted(units, listed), counting, entropy, f"round values of {name}")
+    clear = counts > max(_CLEAR * sqrt(counting.variance), _MASS * records)
+    largest = np.sort(np.argsort(np.where(clear, -counts, 0), kind="stable")[: min(int(clear.sum()), _MOST_MASSES)])
+    rest = units[(units >= grid.first) & ~np.isin(units, listed[largest])]
+    shares, epsilon = thresholds_for(records, budget, amount * (1 - _MASSES - _BETWEEN - _HABITS))
     lattice = Lattice(
         float(grid.first),
         float(grid.last + 1),
         unit=max(1.0, grid.size * 2.0**-30),
         centre=float(min(max(0, grid.first), grid.last)),
     )
-    ordered = np.sort(rest).astype(np.float64)
-    cuts = bisect(ordered, lattice, shares, [epsilon] * levels_for(len(shares)), entropy, name)
-    return Shape(records, shape.values, shape.counts, shares, tuple(cuts.tolist()))
+    epsilons = [epsilon] * levels_for(len(shares))
+    drawn = bisect(np.sort(rest).astype(np.float64), lattice, shares, epsilons, entropy, name)
+    cuts = np.clip(np.ceil(drawn).astype(np.int64), grid.first + 1, grid.last)
+    parts = np.bincount(np.searchsorted(cuts, rest, side="right"), minlength=cuts.size + 1).astype(np.int64)
+    between = noisy(parts, budget.table(amount * _BETWEEN), entropy, f"{name} between thresholds")
+    habits = noisy(_habits(rest), budget.table(amount * _HABITS), entropy, f"round parts of {name}")
+    return Shape(
+        records,
+        tuple(listed[largest].tolist()),
+        tuple(counts[largest].tolist()),
+        shares,
+        tuple(cuts.tolist()),
+        tuple(between.tolist()),
+        tuple(tuple(row) for row in habits.tolist()),
+        budget.table(amount * _BETWEEN).variance,
+    )
+
+
+def digits_of(units: Integers) -> Integers:
+    return np.searchsorted(10 ** np.arange(17, dtype=np.int64), np.abs(units), side="right")
+
+
+def _habits(units: Integers) -> Integers:
+    """How many values have so many digits and are multiples of each of ROUND and of none beyond."""
+    roundest = np.zeros(units.size, dtype=np.int64)
+    for k, step in enumerate(ROUND.tolist()):
+        roundest[units % step == 0] = k
+    cell = digits_of(units) * ROUND.size + roundest
+    return np.bincount(cell[units != 0], minlength=18 * ROUND.size).reshape(18, ROUND.size).astype(np.int64)
 
 
 def _counted(units: Integers, listed: Integers) -> Integers:
@@ -96,46 +125,3 @@ def thresholds_for(records: int, budget: Budget, amount: Fraction) -> tuple[tupl
         ends = [Fraction(1, 1 << k) for k in range(depth + 1, depth + 1 + (1 << (depth - 1))) if firm > 1 << k]
         chosen = tuple(sorted({*halves(depth), *ends, *(1 - one for one in ends)}))
     return chosen, budget.threshold(amount / levels_for(len(chosen)))
-
-
-# ---------------------------------------------------------------- bins, from what was released
-
-
-def masses_of(shape: Shape, most: int = 6, least: float = 0.03) -> list[int]:
-    """Values so frequent that they are states of their own."""
-    ranked = sorted(zip(shape.counts, shape.values, strict=True), reverse=True)
-    return sorted(value for count, value in ranked[:most] if count > least * shape.records)
-
-
-def number_of(name: str, grid: Grid, missing: bool, shape: Shape, bins: int) -> Number:
-    """The column with its states."""
-    if grid.size <= FEW:
-        return Number(name, grid, missing, shape, tuple(range(grid.first + 1, grid.last + 1)), ())
-    if not shape.thresholds:
-        return Number(name, grid, missing, shape, _filled(grid, shape, bins), ())
-    shares = np.array([float(one) for one in shape.shares])
-    wanted = [k / bins for k in range(1, bins)]
-    tail = 1 / (4 * bins)
-    if shares[-1] >= 1 - tail:
-        wanted.append(1 - tail)
-    if grid.first < 0 and shares[0] <= tail:
-        wanted.append(tail)
-    near = {int(np.abs(shares - one).argmin()) for one in wanted}
-    cuts = {int(np.ceil(shape.thresholds[one])) for one in near}
-    masses = masses_of(shape)
-    return Number(
-        name, grid, missing, shape, tuple(sorted(cut for cut in cuts if grid.first < cut <= grid.last)), tuple(masses)
-    )
-
-
-def _filled(grid: Grid, shape: Shape, bins: int) -> tuple[int, ...]:
-    """Cuts between listed values: a bin is full with its share of the records."""
-    cuts, held = [], 0.0
-    full = sum(max(count, 0) for count in shape.counts) / bins
-    for value, count in zip(shape.values, shape.counts, strict=True):
-        here = max(count, 0)
-        if value > grid.first and held > 0 and held + here / 2 > full:
-            cuts.append(value)
-            held = 0.0
-        held += here
-    return tuple(cuts)

@@ -29,7 +29,7 @@ from tacita.synthesis.file.records import possible
 from tacita.synthesis.file.targets import records_of
 
 _COUNT = Fraction(1, 100)  # of the budget, where the number of records is not public
-_NUMBERS = Fraction(1, 4)  # times the share of columns that need cuts
+_NUMBERS = Fraction(1, 2)  # times the share of columns that need cuts
 _USUAL = 10_000  # records, where their number is neither public nor given
 _FEWEST_BINS, _MOST_BINS = 6, 24
 _TOLERATED = 0.3  # of the records moved by noise in a table of two numbers: bins are as many as that allows

@@ -1,7 +1,7 @@
 """From states back to values: what a synthetic file holds. Post-processing only.
 
-Within a bin, values follow the released quantiles, smoothly between them and with a fitted tail beyond the last one;
-frequent values that are too small for a state of their own have their share.
+Within a bin, values follow the released quantiles, smoothly between them and with a fitted tail beyond the last one,
+and are rounded as often as values of that size are.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tacita.synthesis.file.columns import Category, Column, Number
+from tacita.synthesis.file.bins import curve_of, likeliest, listed_counts
+from tacita.synthesis.file.columns import Category, Column, Number, Shape
+from tacita.synthesis.file.numbers import ROUND, digits_of
+from tacita.synthesis.file.targets import nearest
 from tacita.synthesis.quantile.curve import Curve
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-_MASS = 0.9  # at most so much of a bin stands on frequent values
 
 
 def written(column: Column, codes: Integers, random: np.random.Generator) -> pa.Array:
@@ -43,13 +44,14 @@ class _Bins:
     def __init__(self, column: Number) -> None:
         self.column, self.shape, grid = column, column.shape, column.grid
         self.edge = 0.5 / max(self.shape.records, 1)  # half a record lies beyond what can be drawn
-        counted = list(zip(self.shape.values, self.shape.counts, strict=True))
-        self.frequent = {value: count for value, count in counted if value not in column.masses}
-        self.rest = max(self.shape.records - sum(count for value, count in counted if value in column.masses), 1.0)
         if self.shape.thresholds:
-            shares = np.array([float(one) for one in self.shape.shares])
-            values, shares = _rising(np.array(self.shape.thresholds), shares)
-            self.curve = Curve(shares, values, float(grid.first), float(grid.last + 1))
+            values, shares = curve_of(self.shape)
+            inside = (shares > self.edge) & (shares < 1 - self.edge)
+            inside &= np.append(True, np.diff(shares) > 0)
+            self.curve = Curve(shares[inside], values[inside], float(grid.first), float(grid.last + 1))
+            self.habits = _Habits(self.shape, column.masses)
+        elif self.shape.counts:
+            self.listed = dict(zip(self.shape.values, listed_counts(self.shape).tolist(), strict=True))
 
     def drawn(self, state: int, count: int, random: np.random.Generator) -> Integers:
         first, last = self.column.ends(state)
@@ -58,19 +60,12 @@ class _Bins:
         low, high = (float(one) for one in self._below(np.array([first, last + 1])))
         u = np.clip(low + (high - low) * random.random(count), self.edge, 1 - self.edge)
         units = np.clip(np.floor(self.curve(u)), first, last).astype(np.int64)
-        held = [(value, number) for value, number in self.frequent.items() if first <= value <= last and number > 0]
-        if held:
-            all_held = sum(number for _, number in held)
-            share = np.array([number for _, number in held]) / max((high - low) * self.rest, all_held / _MASS)
-            chosen = np.searchsorted(np.cumsum(share), random.random(count), side="right")
-            stands = chosen < len(held)
-            units[stands] = np.array([value for value, _ in held])[chosen[stands]]
-        return np.asarray(units)
+        return self.habits.rounded(units, first, last, random)
 
     def _listed(self, first: int, last: int, count: int, random: np.random.Generator) -> Integers:
-        """Values of a bin by their own counts, or evenly where nothing was counted of them."""
+        """Values of a bin by their own counts."""
         values = np.arange(first, last + 1)
-        weights = np.array([max(self.frequent.get(one, 0), 0) for one in values.tolist()], dtype=np.float64)
+        weights = np.array([self.listed[one] for one in values.tolist()]) if self.shape.counts else np.ones(1)
         reached = np.cumsum(weights if weights.sum() > 0 else np.ones(values.size))
         at = np.searchsorted(reached, random.random(count) * reached[-1], side="right")
         return np.asarray(values[np.minimum(at, values.size - 1)])
@@ -82,10 +77,29 @@ class _Bins:
         return np.asarray(np.interp(units, ends, np.concatenate(([0.0], self.curve.shares, [1.0]))))
 
 
-def _rising(values: Floats, shares: Floats) -> tuple[Floats, Floats]:
-    """Thresholds that coincide as one, with the middle of their shares."""
-    different, place = np.unique(values, return_inverse=True)
-    total, number = np.zeros(different.size), np.zeros(different.size)
-    np.add.at(total, place, shares)
-    np.add.at(number, place, 1)
-    return different, total / number
+class _Habits:
+    """How round amounts of so many digits are."""
+
+    def __init__(self, shape: Shape, masses: tuple[int, ...]) -> None:
+        counts = np.array(shape.habits, dtype=np.float64)
+        overall = nearest(counts.sum(axis=0), max(float(counts.sum()), 1.0))
+        overall /= overall.sum()
+        rows = []
+        for row in counts:
+            total = max(float(row.sum()), 1.0)
+            likely = likeliest(row, overall * total, shape.noise)
+            rows.append(np.cumsum(likely) / likely.sum())
+        self.reached, self.masses = np.array(rows), np.array(masses, dtype=np.int64)
+
+    def rounded(self, units: Integers, first: int, last: int, random: np.random.Generator) -> Integers:
+        """Each value as a multiple of what is drawn for it, or of less where the bin has no such multiple."""
+        habit = (random.random(units.size)[:, None] >= self.reached[digits_of(units)]).sum(axis=1)
+        habit, found = np.minimum(habit, ROUND.size - 1), units.copy()
+        waiting = np.ones(units.size, dtype=np.bool_)
+        for k in range(ROUND.size - 1, 0, -1):
+            here = np.flatnonzero(waiting & (habit >= k))
+            near = (units[here] + ROUND[k] // 2) // ROUND[k] * ROUND[k]
+            fits = (near >= first) & (near <= last) & (near != 0) & ~np.isin(near, self.masses)
+            found[here[fits]] = near[fits]
+            waiting[here[fits]] = False
+        return np.asarray(found)

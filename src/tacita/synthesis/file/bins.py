@@ -1,0 +1,70 @@
+"""The states of a number, made of what was released of it. Public arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.synthesis.file.columns import FEW, Grid, Number, Shape
+from tacita.synthesis.file.targets import nearest
+
+Floats = NDArray[np.float64]
+
+_REACH = 3  # values to either side that say what is likely of one
+
+
+def number_of(name: str, grid: Grid, missing: bool, shape: Shape, bins: int) -> Number:
+    """The column with its states."""
+    if grid.size <= FEW:
+        return Number(name, grid, missing, shape, tuple(range(grid.first + 1, grid.last + 1)), ())
+    if not shape.thresholds:
+        return Number(name, grid, missing, shape, _filled(grid, shape, bins), ())
+    values, shares = curve_of(shape)
+    wanted = [k / bins for k in range(1, bins)]
+    tail = 1 / (4 * bins)
+    wanted += [1 - tail] if shares[-1] >= 1 - 2 * tail else []
+    wanted += [tail] if grid.first < 0 and shares[0] <= 2 * tail else []
+    cuts = sorted({int(values[int(np.abs(shares - one).argmin())]) for one in wanted})
+    return Number(name, grid, missing, shape, tuple(cuts), shape.values)
+
+
+def curve_of(shape: Shape) -> tuple[Floats, Floats]:
+    """Thresholds, each once, and the share of values below each: as counted, as far as that is more than noise."""
+    nominal = np.diff(np.array([0.0, *(float(one) for one in shape.shares), 1.0]))
+    counts = np.array(shape.between, dtype=np.float64)
+    total = max(float(counts.sum()), 1.0)
+    likely = likeliest(counts, nominal * total, shape.noise)
+    reached = np.cumsum(likely)[:-1] / likely.sum()
+    values, last = np.unique(np.array(shape.thresholds)[::-1], return_index=True)
+    return values.astype(np.float64), reached[::-1][last]
+
+
+def likeliest(counts: Floats, expected: Floats, noise: float) -> Floats:
+    """Counts between what is expected and what was measured: Wiener's share of each deviation, none negative.
+
+    Deviations that are no noise have a variance in proportion to what is expected.
+    """
+    off = counts - expected
+    signal = max(0.0, float((off**2).sum() - noise * counts.size) / max(float(expected.sum()), 1.0)) * expected
+    return nearest(expected + off * signal / (signal + max(noise, 1e-9)), max(float(expected.sum()), 1.0))
+
+
+def listed_counts(shape: Shape) -> Floats:
+    """Counts of listed values, each between its own and what its neighbours let expect."""
+    counts = np.array(shape.counts, dtype=np.float64)
+    held = nearest(counts, max(float(counts.sum()), 1.0))
+    near = np.lib.stride_tricks.sliding_window_view(np.pad(held, _REACH, mode="edge"), 2 * _REACH + 1)
+    return likeliest(held, near.mean(axis=1), shape.noise)
+
+
+def _filled(grid: Grid, shape: Shape, bins: int) -> tuple[int, ...]:
+    """Cuts between listed values: a bin is full with its share of the records."""
+    cuts, held = [], 0.0
+    counts = listed_counts(shape)
+    full = float(counts.sum()) / bins
+    for value, here in zip(shape.values, counts.tolist(), strict=True):
+        if value > grid.first and held > 0 and held + here / 2 > full:
+            cuts.append(value)
+            held = 0.0
+        held += here
+    return tuple(cuts)
