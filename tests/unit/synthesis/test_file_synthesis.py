@@ -83,6 +83,9 @@ def test_the_forecast_speaks_of_noise_and_of_units() -> None:
     far = {e: FileSynthesis(COLUMNS, e, rows=ROWS).forecast(schema()).figures for e in ("1/10", "10")}
     key = "mean total variation from noise"
     assert far["1/10"][key] > 3 * far["10"][key]
+    assert far["1/10"]["age: error of the mean at most"] > far["10"]["age: error of the mean at most"] > 0
+    said = str(FileSynthesis(COLUMNS, "1", rows=ROWS).forecast(schema()))
+    assert "age: the median is off by about" in said
 
 
 def test_zeros_that_leave_nothing_are_refused_before_anything_is_spent() -> None:

@@ -23,7 +23,7 @@ def number_of(name: str, grid: Grid, missing: bool, shape: Shape, bins: int) -> 
     wanted = [k / bins for k in range(1, bins)]
     tail = 1 / (4 * bins)
     wanted += [1 - tail] if shares[-1] >= 1 - 2 * tail else []
-    wanted += [tail] if grid.first < 0 and shares[0] <= 2 * tail else []
+    wanted += [tail] if shares[0] <= 2 * tail else []
     cuts = sorted({int(values[int(np.abs(shares - one).argmin())]) for one in wanted})
     return Number(name, grid, missing, shape, tuple(cuts), shape.values)
 

@@ -14,7 +14,7 @@ CHOOSING = Fraction(7, 100)
 _ONES = Fraction(1, 10)  # of what tables get, where noise hardly matters
 _MOST_ONES = Fraction(2, 5)
 _QUIET = 0.035  # of the records moved by the noise of a pair: then all pairs are measured
-_PER_COLUMN = 5
+_PER_COLUMN = 8
 _MOST_CELLS = 1_000_000  # of a pair
 
 

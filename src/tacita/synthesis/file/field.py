@@ -3,8 +3,9 @@
 Post-processing only. Every measured table has one number θ per cell, and P(record) ∝ exp(Σ θ of its cells). Tables of
 such a law have no closed form once attributes are linked in circles, so a pool of synthetic records stands for it:
 each pass draws every value anew given the others, and θ moves towards what was measured (Newton steps, damped by how
-many tables pull at an attribute). A prior of mean 0 holds θ back where noise is larger than the count itself; how wide
-it is, the tables decide one by one, so that one that shows nothing beyond its noise ends with θ near 0.
+many tables pull at an attribute). A prior holds θ back where noise is larger than the count itself; how wide it is, the
+tables decide one by one, so that one that shows nothing beyond its noise ends near the prior's mean. That is 0, or,
+where the states of a number stand in order, a trend over them: a few parameters that even small counts bear out.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ _PRIOR = 0.4  # variance of θ before anything is known
 _NARROWEST, _WIDEST = 1e-4, 4.0
 _LEAST = 0.5  # records: a cell that the pool leaves empty counts as this much in a step
 _SETTLED = 0.6  # of the passes: then steps are halved
+_DEGREE = 2  # of a trend
+_MOST_TRENDS = 60
 _UNTIL, _EVERY = 20, 10  # passes before the priors are fitted for the first time, and between two times
 
 
@@ -44,8 +47,19 @@ class Wanted:
 class Field:
     """The pool and θ; `fit` goes on from where it stands, also with other tables."""
 
-    def __init__(self, levels: tuple[int, ...], margins: Sequence[Floats], bars: Sequence[Bar], pool: Integers) -> None:
+    def __init__(
+        self,
+        levels: tuple[int, ...],
+        margins: Sequence[Floats],
+        bars: Sequence[Bar],
+        pool: Integers,
+        ordered: Sequence[int] | None = None,
+    ) -> None:
+        """`ordered` says how many first states of each attribute stand in order; 0 for a category."""
         self.levels, self.bars, self.pool = levels, tuple(bars), pool
+        self.ordered = tuple(ordered) if ordered is not None else (0,) * len(levels)
+        self.trends: dict[tuple[int, ...], Floats | None] = {}
+        self.rest: dict[tuple[int, ...], Floats] = {}
         self.set_margins(margins)
         self.ones = np.log(np.maximum(self.margins, 1e-6))
         self.theta: dict[tuple[int, ...], Floats] = {}
@@ -58,6 +72,7 @@ class Field:
         other = copy(self)
         other.pool, other.ones = self.pool.copy(), self.ones.copy()
         other.theta = {table: theta.copy() for table, theta in self.theta.items()}
+        other.rest = {table: rest.copy() for table, rest in self.rest.items()}
         other.prior, other.freedom = dict(self.prior), dict(self.freedom)
         return other
 
@@ -74,6 +89,9 @@ class Field:
         graph = Graph(self.levels, [one.attributes for one in wanted], self.bars)
         for one in wanted:
             self.theta.setdefault(one.attributes, np.zeros(one.counts.shape))
+            self.rest.setdefault(one.attributes, np.zeros(one.counts.shape))
+            if one.attributes not in self.trends:
+                self.trends[one.attributes] = trend_of(one.attributes, self.levels, self.ordered)
             self.prior.setdefault(one.attributes, _PRIOR)
         size = records / len(self.pool)
         for step in range(passes):
@@ -105,16 +123,23 @@ class Field:
 
     def _move(self, one: Wanted, size: float, pace: float, *, widen: bool) -> None:
         """One step of θ of a table; now and then its prior is fitted as well (MacKay's rule)."""
-        theta, prior = self.theta[one.attributes], self.prior[one.attributes]
+        theta, rest, prior = self.theta[one.attributes], self.rest[one.attributes], self.prior[one.attributes]
         counts = size * tabulate(self.pool, self.levels, one.attributes)
         slope = np.maximum(counts, _LEAST)
         known = slope**2 / one.variance
-        newton = ((one.counts - counts) * slope / one.variance - theta / prior) / (known + 1 / prior)
-        theta += pace * np.clip(newton, -1, 1)
+        pull = (one.counts - counts) * slope / one.variance
+        newton = np.clip((pull - rest / prior) / (known + 1 / prior), -1, 1)
+        rest += pace * newton
+        theta += pace * newton
+        trend = self.trends[one.attributes]
+        if trend is not None:
+            bent = trend.T @ (known.reshape(-1, 1) * trend) + np.eye(trend.shape[1]) / _WIDEST
+            moved = trend @ np.linalg.solve(bent, trend.T @ (pull - known * newton).ravel())
+            theta += pace * np.clip(moved, -1, 1).reshape(theta.shape)
         free = known / (known + 1 / prior)
         self.freedom[one.attributes] = float(free.mean())
         if widen:
-            fitted = float((theta**2).sum() / max(float(free.sum()), 1e-9))
+            fitted = float((rest**2).sum() / max(float(free.sum()), 1e-9))
             self.prior[one.attributes] = min(max(fitted, _NARROWEST), _WIDEST)
 
     def expected(
@@ -128,3 +153,25 @@ class Field:
             for total, table in zip(totals, tables, strict=True):
                 total += tabulate(self.pool, self.levels, table)
         return [total * (records / (len(self.pool) * passes)) for total in totals]
+
+
+def trend_of(attributes: tuple[int, ...], levels: tuple[int, ...], ordered: tuple[int, ...]) -> Floats | None:
+    """Trends over ordered states, for each state of a category beside them, as columns over the cells of a table.
+
+    >>> trend_of((0, 1), (4, 2), (4, 0)).shape, trend_of((0, 1), (4, 3), (4, 3)).shape, trend_of((0,), (3,), (0,))
+    ((8, 4), (12, 4), None)
+    """
+    if not any(ordered[a] > _DEGREE for a in attributes):
+        return None
+    columns: Floats = np.ones((1, 1))
+    for a in attributes:
+        part = np.eye(levels[a]) if ordered[a] <= _DEGREE else _polynomials(levels[a], ordered[a])
+        columns = np.asarray(np.kron(columns, part), dtype=np.float64)
+    return columns if columns.shape[1] <= _MOST_TRENDS else None
+
+
+def _polynomials(levels: int, ordered: int) -> Floats:
+    """A line and a parabola over the first states, of mean 0 and mean square 1; 0 for the others."""
+    place = np.linspace(-1, 1, ordered)
+    columns, _ = np.linalg.qr(np.vander(place, _DEGREE + 1, increasing=True))
+    return np.vstack([columns[:, 1:] * ordered**0.5, np.zeros((levels - ordered, _DEGREE))])

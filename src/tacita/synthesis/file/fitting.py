@@ -45,6 +45,7 @@ def fitted(
     bars: tuple[Bar, ...],
     records: float,
     random: np.random.Generator,
+    ordered: Sequence[int] | None = None,
     start: Fit | None = None,
 ) -> Fit:
     """The field of these answers; from where another one stands, if given."""
@@ -56,7 +57,7 @@ def fitted(
         field.set_margins(shares)
         field.fit(wanted, records, _AGAIN, random)
         return Fit(levels, bars, records, field, ones, wanted)
-    field = Field(levels, shares, bars, unrelated(shares, bars, _STAGES[0][0], random))
+    field = Field(levels, shares, bars, unrelated(shares, bars, _STAGES[0][0], random), ordered)
     for rows, passes in _STAGES:
         field.resize(rows, random)
         field.fit(wanted, records, passes, random)

@@ -18,7 +18,7 @@ from tacita.privacy import text
 from tacita.synthesis.base import Model
 from tacita.synthesis.file.bins import number_of
 from tacita.synthesis.file.budget import Question
-from tacita.synthesis.file.columns import Category, Column, Shape, column_of
+from tacita.synthesis.file.columns import Category, Column, Number, Shape, column_of
 from tacita.synthesis.file.fitting import Fit, drawn, fitted
 from tacita.synthesis.file.graph import Bar
 from tacita.synthesis.file.targets import Answer
@@ -79,7 +79,8 @@ class FileModel(Model[Tables]):
     def _fitted(self, answers: tuple[Answer, ...], random: np.random.Generator, start: Fit | None) -> Fit:
         levels = tuple(one.size for one in self.columns)
         bars = bars_of(self.schema, self.plan.columns)
-        return fitted(answers, levels, bars, float(self.released.records), random, start)
+        ordered = [len(one.cuts) + 1 if isinstance(one, Number) else 0 for one in self.columns]
+        return fitted(answers, levels, bars, float(self.released.records), random, ordered, start)
 
     def files(self, m: int, random: np.random.Generator, rows: int | None) -> Implicates:
         length = self.rows if rows is None else rows

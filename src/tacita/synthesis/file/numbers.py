@@ -54,7 +54,9 @@ def measure_number(
     listed = round_values(grid)
     counts = noisy(_counted(units, listed), counting, entropy, f"round values of {name}")
     clear = counts > max(_CLEAR * sqrt(counting.variance), _MASS * records)
-    largest = np.sort(np.argsort(np.where(clear, -counts, 0), kind="stable")[: min(int(clear.sum()), _MOST_MASSES)])
+    largest = np.sort(
+        np.argsort(np.where(clear, -counts, 0), kind="stable")[: min(int(np.count_nonzero(clear)), _MOST_MASSES)]
+    )
     rest = units[(units >= grid.first) & ~np.isin(units, listed[largest])]
     shares, epsilon = thresholds_for(records, budget, amount * (1 - _MASSES - _BETWEEN - _HABITS))
     lattice = Lattice(
@@ -115,13 +117,13 @@ def thresholds_for(records: int, budget: Budget, amount: Fraction) -> tuple[tupl
 
     >>> shares, epsilon = thresholds_for(10_000, Budget(Fraction(1), False, False), Fraction(1, 100))
     >>> len(shares), float(max(shares)) > 0.99
-    (127, True)
+    (129, True)
     """
     chosen: tuple[Fraction, ...] = halves(2)
     for depth in range(2, _DEEPEST + 1):
         firm = records * float(budget.threshold(amount / (depth + 1))) / _FIRM
         if depth > 2 and firm < 1 << depth:
             break
-        ends = [Fraction(1, 1 << k) for k in range(depth + 1, depth + 1 + (1 << (depth - 1))) if firm > 1 << k]
+        ends = [Fraction(1, 1 << k) for k in range(depth + 1, depth + 1 + (1 << (depth - 1))) if 2 * firm > 1 << k]
         chosen = tuple(sorted({*halves(depth), *ends, *(1 - one for one in ends)}))
     return chosen, budget.threshold(amount / levels_for(len(chosen)))

@@ -124,6 +124,18 @@ class FileSynthesis(Synthesizer[FileModel]):
             f"alone moves about {100 * spent.noise:.2g}% of the records of one of two, before all are reconciled"
         ]
         figures = {"mean total variation from noise": spent.noise, "pairs": float(spent.number)}
+        for name, grid in self._numbers(schema).items():
+            states = levels[self.columns.index(name)]
+            noise = self.budget.typical(spent.ones, len(levels))
+            rank = noise * sqrt(states) / 2 / records
+            spread = noise * sqrt(states / 12) * (grid.size / grid.parts) / records
+            figures |= {f"{name}: rank error of the median": rank, f"{name}: error of the mean at most": spread}
+            sentences.append(
+                f"{name}: the median is off by about {100 * rank:.2g}% of the ranks, the mean by about {spread:.3g} if "
+                "values fill their bounds, by less if they do not"
+            )
+        if self._numbers(schema):
+            sentences.append("means that hang on few large values, or are weighted by another column, may be far off")
         return Forecast(self.product, len(levels) + spent.number, tuple(sentences), figures)
 
     # ------------------------------------------------------------ acting
