@@ -24,6 +24,7 @@ Integers = NDArray[np.int64]
 _FEW = 1 << 12  # a domain of so few steps has a rung for each
 _BITS = 10
 _PER_OCTAVE = 1 << _BITS
+_ROUNDEST = 16  # the most that one kind of roundness adds to a rung, so that few round numbers do not outweigh ranks
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Ladder:
     @cached_property
     def reached(self) -> Integers:
         """The weight of all rungs below each, from the lowest on: of the numbers of each roundness (multiples of 5, 10,
-        50, 100, …) the rungs that hold one weigh as much together as the other rungs of their octave."""
+        50, 100, …) the rungs that hold one weigh together a quarter of what the other rungs of their octave do."""
         rungs = np.arange(self.bottom, self.top + 1)
         weights = np.ones(rungs.size, dtype=np.int64)
         if not self.even:
@@ -68,7 +69,7 @@ class Ladder:
             for multiple in (one * 10**power for power in range(15) for one in (5, 10)):
                 here = (last // multiple > (first - 1) // multiple) & (multiple > last - first + 1)
                 share = np.int64(min(multiple, 1 << 52)) >> np.maximum(octave - _BITS, 0)
-                weights += np.where(here, np.clip(share, 1, _PER_OCTAVE), 0)
+                weights += np.where(here, np.clip(share >> 2, 1, _ROUNDEST), 0)
         return np.concatenate(([0], np.cumsum(weights, dtype=np.int64)))
 
     def weight_below(self, rungs: Integers) -> Integers:

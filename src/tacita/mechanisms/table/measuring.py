@@ -32,6 +32,7 @@ BOUGHT = Fraction(1, 4)  # share of a sum's budget that buys its clamp
 NUMERATOR = Fraction(3, 4)  # share of a weighted mean's budget for weight × value; weights alone need less
 _SQUARES = 1 << 12  # steps of a variance, whose squares must fit the sampler too
 _WEIGHTS = 1 << 12
+_UNEVEN = 1.2  # logarithm of how much heavier the rungs on the wrong side may be
 _WORDS, _WORDS_PER_DRAW = 64, 8
 
 
@@ -255,8 +256,8 @@ def rate_of(share: Fraction, epsilon: Fraction, records: int, heaviest: int) -> 
 
 def shift_of(rate: Fraction, share: Fraction, doubt: float) -> int:
     """How many ranks away an end is drawn, so that it is on the wrong side with chance `doubt` / 2 at most: the chance
-    to stray by r ranks falls as exp(−r·rate·denominator)."""
-    return ceil((log(1 / doubt) + 0.5) / float(rate * share.denominator))
+    to stray by r ranks falls as exp(−r·rate·denominator), from a little more than even chances where rungs are uneven."""
+    return ceil((log(1 / doubt) + _UNEVEN) / float(rate * share.denominator))
 
 
 # ---------------------------------------------------------------- words
