@@ -186,8 +186,10 @@ def _undertaken(product: Named, spec: Spec, plan: Plan[Any]) -> Guarantee:
 
 
 def _bounded(plan: Plan[Any], at_most: int) -> Plan[Any]:
-    """A product states what one unit loses, so that each of its rows gets a share of that."""
-    Bounded(plan, at_most)  # refuses, in words, plans that cannot be bounded
+    """A product states what one unit loses, so that each of its rows gets a share of that; or the margin it wants."""
+    bounded = Bounded(plan, at_most)  # refuses, in words, plans that cannot be bounded
+    if plan.describe().get("margin") is not None:
+        return bounded  # the wanted margin is that of its noise, whatever all rows of a unit then cost
     share = plan.guarantee.loss.per_row(at_most)
     stated = {"epsilon": text(share.epsilon), "delta": text(share.delta)}
     record = plan.describe()

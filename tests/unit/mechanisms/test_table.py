@@ -20,7 +20,7 @@ from tacita.mechanisms.table.clamp import clamp_from
 from tacita.mechanisms.table.ladder import Ladder, draw_value, runs, scores_of
 from tacita.noise.entropy import SeededEntropy, reserve
 from tacita.privacy import AddRemoveOne, ReplaceOne
-from tacita.release.plans import plan_from_record
+from tacita.release.plans import plan_as_set, plan_from_record
 
 PERSON = AddRemoveOne("person")
 
@@ -374,3 +374,14 @@ def test_the_order_of_rows_and_the_engine_do_not_matter() -> None:
     plan = _plan("mean", of="worth", by=["sex"], epsilon="4")
     shuffled = FRAME.sample(frac=1, random_state=1)
     assert plan.rehearse(FRAME, SCHEMA, seed=3).to_bytes() == plan.rehearse(shuffled, SCHEMA, seed=3).to_bytes()
+
+
+def test_a_wanted_margin_stays_where_units_have_several_rows() -> None:
+    """The noise is that of the margin; what all rows of a unit cost follows from it."""
+    plan = plan_as_set(
+        {"mechanism": "Table", "by": ["region"], "margin": "20", "confidence": "0.95"},
+        {**tc.Table(margin="20", by=["region"], neighbours=PERSON).describe(), "at_most": 3},
+    )
+    once = tc.Table(margin="20", by=["region"], neighbours=PERSON)
+    assert plan.guarantee.loss.epsilon == 3 * once.epsilon
+    assert plan.forecast(_schema(person={"role": "id", "entity": "person"})).figures == once.forecast(SCHEMA).figures
