@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import ibis
 import numpy as np
@@ -133,6 +133,15 @@ class Steps:
         return ibis.least(ibis.greatest(whole, self.least), self.most)
 
 
+class Adding(Protocol):
+    """A number of every record, computed from that record alone."""
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    def of(self, table: Any, schema: Schema) -> Any: ...
+
+
 # ---------------------------------------------------------------- asking
 
 
@@ -141,7 +150,7 @@ def counted(data: Confidential, cells: Cells) -> Integers:
     return totals(data, cells, {})[_N]
 
 
-def totals(data: Confidential, cells: Cells, sums: Mapping[str, tuple[Amount, Steps, int]]) -> dict[str, Integers]:
+def totals(data: Confidential, cells: Cells, sums: Mapping[str, tuple[Adding, Steps, int]]) -> dict[str, Integers]:
     """For each cell the number of records (`tacita_n`), and for each name the sum of steps to a power."""
     table = _kept(data, cells, [name for amount, _, _ in sums.values() for name in amount.columns])
     codes = {name: table[name] for name in cells.by}
@@ -155,6 +164,27 @@ def totals(data: Confidential, cells: Cells, sums: Mapping[str, tuple[Amount, St
     part = engine_of(data).collect(grouped.aggregate(**{_N: coded.count()}, **added))
     place = cell_places(part, data.schema, cells.by)
     return {name: rowwise.sums(place, whole_numbers(part, name), cells.count(data.schema)) for name in (_N, *added)}
+
+
+def unit_totals(
+    data: Confidential, cells: Cells, units: Sequence[str], amount: Adding, steps: Steps
+) -> tuple[Integers, Integers]:
+    """Of every sampling unit that has records in a cell: the cell, and the sum of steps of these records. `units` are
+    the columns whose values together name a unit."""
+    table = _kept(data, cells, (*units, *amount.columns))
+    named = {f"tacita_unit_{at}": table[name].cast("string") for at, name in enumerate(units)}
+    codes = {name: table[name] for name in cells.by}
+    coded = table.select(**codes, **named, tacita_steps=steps.of(amount.of(table, data.schema)))
+    grouped = coded.group_by([*codes, *named]).aggregate(**{_N: coded.tacita_steps.sum()})
+    part = engine_of(data).collect(grouped)
+    encoded = [part[name].combine_chunks().dictionary_encode(null_encoding="encode") for name in named]
+    stored = [
+        cell_places(part, data.schema, cells.by),
+        *(one.indices.to_numpy(zero_copy_only=False) for one in encoded),
+    ]
+    # Several stored values of a category may belong in one cell.
+    found, member = np.unique(np.stack(stored).astype(np.int64), axis=1, return_inverse=True)
+    return found[0], rowwise.sums(member.ravel(), whole_numbers(part, _N), found.shape[1])
 
 
 def octaves(data: Confidential, cells: Cells, amount: Amount, lowest: int, highest: int) -> Integers:
@@ -215,6 +245,16 @@ def _kept(data: Confidential, cells: Cells, numbers: Sequence[str]) -> Any:
         wanted = sorted({kind.code[level] for level in levels})
         table = table.filter(level_code(table[name], kind).isin(wanted))
     return table
+
+
+def cell_value(table: Any, schema: Schema, by: Sequence[str], values: Sequence[float]) -> Any:
+    """For every record the value of its cell; one comparison per cell, so for small tables only."""
+    if not by:
+        return ibis.literal(float(values[0]))
+    place: Any = ibis.literal(0)
+    for name in by:
+        place = place * len(schema.levels(name)) + level_code(table[name], schema.categorical(name)).cast("int64")
+    return ibis.cases(*((place == at, float(value)) for at, value in enumerate(values)), else_=0.0)
 
 
 def cell_places(part: pa.Table, schema: Schema, by: Sequence[str]) -> Integers:

@@ -33,7 +33,18 @@ PUBLISHING = (
 )  # what is done to a table after the noise
 
 JOBS_DEFAULT, ANY_FILE = "SmoothStaircase", "Table"
-_OF_TABLE = ("levels", "division", "statistic", "of", "weights", "quantiles", "clamp", "margin", "margin_at")
+_OF_TABLE = (
+    "levels",
+    "division",
+    "statistic",
+    "of",
+    "weights",
+    "sampling",
+    "quantiles",
+    "clamp",
+    "margin",
+    "margin_at",
+)
 
 Named = TableSpec | MicrodataSpec
 S = TypeVar("S", TableSpec, MicrodataSpec)

@@ -151,6 +151,7 @@ class TableSpec(Part):
     statistic: str | None = None
     of: str | tuple[str, ...] | None = None
     weights: str | None = None
+    sampling: bool | None = None
     quantiles: tuple[Exact, ...] | None = None
     clamp: Literal["declared"] | tuple[float, float] | None = None
     mechanism: str = ""

@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.measured import Measurements
+from tacita.mechanisms.table.noise import spread_of
 from tacita.noise.combination import margin as combined
 from tacita.noise.discrete import DiscreteLaplace
 from tacita.noise.gaussian import DiscreteGaussian
+from tacita.tables import sampling
 
 Floats = NDArray[np.float64]
 
@@ -39,6 +41,8 @@ class Estimates:
     decimals: int | None = None
     variance: Floats | None = None
     kurtosis: float = 0.0
+    together: bool = False
+    """Whether errors of cells may go up and down together, as those of samples of whole villages do."""
     bounds: tuple[float | Floats, float | Floats] = (-np.inf, np.inf)
     parts: tuple[str, ...] | None = None
     """Which number of its cell each entry is, where a cell has several: quantiles, or sums of several columns."""
@@ -75,13 +79,6 @@ def margin(confidence: float, parts: list[tuple[Floats, float]]) -> Floats:
 # ---------------------------------------------------------------- counts and sums
 
 
-def noise_of(described: dict[str, str]) -> tuple[float, float]:
-    """Variance and excess kurtosis."""
-    if described["law"] == "discrete-gaussian":
-        return float(Fraction(described["variance"])), 0.0
-    return DiscreteLaplace(Fraction(described["scale"])).variance(), 3.0
-
-
 def _counts(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
     if result.plan["weights"]:
         return _sum_of("count", result, keys, confidence, bounds=(0.0, np.inf))
@@ -93,7 +90,7 @@ def _counts(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
         else DiscreteLaplace(Fraction(described["scale"]))
     )
     half = float(law.margin(confidence))
-    variance, kurtosis = noise_of(described)
+    variance, kurtosis = spread_of(described)
     return Estimates(
         keys,
         value,
@@ -117,6 +114,9 @@ def _sum_of(
     name: str, result: Measurements, keys: dict[str, Any], confidence: float, bounds: tuple[float, float]
 ) -> Estimates:
     value, variance, kurtosis, unseen = _amounts(name, result)
+    if sampling.measured(result):
+        noise, variance = variance, variance + sampling.of_sums(result, value, variance, confidence)
+        kurtosis *= float(np.max(noise / variance)) ** 2
     half = margin(confidence, [(variance, kurtosis)])
     low = np.full(value.size, unseen) if result.facts[name]["lower"] < 0 else np.zeros(value.size)
     return Estimates(
@@ -127,6 +127,7 @@ def _sum_of(
         additive=True,
         variance=variance,
         kurtosis=kurtosis,
+        together="units" in result.noisy,
         bounds=bounds,
     )
 
@@ -136,7 +137,7 @@ def _amounts(name: str, result: Measurements) -> tuple[Floats, Floats, float, fl
     clamp."""
     facts = result.facts[name]
     step = facts["step"]
-    variance, kurtosis = noise_of(facts["law"])
+    variance, kurtosis = spread_of(facts["law"])
     value = result.noisy[name].astype(np.float64) * step
     # What was not seen lies in few records, so in few cells; spread over all, it would be missed where it is.
     unseen = 2 * facts["unseen"] * facts["upper"] / max(1.0, np.sqrt(value.size))
@@ -153,7 +154,7 @@ def _means(result: Measurements, keys: dict[str, Any], confidence: float) -> Est
     step, steps, low, high = facts["step"], facts["steps"], facts["lower"], facts["upper"]
     above, below = (result.noisy[name].astype(np.float64) for name in ("above", "below"))
     number = (above + below) / steps
-    variance, kurtosis = noise_of(facts["law"])
+    variance, kurtosis = spread_of(facts["law"])
     share = np.clip(above / np.where(number > 0, number * steps, np.inf), 0.0, 1.0)
     half = margin(confidence, [((1 - share) ** 2 * variance, kurtosis), (share**2 * variance, kurtosis)]) * step
     # A count that may be zero says nothing about a mean. Else the count's own error is part of the combination above.
@@ -173,7 +174,7 @@ def _variances(result: Measurements, keys: dict[str, Any], confidence: float) ->
     steps = facts["steps"]
     parts = np.stack([result.noisy[name].astype(np.float64) for name in ("high", "cross", "low")]) / steps**2
     number = parts.sum(axis=0)
-    noise, kurtosis = noise_of(facts["law"])
+    noise, kurtosis = spread_of(facts["law"])
     noise /= steps**4
     known = number > 4 * np.sqrt(3 * noise) + 2
     safe = np.where(known, number, 1.0)
@@ -194,7 +195,7 @@ def _shares(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
     if result.plan["weights"]:
         amounts, noise, kurtosis, unseen = _amounts("count", result)
     else:
-        variance, kurtosis = noise_of(result.facts["count"]["law"])
+        variance, kurtosis = spread_of(result.facts["count"]["law"])
         amounts, unseen = result.noisy["count"].astype(np.float64), 0.0
         noise = np.full(amounts.size, variance)
     inside = amounts.reshape(-1, levels)
@@ -202,8 +203,12 @@ def _shares(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
     known = whole > 2 * np.sqrt(noise * levels)
     safe = np.where(known, whole, 1.0)
     share = np.clip(amounts / safe, 0.0, 1.0)
-    rest = [(share**2 * noise / safe**2, kurtosis)] * (levels - 1)
-    half = margin(confidence, [((1 - share) ** 2 * noise / safe**2, kurtosis), *rest]) + unseen / safe
+    parts = [((1 - share) ** 2 * noise / safe**2, kurtosis)] + [(share**2 * noise / safe**2, kurtosis)] * (levels - 1)
+    if sampling.measured(result):
+        squares = sampling.of_residuals(result, confidence)
+        others = np.repeat(squares.reshape(-1, levels).sum(axis=1), levels) - squares
+        parts.append((((1 - share) ** 2 * squares + share**2 * others) / safe**2, 0.0))
+    half = margin(confidence, parts) + unseen / safe
     value = np.where(known, share, np.nan)
     half = np.where(known, half, np.inf)
     return Estimates(keys, value, np.maximum(value - half, 0.0), np.minimum(value + half, 1.0), bounds=(0.0, 1.0))
@@ -217,7 +222,8 @@ def _ratios(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
     known = below > 1.5 * least
     safe = np.where(known, below, 1.0)
     ratio = above / safe
-    half = margin(confidence, [(noise_above, one), (ratio**2 * noise_below, two)])
+    chance = sampling.of_residuals(result, confidence) if sampling.measured(result) else np.zeros(1)
+    half = margin(confidence, [(noise_above, one), (ratio**2 * noise_below, two), (chance, 0.0)])
     # Solved at the shorter denominator, which the noise allows for: ratios are wider above than below.
     half = (half + unseen_above + np.abs(ratio) * unseen_below) / safe * (1 + 0.25 * (least / safe) ** 2)
     value = np.where(known, ratio, np.nan)

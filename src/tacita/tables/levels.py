@@ -19,9 +19,10 @@ from tacita.agreement.whole import whole_tables
 from tacita.data.schema import Schema
 from tacita.measured import Measurements
 from tacita.mechanisms.table.levels import LEVEL, TableLevels, error_parts
+from tacita.mechanisms.table.noise import spread_of
 from tacita.noise.combination import margin
 from tacita.noise.discrete import DiscreteLaplace
-from tacita.tables.estimates import Estimates, noise_of
+from tacita.tables.estimates import Estimates
 
 Floats = NDArray[np.float64]
 
@@ -48,7 +49,7 @@ def level_estimates(
     facts = result.facts[name]
     counts = "step" not in facts
     step, floor = (1.0, 0.0) if counts else (facts["step"], 0.0 if facts["lower"] >= 0 else -np.inf)
-    noises = [noise_of(one) for one in facts["laws"]]
+    noises = [spread_of(one) for one in facts["laws"]]
     agreed = _agreed(result.noisy[name], levels, [variance for variance, _ in noises])
     variance = np.concatenate([one.ravel() for one in agreed.variances])
     before, kurtosis = (np.repeat([one[at] for one in noises], levels.sizes) for at in (0, 1))

@@ -156,11 +156,12 @@ def _group(found: Estimates, names: Sequence[str], schema: Schema) -> NDArray[np
 
 
 def _sums(found: Estimates, names: Sequence[str], group: NDArray[np.int64], confidence: float) -> Estimates:
-    """Totals over the attributes that are not named: the errors of their parts are independent."""
+    """Totals over the attributes that are not named: the errors of their parts are independent, or feared to be one."""
     _, first, member = np.unique(group, return_index=True, return_inverse=True)
     total = np.bincount(member, weights=found.value).astype(np.float64)
     assert found.variance is not None  # every additive estimate has one
-    variance = np.bincount(member, weights=found.variance).astype(np.float64)
+    added = np.bincount(member, weights=np.sqrt(found.variance) if found.together else found.variance)
+    variance = (added**2 if found.together else added).astype(np.float64)
     number = np.bincount(member)
     half = combined(confidence, [(variance, found.kurtosis / float(number.max(initial=1)))])
     # What lies above a clamp is no noise that averages out: it is added up.

@@ -13,8 +13,9 @@ from tacita.data.cells import Amount
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.mechanisms.table.levels import error_parts
-from tacita.mechanisms.table.measuring import BOUGHT, NUMERATOR, buys_clamp, rate_of, shift_of
+from tacita.mechanisms.table.measuring import BOUGHT, NUMERATOR, buys_clamp
 from tacita.mechanisms.table.noise import FINEST, Budget, Reach, spread_of
+from tacita.mechanisms.table.quantiles import rate_of, shift_of
 from tacita.noise.combination import margin as combined
 from tacita.privacy import text
 
@@ -30,6 +31,17 @@ Foreseen = tuple[tuple[str, ...], dict[str, float]]
 
 def foreseen(table: Table, schema: Schema) -> Foreseen:
     """Plain sentences and figures about the expected error, in the units of the statistic."""
+    sentences, figures = _of_noise(table, schema)
+    if table.sampling:
+        sentences += (
+            "that is noise; what sampling adds is measured with a fifth of the budget, and margins cover both",
+        )
+    elif schema.design is not None and schema.design.weight == table.weights:
+        sentences += ("margins speak of the file; with sampling = true they hold the value of the population",)
+    return sentences, figures
+
+
+def _of_noise(table: Table, schema: Schema) -> Foreseen:
     if table.levels:
         return _of_levels(table, schema)
     if table.statistic in ("median", "quantiles"):

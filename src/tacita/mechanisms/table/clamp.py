@@ -64,6 +64,26 @@ def clamp_from(noisy: Floats, lowest: int, scale: float, sum_scale: float) -> Cl
     return Clamp(lowest + top, _beyond(above, max(fall, _FLATTER), size - top))
 
 
+def lowered(noisy: Floats, lowest: int, clamp: Clamp, ranks: float) -> Clamp:
+    """A lower clamp for weights that only say whose ranks are where. A draw strays by `ranks` times the clamp; what is
+    cut off weights moves a rank by no more than that. The clamp that makes the sum of both least is taken.
+
+    >>> lowered(np.array([0.0, 0, 0, 900, 90, 2, 0]), 0, Clamp(7, 0.0), 30.0)
+    Clamp(exponent=4, unseen=6.12...)
+    """
+    best, least = clamp, (ranks + clamp.unseen) * 2.0**clamp.exponent
+    cut, number = clamp.unseen * 2.0**clamp.exponent, 0.0
+    for exponent in range(clamp.exponent - 1, lowest, -1):
+        # Whoever was cut is cut by an octave more; the octave above the new clamp is cut for the first time.
+        cut += number * 2.0**exponent
+        at = exponent - lowest
+        here = max(float(noisy[at]), 0.0) if at < len(noisy) else 0.0
+        cut, number = cut + here * (_WITHIN - 1) * 2.0**exponent, number + here
+        if ranks * 2.0**exponent + cut < least:
+            best, least = Clamp(exponent, cut / 2.0**exponent), ranks * 2.0**exponent + cut
+    return best
+
+
 def _visible(noisy: Floats, scale: float) -> int | None:
     """The highest octave that surely has records, or the fullest of several that have some together."""
     found = []

@@ -1,27 +1,26 @@
-"""What is measured of the confidential rows for each statistic: the only step of a table that sees them.
+"""What is measured of the confidential rows for counts, sums and what follows from them.
 
-Each function returns whole noisy numbers by cell, and the public facts that turn them into estimates. Proof: table.md.
+With `quantiles` and `sampling` the only step of a table that sees rows. Each function returns whole noisy numbers by
+cell, and the public facts that turn them into estimates. Proof: table.md.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, floor, log, log2, sqrt
+from math import ceil, floor, log2, sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.data.cells import Amount, Cells, Steps, counted, decimals, number_kind, octaves, totals, values
+from tacita.data.cells import Amount, Cells, Steps, counted, octaves, totals
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
-from tacita.mechanisms.table.clamp import clamp_from
-from tacita.mechanisms.table.ladder import Ladder, draw_value
+from tacita.mechanisms.table.clamp import clamp_from, lowered
 from tacita.mechanisms.table.levels import Split
 from tacita.mechanisms.table.noise import FINEST, Budget, Reach, spread_of
-from tacita.noise.entropy import Entropy, Request, reserve
-from tacita.privacy import text
+from tacita.noise.entropy import Entropy
 
 Integers = NDArray[np.int64]
 Noisy = dict[str, Integers]
@@ -31,9 +30,6 @@ FEW_STEPS = 1 << 10  # declared bounds so tight are used as they are: buying tig
 BOUGHT = Fraction(1, 4)  # share of a sum's budget that buys its clamp
 NUMERATOR = Fraction(3, 4)  # share of a weighted mean's budget for weight × value; weights alone need less
 _SQUARES = 1 << 12  # steps of a variance, whose squares must fit the sampler too
-_WEIGHTS = 1 << 12
-_UNEVEN = 1.2  # logarithm of how much heavier the rungs on the wrong side may be
-_WORDS, _WORDS_PER_DRAW = 64, 8
 
 
 @dataclass(frozen=True)
@@ -92,7 +88,7 @@ class Interval:
 
 def counts(data: Confidential, ask: Ask, entropy: Entropy) -> tuple[Noisy, Facts]:
     reach = ask.reach(1) if ask.cells.by else Reach.of_one(1, 1)  # in one cell, a record replaces itself
-    noisy = ask.noisy(counted(data, ask.cells), reach, entropy, _label("records", ask))
+    noisy = ask.noisy(counted(data, ask.cells), reach, entropy, label_of("records", ask))
     return {"count": noisy}, {"count": ask.law(reach)}
 
 
@@ -103,16 +99,16 @@ def sums(
     data: Confidential, ask: Ask, amount: Amount, clamp: tuple[float, float] | None, entropy: Entropy, name: str
 ) -> tuple[Noisy, Facts]:
     """The sum of clamped amounts in each cell."""
-    interval, ask = _interval(data, ask, amount, clamp, entropy)
+    interval, ask = interval_of(data, ask, amount, clamp, entropy)
     if interval is None:
-        return _nothing(data.schema, ask, name)
-    size = _step(interval.furthest, amount.grain(data.schema), FINEST)
+        return nothing(data.schema, ask, name)
+    size = step_of(interval.furthest, amount.grain(data.schema), FINEST)
     steps = Steps(0.0, size, round(interval.lower / size), round(interval.upper / size))
     most = max(abs(steps.least), abs(steps.most))
     alone = ask.cells.everybody(data.schema)
     reach = Reach.of_one(max(steps.most - steps.least, 1), 1) if alone and ask.records > 1 else ask.reach(max(most, 1))
     added = totals(data, ask.cells, {name: (amount, steps, 1)})[name]
-    noisy = ask.noisy(added, reach, entropy, _label(f"sum of {_spoken(amount)}", ask))
+    noisy = ask.noisy(added, reach, entropy, label_of(f"sum of {_spoken(amount)}", ask))
     return {name: noisy}, {name: _facts(interval, size, ask.law(reach))}
 
 
@@ -121,15 +117,15 @@ def means(
 ) -> tuple[Noisy, Facts]:
     """How far the records lie above the lower end of the interval, and how far below its upper end. A record adds the
     length of the interval to both together, wherever it lies, so the number of records comes at no extra price."""
-    interval, ask = _interval(data, ask, amount, clamp, entropy)
+    interval, ask = interval_of(data, ask, amount, clamp, entropy)
     if interval is None:
-        return _nothing(data.schema, ask, "above", "below")
-    size = _step(interval.upper - interval.lower, amount.grain(data.schema), FINEST)
+        return nothing(data.schema, ask, "above", "below")
+    size = step_of(interval.upper - interval.lower, amount.grain(data.schema), FINEST)
     most = max(1, round((interval.upper - interval.lower) / size))
     added = totals(data, ask.cells, {"above": (amount, Steps(interval.lower, size, 0, most), 1)})
     above, number = added["above"], added["tacita_n"]
     both, reach = np.stack([above, most * number - above]), ask.reach(most)
-    noisy = ask.budget.noisy(both, reach, entropy, _label(f"mean of {_spoken(amount)}", ask))
+    noisy = ask.budget.noisy(both, reach, entropy, label_of(f"mean of {_spoken(amount)}", ask))
     facts = _facts(interval, size, ask.law(reach)) | {"steps": most}
     return {"above": noisy[0], "below": noisy[1]}, {"mean": facts}
 
@@ -138,25 +134,27 @@ def variances(
     data: Confidential, ask: Ask, amount: Amount, clamp: tuple[float, float] | None, entropy: Entropy
 ) -> tuple[Noisy, Facts]:
     """a², 2a(k − a) and (k − a)² for a record a steps above the lower end of k: together k², wherever it lies."""
-    interval, ask = _interval(data, ask, amount, clamp, entropy)
+    interval, ask = interval_of(data, ask, amount, clamp, entropy)
     if interval is None:
-        return _nothing(data.schema, ask, "high", "cross", "low")
-    size = _step(interval.upper - interval.lower, amount.grain(data.schema), _SQUARES)
+        return nothing(data.schema, ask, "high", "cross", "low")
+    size = step_of(interval.upper - interval.lower, amount.grain(data.schema), _SQUARES)
     most = max(1, round((interval.upper - interval.lower) / size))
     steps = Steps(interval.lower, size, 0, most)
     added = totals(data, ask.cells, {"one": (amount, steps, 1), "two": (amount, steps, 2)})
     one, two, number = added["one"], added["two"], added["tacita_n"]
     parts = np.stack([two, 2 * most * one - 2 * two, most * most * number - 2 * most * one + two])
     reach = ask.reach(most * most)
-    noisy = ask.budget.noisy(parts, reach, entropy, _label(f"variance of {_spoken(amount)}", ask))
+    noisy = ask.budget.noisy(parts, reach, entropy, label_of(f"variance of {_spoken(amount)}", ask))
     facts = _facts(interval, size, ask.law(reach)) | {"steps": most}
     return {"high": noisy[0], "cross": noisy[1], "low": noisy[2]}, {"variance": facts}
 
 
-def _interval(
-    data: Confidential, ask: Ask, amount: Amount, clamp: tuple[float, float] | None, entropy: Entropy
-) -> tuple[Interval | None, Ask]:
-    """The clamps, and what is left to pay for the sum. None where no record is visible."""
+def interval_of(
+    data: Confidential, ask: Ask, amount: Amount, clamp: tuple[float, float] | None, entropy: Entropy,
+    ranks: float | None = None,
+) -> tuple[Interval | None, Ask]:  # fmt: skip
+    """The clamps, and what is left to pay for the sum. None where no record is visible. `ranks` is for weights of
+    quantiles (`lowered`)."""
     schema = data.schema
     if not buys_clamp(schema, amount, clamp):
         low, high = amount.bounds(schema)
@@ -174,6 +172,8 @@ def _interval(
     clamped = clamp_from(noisy.astype(np.float64), lowest, scale, sum_scale)
     if clamped is None:
         return None, rest
+    if ranks is not None:
+        clamped = lowered(noisy.astype(np.float64), lowest, clamped, ranks)
     top = 2.0**clamped.exponent
     upper = min(top, max(abs(low), abs(high)))
     unseen = clamped.unseen if top < max(abs(low), abs(high)) else 0.0
@@ -186,7 +186,7 @@ def buys_clamp(schema: Schema, amount: Amount, clamp: tuple[float, float] | None
     return clamp is None and (high - low) / amount.grain(schema) > FEW_STEPS
 
 
-def _step(length: float, grain: float, finest: int) -> float:
+def step_of(length: float, grain: float, finest: int) -> float:
     """The declared step, or a longer one where there would be too many."""
     return max(grain, length / finest)
 
@@ -195,69 +195,10 @@ def _facts(interval: Interval, size: float, law: Facts) -> Facts:
     return {"lower": interval.lower, "upper": interval.upper, "unseen": interval.unseen, "step": size, **law}
 
 
-def _nothing(schema: Schema, ask: Ask, *names: str) -> tuple[Noisy, Facts]:
+def nothing(schema: Schema, ask: Ask, *names: str) -> tuple[Noisy, Facts]:
     """Where not one record is visible beside the noise, nothing is said of any cell."""
     empty = np.zeros(ask.rows(schema), dtype=np.int64)
     return dict.fromkeys(names, empty), {"visible": False}
-
-
-# ---------------------------------------------------------------- quantiles
-
-
-def quantiles(
-    data: Confidential, ask: Ask, column: str, weight: str | None, shares: tuple[Fraction, ...], doubt: float,
-    entropy: Entropy,
-) -> tuple[Noisy, Facts]:  # fmt: skip
-    """For each share two draws, at ranks a little below and a little above it, so that they enclose the quantile."""
-    schema, weighing = data.schema, None
-    heaviest = 1
-    if weight is not None:
-        amount = Amount((weight,))
-        interval, ask = _interval(data, ask, amount, None, entropy)
-        if interval is None:
-            return _nothing(schema, ask, *(f"{end}_{at}" for at in range(len(shares)) for end in ("low", "high")))
-        size = _step(interval.upper, amount.grain(schema), _WEIGHTS)
-        heaviest = max(1, round(interval.upper / size))
-        weighing = (amount, Steps(0.0, size, 0, heaviest))
-    kind, parts = number_kind(schema, column), 10 ** decimals(schema, column)
-    ladder = Ladder(round(kind.lower * parts), round(kind.upper * parts))
-    place, rung, mass = values(data, ask.cells, column, weighing, ladder.rung)
-    number = ask.cells.count(schema)
-    borders = np.searchsorted(place, np.arange(number + 1))
-    draws = 2 * len(shares)
-    noisy: Noisy = {}
-    shifts = []
-    for at, share in enumerate(shares):
-        epsilon = ask.budget.share(Fraction(1, draws)).pure
-        rate = rate_of(share, epsilon, ask.records, heaviest)
-        shift = shift_of(rate, share, doubt)
-        shifts.append(shift / heaviest)
-        for end, sign in (("low", -1), ("high", 1)):
-            label = _label(f"{text(share)} quantile of {column}, {end} end", ask)
-            scale = np.full(number, float(1 / epsilon))
-            entropy.announce(Request(label, f"value at a rank, epsilon={text(epsilon)}", np.diff(borders), scale))
-            spare = reserve(_WORDS + _WORDS_PER_DRAW * number, entropy)
-            drawn = [
-                draw_value(rung[a:b], mass[a:b], ladder, share, sign * shift, rate, spare)
-                for a, b in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True)
-            ]
-            ends = np.array(drawn, dtype=np.int64)
-            noisy[f"{end}_{at}"] = ladder.first(ends) if sign < 0 else ladder.last(ends)
-    named = [text(share) for share in shares]
-    facts = {"lower": ladder.lower, "upper": ladder.upper, "parts": parts, "shares": named, "ranks": shifts}
-    return noisy, {"quantiles": facts}
-
-
-def rate_of(share: Fraction, epsilon: Fraction, records: int, heaviest: int) -> Fraction:
-    """The rate of a draw in `scores_of`, whose unit is 1/denominator of a record: one record moves a score by up to
-    max(share, 1 − share) of its weight, up or down."""
-    return epsilon / (records * 2 * max(share, 1 - share) * share.denominator * heaviest)
-
-
-def shift_of(rate: Fraction, share: Fraction, doubt: float) -> int:
-    """How many ranks away an end is drawn, so that it is on the wrong side with chance `doubt` / 2 at most: the chance
-    to stray by r ranks falls as exp(−r·rate·denominator), from a little more than even chances where rungs are uneven."""
-    return ceil((log(1 / doubt) + _UNEVEN) / float(rate * share.denominator))
 
 
 # ---------------------------------------------------------------- words
@@ -267,5 +208,5 @@ def _spoken(amount: Amount) -> str:
     return " × ".join(amount.columns) or "records"
 
 
-def _label(what: str, ask: Ask) -> str:
+def label_of(what: str, ask: Ask) -> str:
     return f"{what} by {' × '.join(ask.cells.by)}" if ask.cells.by else what

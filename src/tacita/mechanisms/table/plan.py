@@ -18,6 +18,8 @@ from tacita.mechanisms.table import measuring
 from tacita.mechanisms.table.accuracy import epsilon_for, foreseen
 from tacita.mechanisms.table.levels import Division, Split, TableLevels, split_of
 from tacita.mechanisms.table.noise import Budget
+from tacita.mechanisms.table.quantiles import Wanted, quantiles
+from tacita.mechanisms.table.sampling import SAMPLING, Residual, residual, spread
 from tacita.noise.entropy import Entropy
 from tacita.plan import ONE_ROW, Forecast, Plan
 from tacita.plan.fields import (
@@ -79,6 +81,9 @@ class Table(Plan[Measurements]):
     of `margin_at` records: the cost follows from it. Sums of numbers with wide bounds buy their clamps; `clamp` gives
     them as public knowledge, or says "declared" for the bounds of the schema.
 
+    `sampling` is for weighted samples: margins then hold the value of the population, not only that of the file. A
+    fifth of the budget measures how far another sample would have led; sampling units are those of the schema's design.
+
     `levels` names coarser levels of declared trees over columns of `by`. Counts and sums are then measured at every
     level with a share of ε, and published so that all sums agree. `division` says how ε is shared out: "equal", with
     which no level has wider margins than if it were released by itself, or "best" for the least variance over all.
@@ -102,6 +107,7 @@ class Table(Plan[Measurements]):
     levels: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once, kw_only=True)
     division: Division = field(default="equal", validator=one_of(Division), kw_only=True)
     weights: str | None = field(default=None, kw_only=True)
+    sampling: bool = field(default=False, kw_only=True)
     quantiles: tuple[Fraction, ...] = field(default=(), converter=_as_shares, kw_only=True)
     clamp: tuple[float, float] | str | None = field(default=None, converter=_as_clamp, kw_only=True)
     delta: Fraction = field(default=Fraction(0), converter=as_delta, kw_only=True)
@@ -117,12 +123,15 @@ class Table(Plan[Measurements]):
             raise UsageError(f"of: a {self.statistic} is of {many}; name {many if wanted else 'none'}")
         for key, good in (("clamp", self.clamp in (None, "declared") or isinstance(self.clamp, tuple)),
                           ("weights", self.weights is None or isinstance(self.weights, str)),
+                          ("sampling", isinstance(self.sampling, bool) and (self.weights or not self.sampling)),
                           ("confidence", 0 < self.confidence <= 1 - Fraction(1, 10**9)),
                           ("delta", 0 <= self.delta < 1)):  # fmt: skip
             if not good:
                 raise UsageError(f"{key}: {_RULES[key]}")
         if self.weights is not None and self.statistic == "variance":
             raise UsageError("weights: a weighted variance is not offered; leave weights out")
+        if self.levels and self.sampling:
+            raise UsageError("sampling: is not offered for tables of several levels; leave levels or sampling out")
         if self.quantiles and self.statistic != "quantiles":
             raise UsageError('quantiles: go with statistic = "quantiles"; remove them, or change the statistic')
         if len(self.quantiles) > _MOST_QUANTILES:
@@ -168,7 +177,15 @@ class Table(Plan[Measurements]):
 
     @property
     def budget(self) -> Budget:
-        return Budget(self.epsilon, self.delta)
+        """What is spent on the values themselves."""
+        return Budget(self.epsilon, self.delta).share(1 - SAMPLING if self.sampling else Fraction(1))
+
+    def units(self, schema: Schema) -> tuple[str, ...]:
+        """The columns that name a sampling unit of the first stage; none where every record is one."""
+        design = schema.design
+        if not self.sampling or design is None or not design.psu:
+            return ()
+        return tuple(dict.fromkeys((*design.strata, design.psu[0])))
 
     @property
     def records(self) -> int:
@@ -182,7 +199,8 @@ class Table(Plan[Measurements]):
 
     @property
     def how(self) -> How:
-        return How(_KNOWS[self.statistic] + (_CLAMPED if self.statistic in _CLAMPS else ""))
+        return How(_KNOWS[self.statistic] + (_CLAMPED if self.statistic in _CLAMPS else "")
+                   + (_SAMPLED if self.sampling else ""))  # fmt: skip
 
     def split(self, schema: Schema) -> Split | None:
         """The levels and their shares; None for one table."""
@@ -206,7 +224,14 @@ class Table(Plan[Measurements]):
             raise UsageError(f"weights: {self.weights} may be negative by its bounds; a weight is at least 0")
         if twice := [name for name in numbers if name in self.by]:
             raise UsageError(f"of: {twice[0]} also stands in by; name it in one of the two")
-        return tuple(dict.fromkeys((*self.attributes, *self.where, *numbers, *filter(None, (self.weights,)))))
+        units = self.units(schema)
+        if units and self.statistic in ("share", "median", "quantiles"):
+            raise UsageError(
+                f"sampling: a {self.statistic} of a sample with sampling units (design.psu) is not offered; for shares "
+                "ask for the weighted mean of a column of 0 and 1, or leave sampling out"
+            )
+        weights = filter(None, (self.weights,))
+        return tuple(dict.fromkeys((*self.attributes, *self.where, *numbers, *weights, *units)))
 
     def forecast(self, schema: Schema) -> Forecast:
         self.reads(schema)
@@ -226,7 +251,11 @@ class Table(Plan[Measurements]):
     def run(self, data: Confidential, entropy: Entropy) -> Measurements:
         self.reads(data.schema)
         split = self.split(data.schema)
-        noisy, facts = self._measure(data, measuring.Ask(self.cells, self.budget, self.records, split), entropy)
+        ask = measuring.Ask(self.cells, self.budget, self.records, split)
+        noisy, facts = self._measure(data, ask, entropy)
+        if self.sampling and facts.get("visible") is not False and "sampling" not in facts:
+            more, known = self._spread(data, noisy, facts, entropy)
+            noisy, facts = noisy | more, facts | known
         if split is not None:
             keys = split.levels.keys()
             return Measurements(keys, noisy, facts, self.describe(), str(self.guarantee), entropy.rehearsal)
@@ -239,8 +268,9 @@ class Table(Plan[Measurements]):
         self, data: Confidential, ask: measuring.Ask, entropy: Entropy
     ) -> tuple[measuring.Noisy, measuring.Facts]:
         if self.statistic in ("median", "quantiles"):
-            doubt = float(1 - self.confidence)
-            return measuring.quantiles(data, ask, self.of[0], self.weights, self.shares, doubt, entropy)
+            spreading = self._spreading() if self.sampling else None
+            wanted = Wanted(self.of[0], self.shares, float(1 - self.confidence), spreading)
+            return quantiles(data, ask, wanted, self.weights, entropy)
         if self.statistic in ("count", "share"):
             if self.weights is None:
                 return measuring.counts(data, ask, entropy)
@@ -255,16 +285,37 @@ class Table(Plan[Measurements]):
             return measuring.means(data, ask, amount, clamp, entropy)
         return self._ratio(data, ask, entropy)
 
+    def _spreading(self) -> measuring.Ask:
+        return measuring.Ask(self.cells, Budget(self.epsilon, self.delta).share(SAMPLING), self.records)
+
+    def _spread(
+        self, data: Confidential, noisy: measuring.Noisy, facts: measuring.Facts, entropy: Entropy
+    ) -> tuple[measuring.Noisy, measuring.Facts]:
+        """What margins need to know of the sample."""
+        amount: Amount | Residual
+        if self.statistic in ("mean", "ratio"):
+            name = "above"
+            amount = residual(self.amount(self.of[0]), self._below, self.by, noisy, facts)
+        else:
+            name = "sum" if self.statistic == "sum" else "count"
+            amount = self.amount(self.of[0] if name == "sum" else None)
+        furthest = max(abs(facts[name]["lower"]), abs(facts[name]["upper"]))
+        return spread(data, self._spreading(), amount, furthest, self.units(data.schema), entropy)
+
+    @property
+    def _below(self) -> Amount:
+        """The denominator of a ratio; that of a weighted mean is the weight."""
+        return self.amount(self.of[1] if self.statistic == "ratio" else None)
+
     def _ratio(
         self, data: Confidential, ask: measuring.Ask, entropy: Entropy
     ) -> tuple[measuring.Noisy, measuring.Facts]:
         """A ratio of two sums; a weighted mean is one of weight × value over weight."""
         share = Fraction(1, 2) if self.statistic == "ratio" else measuring.NUMERATOR
-        below = self.amount(self.of[1] if self.statistic == "ratio" else None)
         above = self.amount(self.of[0])
         clamp = self._clamp(data.schema, self.of[0]) if self.statistic == "mean" else None
         one, facts = measuring.sums(data, ask.priced(share), above, clamp, entropy, "above")
-        two, more = measuring.sums(data, ask.priced(1 - share), below, None, entropy, "below")
+        two, more = measuring.sums(data, ask.priced(1 - share), self._below, None, entropy, "below")
         return one | two, facts | more
 
     def _clamp(self, schema: Schema, column: str | None = None) -> tuple[float, float] | None:
@@ -279,6 +330,7 @@ class Table(Plan[Measurements]):
 _RULES = {
     "clamp": 'give two numbers, such as [0, 200000], or "declared"',
     "weights": "give the name of one column",
+    "sampling": "is true or false, and needs weights = the column of the sample's weights",
     "confidence": 'must lie between 0 and 1, at most 0.999999999, such as "0.95"',
     "delta": "must be at least 0 and below 1",
 }
@@ -286,6 +338,10 @@ _CLAMPS = ("sum", "mean", "variance", "ratio")
 _CLAMPED = (
     " Numbers beyond a limit count as that limit; where the limit was not public knowledge, it was read from noisy "
     "counts."
+)
+_SAMPLED = (
+    " Squares of what records, or sampling units, add to the result were added up with noise too: from these follows "
+    "how far another sample would have led."
 )
 _KNOWS = {
     "count": "Records were counted in each cell, and random noise was added to each count.",
