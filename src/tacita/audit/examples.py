@@ -24,6 +24,7 @@ from tacita.errors import TacitaError
 from tacita.mechanisms import eree, magnitude
 from tacita.mechanisms.survey import SurveyLaplace
 from tacita.mechanisms.table import Table
+from tacita.mechanisms.table.plan import Statistic
 from tacita.plan.bounded import Bounded
 from tacita.privacy import AddRemoveOne, ReplaceOne
 
@@ -299,6 +300,25 @@ STATISTIC_SETTINGS: dict[str, dict[str, Any]] = {
     "median, few values": {"statistic": "median", "of": "age", "by": ["region"], "where": {"sex": ["M"]}},
     "median, delta": {"statistic": "median", "of": "worth", "delta": "1e-9"},
     "quantiles": {"statistic": "quantiles", "of": "worth", "quantiles": ["0.1", "0.95"], "by": ["sex"]},
+    "count, sampling": {"by": ["region"], "weights": "w", "sampling": True, "epsilon": "60"},
+    "sum, sampling, delta": {
+        "statistic": "sum",
+        "of": "pay",
+        "by": ["sex"],
+        "weights": "w",
+        "sampling": True,
+        "epsilon": "60",
+        "delta": "1e-9",
+    },
+    "mean, sampling": {
+        "statistic": "mean",
+        "of": "worth",
+        "by": ["sex"],
+        "weights": "w",
+        "sampling": True,
+        "epsilon": "80",
+    },
+    "median, sampling": {"statistic": "median", "of": "age", "weights": "w", "sampling": True, "epsilon": "80"},
     "quantiles, weights": {"statistic": "quantiles", "of": "age", "weights": "w", "epsilon": "60"},
 }
 
@@ -314,6 +334,28 @@ def _statistics() -> Iterator[Example]:
     visits = Table("mean", "1/3", of="age", by=["sex"], neighbours=_PERSON_ADDED)
     several = record_files(_INCOMES, _PERSON_ADDED, sizes=(1, 2, 9), rows=7)
     yield Example("three rows, mean", Bounded(visits, 3), several, adaptive=True)
+    clustered: dict[Statistic, tuple[str, ...]] = {"count": (), "sum": ("y",), "mean": ("y",), "ratio": ("y", "t")}
+    for statistic, of in clustered.items():
+        for neighbours in (_PERSON_ADDED, _PERSON):
+            plan = Table(statistic, "80", of=of, by=["h"], weights="w", sampling=True, neighbours=neighbours)
+            label = f"{statistic}, sampling units, {'added' if neighbours is _PERSON_ADDED else 'replaced'}"
+            yield Example(label, plan, record_files(_VILLAGES, neighbours), adaptive=True)
+
+
+_VILLAGES = Schema.from_dict(
+    {
+        "dataset": {"identity": "villages", "unit": "person"},
+        "variables": {
+            "person": {"role": "id", "entity": "person"},
+            "village": {**_category("a", "b", "c", "d"), "role": "design"},
+            "h": _category("u", "v"),
+            "y": {"role": "confidential", "type": "integer", "lower": 0, "upper": 10**6, "missing": 0},
+            "t": {"role": "confidential", "type": "numeric", "lower": 0, "upper": 99, "scale": 2, "missing": 0},
+            "w": {"role": "weight", "type": "numeric", "lower": 1, "upper": 5000, "scale": 3},
+        },
+        "design": {"weight": "w", "psu": ["village"], "one_psu": "certainty"},
+    }
+)
 
 
 # ---------------------------------------------------------------- several rows per unit

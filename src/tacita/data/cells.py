@@ -187,7 +187,7 @@ def unit_totals(
     return found[0], rowwise.sums(member.ravel(), whole_numbers(part, _N), found.shape[1])
 
 
-def octaves(data: Confidential, cells: Cells, amount: Amount, lowest: int, highest: int) -> Integers:
+def octaves(data: Confidential, cells: Cells, amount: Adding, lowest: int, highest: int) -> Integers:
     """Of all records that count, how many have an amount of 2^e to 2^(e+1), for e from `lowest` below `highest`.
 
     Amounts of 0 are in none; signs do not matter. One that rounding puts into the wrong octave is still in only one.

@@ -15,7 +15,7 @@ from tacita.mechanisms.table.noise import spread_of
 
 Floats = NDArray[np.float64]
 
-_LEAST = 2.0  # sampling units without which nothing is known of a variance
+_LEAST = 4.0  # sampling units that every cell is taken to have, where noise leaves that open
 
 
 def measured(result: Measurements) -> bool:

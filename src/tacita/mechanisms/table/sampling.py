@@ -7,20 +7,21 @@ Strata are given no credit, so the variance leans to the safe side. Proof: table
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil
+from math import ceil, log2, sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacita.data import rowwise
-from tacita.data.cells import Amount, Cells, Steps, cell_value, counted, totals, unit_totals
+from tacita.data.cells import Amount, Cells, Steps, cell_value, counted, octaves, totals, unit_totals
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
-from tacita.mechanisms.table.measuring import Ask, Facts, Noisy, label_of
-from tacita.mechanisms.table.noise import Reach
+from tacita.mechanisms.table.clamp import clamp_from
+from tacita.mechanisms.table.measuring import BOUGHT, Ask, Facts, Noisy, label_of
+from tacita.mechanisms.table.noise import Reach, spread_of
 from tacita.noise.entropy import Entropy
 
 Integers = NDArray[np.int64]
@@ -30,7 +31,8 @@ SAMPLING = Fraction(1, 5)  # share of a table's budget that buys the sampling va
 _RECORDS = Fraction(1, 10)  # of that, for the size of the sample
 _STEPS = 1 << 12  # of what a record adds, up to its clamp
 _UNIT_STEPS = 1 << 10
-_UNIT_PARTS = {"distance": Fraction(1, 4), "units": Fraction(1, 8), "sample": Fraction(1, 8), "squares": Fraction(1, 2)}
+_UNIT_PARTS = {"distance": Fraction(1, 4), "units": Fraction(1, 4), "sample": Fraction(1, 8), "squares": Fraction(3, 8)}
+_OCTAVES = 24  # below the clamp of the numerator, in which residuals are looked for
 _FAR = 8  # a unit's sum is clamped at so many times the mean size of such sums
 _FURTHEST = 64  # and at so many times the clamp of a record
 _OWN = 256  # tables of more cells take the ratio of all cells together
@@ -75,7 +77,11 @@ def _ratio(over: int, under: int, size: float, other: float) -> float:
 def spread(
     data: Confidential, ask: Ask, amount: Amount | Residual, furthest: float, units: tuple[str, ...], entropy: Entropy
 ) -> tuple[Noisy, Facts]:
-    """Sums of squares by cell of what records (or sampling units) add, up to `furthest` for a record either way."""
+    """Sums of squares by cell of what records (or sampling units) add, up to `furthest` for a record either way.
+
+    Residuals are often much smaller than what they are residuals of, so their clamp is bought anew."""
+    if isinstance(amount, Residual):
+        furthest, ask = _residual_clamp(data, ask, amount, furthest, entropy)
     if units:
         return _of_units(data, ask, amount, furthest, units, entropy)
     size = furthest / _STEPS
@@ -93,6 +99,19 @@ def spread(
             "sample_law": rest.budget.law(_ONE).describe(),
         }
     }
+
+
+def _residual_clamp(
+    data: Confidential, ask: Ask, amount: Residual, furthest: float, entropy: Entropy
+) -> tuple[float, Ask]:
+    bought, rest = ask.priced(BOUGHT), ask.priced(1 - BOUGHT)
+    highest = ceil(log2(furthest))
+    lowest, reach = highest - _OCTAVES, ask.reach(1)
+    there = octaves(data, replace(ask.cells, by=()), amount, lowest, highest)
+    noisy = bought.budget.noisy(there, reach, entropy, "octaves of residuals")
+    scale, square_scale = (sqrt(spread_of(one.budget.law(reach).describe())[0] / 2) for one in (bought, rest))
+    clamped = clamp_from(noisy.astype(np.float64), lowest, scale, square_scale)
+    return furthest if clamped is None else min(2.0**clamped.exponent, furthest), rest
 
 
 _ONE = Reach.of_one(1, 1)  # of how many there are in the file: a replaced record leaves and joins
