@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import tacita as tc
 from support.plan_checks import HEADINGS
-from tacita.audit.examples import STATISTIC_SETTINGS
+from tacita.audit.statistics import INCOMES, STATISTIC_SETTINGS
 from tacita.data.confidential import Confidential
 from tacita.errors import SchemaError, UsageError
 from tacita.mechanisms.table import measuring
@@ -233,11 +233,9 @@ def test_where_nobody_is_visible_nothing_is_said() -> None:
 
 @pytest.mark.parametrize("name", STATISTIC_SETTINGS)
 def test_identity_result_and_forecast_come_back(name: str) -> None:
-    from tacita.audit.examples import _INCOMES
-
     plan = tc.Table(**{"epsilon": "2", "neighbours": PERSON, **STATISTIC_SETTINGS[name]})
     assert plan_from_record(json.loads(json.dumps(plan.describe()))) == plan
-    forecast = plan.forecast(_INCOMES)
+    forecast = plan.forecast(INCOMES)
     assert forecast.sentences
     assert all(np.isfinite(list(forecast.figures.values())))
     assert plan.how.knows.endswith(".")
