@@ -65,6 +65,7 @@ def row_twins() -> tuple[Twin, ...]:
         twin("noise clipped before the count is added", "HistogramSynthesis", _Clipped(), added),
         twin("noise a fifth smaller than stated", "HistogramSynthesis", _LessThanStated(), added),
         twin("Gaussian noise sold as pure", "PairwiseSynthesis", _GaussianSoldAsPure(), added),
+        twin("squares of sums priced as squares of one record", "Table", _SquaredSums(), added),
         twin("the share of a quantile above the median", "QuantileSynthesis", _WrongShare(), added),
         twin("breaks off when the rows are few", "QuantileSynthesis", _BreaksOff(), added),
         twin(
@@ -113,6 +114,13 @@ class _Centred(Toy):
     def codes(self, rows: Columns) -> Integers:
         above = rows["pay"] > float(rows["pay"].mean())
         return (rows["region"] * 2 + above).astype(np.int64)
+
+
+class _SquaredSums(Toy):
+    """A sum that a record moves by one has a square that it moves by twice the sum."""
+
+    def counts(self, rows: Columns) -> Integers:
+        return super().counts(rows) ** 2
 
 
 class _FloatIds(Toy):
