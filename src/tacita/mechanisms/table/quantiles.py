@@ -142,5 +142,5 @@ def rate_of(share: Fraction, epsilon: Fraction, records: int, heaviest: int) -> 
 
 def shift_of(rate: Fraction, share: Fraction, doubt: float) -> int:
     """How many ranks away an end is drawn, so that it is on the wrong side with chance `doubt` / 2 at most: the chance
-    to stray by r ranks falls as exp(−r·rate·denominator), from a little more than even chances where rungs are uneven."""
+    to stray by r ranks falls as exp(−r·rate·denominator), from more than even chances where rungs are uneven."""
     return ceil((log(1 / doubt) + _UNEVEN) / float(rate * share.denominator))
