@@ -282,7 +282,9 @@ def evaluate(
         attacks=attacks,
     )
     with Steps(screen, 1) as progress:
-        make_dossier(request, out, force=force, progress=progress.at, say=screen.print)
+        findings = make_dossier(request, out, force=force, progress=progress.at, say=screen.print)
+    for verdict in findings.verdicts():
+        screen.print(f"{verdict.title}: {verdict.grade}", highlight=False, markup=False)
     screen.print(f"Confidential, not for release: {out / 'dossier.html'}", highlight=False)
 
 

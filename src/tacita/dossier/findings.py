@@ -78,6 +78,7 @@ class Findings:
     attacks: tuple[PlanAttack, ...] = ()
     promise: Guarantee | None = None
     """Of the bundle that was evaluated, if one was."""
+    product: str = "Synthetic files"
     limits: LimitsSpec = field(default_factory=LimitsSpec)
     earlier: str = ""
     changes: tuple[Change, ...] = ()

@@ -13,6 +13,7 @@ from tacita.errors import UsageError
 from tacita.plan import Plan
 from tacita.release.evaluation_spec import EvaluationSpec, PanelSpec
 from tacita.release.folder import named_files
+from tacita.release.microdata import FOLDER
 from tacita.release.plans import prepare
 from tacita.release.spec import MicrodataSpec, Spec
 
@@ -74,11 +75,13 @@ def request_of(
     source: str | dict[str, str] | None = str(original) if original is not None else None
     if source is None and loaded is not None:
         source = loaded.data_source
+    # The files of a bundle are looked at with its tables, where the data are one file to compare them with.
+    whole = bundle is not None and not synthetic and isinstance(source, str) and (bundle / FOLDER).is_dir()
     return Request(
         title=loaded.title if loaded is not None else f"Synthetic files against {(original or Path()).name}",
         schema=known,
         original=source,
-        synthetic=tuple(synthetic),
+        synthetic=(bundle,) if whole and bundle is not None else tuple(synthetic),
         holdout=holdout,
         bundle=bundle,
         earlier=earlier,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from tacita.data.confidential import Confidential
 from tacita.dossier.attacks import attacked
@@ -82,6 +83,7 @@ def evaluate(
         attacks=attacks,
         promise=_promise(request),
         limits=request.asked.limits,
+        product=_product(request),
         touches=tuple(
             touches(request.ledger, moment, columns, [one.name for one in tables], [one.product for one in attacks])
         ),
@@ -182,10 +184,18 @@ def estimate(files: tuple[File, ...], columns: int) -> str:
 
 
 def _promise(request: Request) -> Guarantee | None:
-    if request.bundle is None:
-        return None
-    plan = json.loads((request.bundle / "plan.json").read_text(encoding="utf-8"))
-    return guarantee_from_json(plan["guarantee"])
+    return None if request.bundle is None else guarantee_from_json(_plan(request.bundle)["guarantee"])
+
+
+def _product(request: Request) -> str:
+    """What the synthetic files are called: by their title where they are a bundle's."""
+    of_bundle = request.bundle is not None and request.synthetic == (request.bundle,)
+    titles = [one["title"] for one in _plan(request.bundle)["microdata"]] if of_bundle and request.bundle else []
+    return str(titles[0]) if titles else "Synthetic files"
+
+
+def _plan(bundle: Path) -> dict[str, Any]:
+    return dict(json.loads((bundle / "plan.json").read_text(encoding="utf-8")))
 
 
 def _tables(request: Request, progress: Progress) -> tuple[tuple[TableCheck, ...], tuple[Skipped, ...]]:

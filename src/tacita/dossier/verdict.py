@@ -55,7 +55,7 @@ def verdicts(findings: Findings, limits: LimitsSpec) -> list[Verdict]:
     judged = []
     if findings.comparison is not None:
         measures = list(_of_files(findings, limits))
-        judged.append(_judged("synthetic files", "Synthetic files", measures))
+        judged.append(_judged("synthetic files", findings.product, measures))
     checks: dict[str, list[TableCheck]] = {}
     for check in findings.tables:
         checks.setdefault(check.product, []).append(check)
