@@ -48,7 +48,7 @@ def render_dossier(findings: Findings) -> str:
         trends=[pictures.trend(details, name, percent="rate" in name) for name, details in trends_of(findings)],
         terms=list(_terms(findings)),
         tables=[
-            (check, pictures.error_by_size(check) if check.bands else None)
+            (check, pictures.error_by_size(check) if check.bands and check.practice else None)
             for check in sorted(findings.tables, key=lambda one: -one.relative)
         ],
         risks=[(one, *_figures(one.score.details)) for one in findings.answers if one.group == "risk"],

@@ -32,7 +32,7 @@ def distribution(comparison: Comparison, name: str) -> Markup:
     if column.kind == "categorical":
         labels, shares = _levels(files, name, column.levels)
     else:
-        labels, shares = _bins(files, name)
+        labels, shares = bins(files, name)
     rows = pd.DataFrame(
         {
             "place": range(len(labels)),
@@ -45,7 +45,8 @@ def distribution(comparison: Comparison, name: str) -> Markup:
     )
     few = len(labels) <= _MOST_LEVELS + 1
     last = len(labels) - 1
-    ends = list(range(len(labels))) if few else [1, last // 4, last // 2, 3 * last // 4, last - 1]
+    first = 0 if labels[0] == "0" else 1
+    ends = list(range(len(labels))) if few else [first, last // 4, last // 2, 3 * last // 4]
     spoken = json.dumps([_cut(label) for label in labels]) + "[datum.value]"
     angle = -45 if few and len(labels) > 4 else 0
     axis = alt.Axis(values=ends, labelExpr=spoken, title=None, labelAngle=angle, ticks=False, labelFontSize=11)
@@ -68,7 +69,7 @@ def _levels(files: Sequence[Encoded], name: str, levels: Sequence[str]) -> tuple
     return [*(levels[at] for at in shown), "other"], np.column_stack([counts[:, shown], counts[:, rest].sum(axis=1)])
 
 
-def _bins(files: Sequence[Encoded], name: str) -> tuple[list[str], Floats]:
+def bins(files: Sequence[Encoded], name: str) -> tuple[list[str], Floats]:
     """Bins between the 1st and 99th percentile of the original, open at both ends, and one for missing cells: equal
     ones, or where the tails are long from end to end in steps that widen like logarithms."""
     known = files[0].numbers[name]
@@ -93,10 +94,7 @@ def _bins(files: Sequence[Encoded], name: str) -> tuple[list[str], Floats]:
         counts = np.bincount(np.searchsorted(edges, values[~gone], side="right"), minlength=len(edges) + 1)
         counted.append(np.append(counts, gone.sum()) / file.rows)
     found = np.array(counted)
-    if 1 < len(distinct) <= _BINS:
-        labels = [f"{value:,.6g}" for value in distinct]
-    else:
-        labels = [f"< {_short(edges[0])}", *(_short(edge) for edge in edges)]
+    labels = [f"{value:,.6g}" for value in distinct] if 1 < len(distinct) <= _BINS else _starts(edges)
     if found[:, -1].any():
         return [*labels, "missing"], found
     return labels, found[:, :-1]
@@ -120,8 +118,19 @@ def _widening(values: Floats) -> Floats:
     unit = float(np.quantile(sizes, 0.1))
     low, high = np.arcsinh(values.min() / unit), np.arcsinh(values.max() / unit)
     edges = unit * np.sinh(np.linspace(low, high, _BINS + 1)[1:-1])
-    # What is exactly 0 is told apart from what is nearly 0.
-    return np.unique(np.concatenate([edges, [-unit / 1e6, unit / 1e6]])) if (values == 0).any() else np.unique(edges)
+    if not (values == 0).any():
+        return np.unique(edges)
+    # What is exactly 0 has a bin of its own; where nothing is below it, that is the first.
+    least = float(np.nextafter(0, 1))
+    around = [0.0, least] if values.min() < 0 else [least]
+    return np.unique(np.concatenate([edges[edges != 0], around]))
+
+
+def _starts(edges: Floats) -> list[str]:
+    """What each bin is called: by where it begins, the first by where it ends."""
+    least = float(np.nextafter(0, 1))
+    first = "0" if edges[0] == least else f"< {_short(edges[0])}"
+    return [first, *("> 0" if edge == least else _short(edge) for edge in edges)]
 
 
 def _short(number: float) -> str:
@@ -222,7 +231,8 @@ def error_by_size(check: TableCheck) -> Markup:
     positive = rows["error"][rows["error"] > 0]
     low, high = (math.floor(math.log10(end)) for end in (positive.min(), positive.max())) if len(positive) else (0, 0)
     step = max(1, math.ceil((high - low) / 6))
-    ticks = [0.0, *(10.0**power for power in range(low, high + 2, step))]
+    within = (1, 3) if high - low <= 2 else (1,)
+    ticks = [0.0, *(one * 10.0**power for power in range(low, high + 2, step) for one in within)]
     counted = "jobs" if check.unit == "jobs" else "records"
     chart = (
         alt.Chart(rows)

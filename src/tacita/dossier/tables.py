@@ -241,7 +241,7 @@ def _survey_checks(
             within,
             product=path.stem,
             name=f"{path.stem} · {statistic}",
-            title=f"{record['title']}: {statistic}, weighted, by {', '.join(by)}",
+            title=f"{record['title']}, {' × '.join(by) or 'all'} · {statistic}, weighted",
             confidence=float(rows["confidence"].iloc[0]),
         )
 

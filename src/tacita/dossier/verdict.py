@@ -86,11 +86,8 @@ def _of_table(checks: Sequence[TableCheck], limits: LimitsSpec) -> Iterator[Meas
         if not check.compared:
             yield Measure(f"no cell has a value that could be compared{of}", 1.5)
             continue
-        held = percent(check.off)
-        yield Measure(
-            f"cells that hold {held} of the records are off by more than {percent(limits.cell_error)}{of}",
-            check.off / limits.cells_off,
-        )
+        held = f"cells that hold {percent(check.off)} of the records are" if check.off else "no cell with records is"
+        yield Measure(f"{held} off by more than {percent(limits.cell_error)}{of}", check.off / limits.cells_off)
         if check.coverage is not None:
             yield Measure(
                 f"{percent(check.coverage)} of {check.margins:,} cells lie within their margin, "
