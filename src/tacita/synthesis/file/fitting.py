@@ -23,7 +23,7 @@ _LARGEST_POOL = 60_000
 _MEANS = 8  # passes that the tables of the field are means of
 _LEAST_LEFT = 0.2  # of the noise, where the field has followed all of it
 _GUESS = 0.3  # weight of a pair that was not measured, beside the lightest that was
-_MOST_GUESSED = 4_000_000  # cells of such pairs
+_MOST_GUESSED = 4_000_000  # cells of such pairs, of which there are at most twice as many as were measured
 _PASSES = 30
 
 
@@ -107,7 +107,7 @@ def _others(levels: tuple[int, ...], measured: Sequence[tuple[int, ...]]) -> lis
     pairs = (pair for pair in combinations(range(len(levels)), 2) if pair not in known)
     for a, b in sorted(pairs, key=lambda pair: levels[pair[0]] * levels[pair[1]]):
         room -= levels[a] * levels[b]
-        if room < 0:
+        if room < 0 or len(chosen) >= 2 * len(measured):
             break
         chosen.append((a, b))
     return chosen

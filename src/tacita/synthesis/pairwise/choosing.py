@@ -106,11 +106,15 @@ def distance(codes: Integers, levels: tuple[int, ...], pair: Pair, expected: Flo
     return int(np.abs(counts(codes, levels, pair) - np.rint(expected).astype(np.int64)).sum(dtype=np.int64))
 
 
-def _open(pairs: list[Pair], attributes: int, found: list[Pair], wanted: int) -> Iterator[NDArray[np.bool_]]:
+def _open(pairs: list[Pair], attributes: int, chosen: list[Pair], wanted: int) -> Iterator[NDArray[np.bool_]]:
     """Before each choice, which pairs may be chosen: those that join two groups, or all others once there is one."""
-    while len(found) < wanted:
-        group = list(range(attributes))
-        for a, b in found:
-            group = [group[b] if one == group[a] else one for one in group]
-        apart = np.array([group[a] != group[b] for a, b in pairs])
-        yield apart if apart.any() else np.array([pair not in found for pair in pairs])
+    ends, place = np.array(pairs), {pair: k for k, pair in enumerate(pairs)}
+    group, left = np.arange(attributes), np.ones(len(pairs), dtype=np.bool_)
+    seen = 0
+    while len(chosen) < wanted:
+        for pair in chosen[seen:]:
+            group[group == group[pair[0]]] = group[pair[1]]
+            left[place[pair]] = False
+        seen = len(chosen)
+        apart = group[ends[:, 0]] != group[ends[:, 1]]
+        yield apart if apart.any() else left.copy()
