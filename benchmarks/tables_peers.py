@@ -137,7 +137,8 @@ class Package:
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
             )  # fmt: skip
         process = self.process
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         clock = threading.Timer(limit, process.kill)
         clock.start()
         try:
@@ -269,8 +270,10 @@ def scored(asked: Asked, truth: list[tuple[np.ndarray, np.ndarray]], answer: Map
 
 
 def verdict(ours: Row, best: Row, kind: str | None) -> str:
-    ratio = ours.error / best.error if best.error else (1.0 if ours.error == 0 else float("inf"))
-    doubt = ratio * ((ours.doubt / (ours.error or 1)) ** 2 + (best.doubt / (best.error or 1)) ** 2) ** 0.5
+    if not best.error:
+        return "both exact" if not ours.error else "theirs exact"
+    ratio = ours.error / best.error
+    doubt = ratio * ((ours.doubt / (ours.error or 1)) ** 2 + (best.doubt / best.error) ** 2) ** 0.5
     said = f"{ratio:6.2f} ± {2 * doubt:4.2f}"
     if kind is None:
         return said
@@ -284,7 +287,10 @@ def compare(asked: Asked, file: File, ours: Package, others: list[Package], draw
     ways = ("even", "factors") if asked.statistic == "quantiles" and not _has_grid(task) else ("even",)
     rows: dict[str, Row] = {}
     for package in (ours, *others):
-        fewer = {"draws": 2, "timed": 2} if package.name == "tumult" else {}
+        # A release of many tables takes minutes there, and its cells are many enough for one draw.
+        several = len(asked.by) > 1
+        few = 1 if several else 2
+        fewer = {"draws": few, "timed": few} if package is not ours and (several or package.name == "tumult") else {}
         for way in ways if package.name == "opendp" else ("even",):
             answer = package.ask({**task, **fewer, "way": way}, limit)
             name = f"{package.name}, {way}" if package.name == "opendp" and len(ways) > 1 else package.name

@@ -13,6 +13,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from itertools import product
 from typing import Any, TypedDict
 
@@ -68,7 +69,7 @@ def tacita(task: Task) -> tuple[list[list[Numbers]], Numbers]:
     from tacita.noise.entropy import SystemEntropy
     from tacita.plan import check
     from tacita.privacy import AddRemoveOne
-    from tacita.tables import publish
+    from tacita.tables.together import publish_all
 
     schema = Schema.load(task["schema"])
     settings: dict[str, Any] = {"neighbours": AddRemoveOne(task["unit"])}
@@ -77,15 +78,21 @@ def tacita(task: Task) -> tuple[list[list[Numbers]], Numbers]:
     if task["at"]:
         settings["quantiles"] = [task["at"]]
 
+    many = len(task["tables"])
+    price = (
+        {"rho": Fraction(task["rho"]) / many} if task["delta"] != "0" else {"epsilon": Fraction(task["epsilon"], many)}
+    )
+    plans = [Table(task["statistic"], by=by, **price, **settings) for by in task["tables"]]
+
     def release() -> list[Numbers]:
         data = Confidential.open(task["file"], schema)
-        made = []
-        for by in task["tables"]:
-            plan = Table(task["statistic"], task["epsilon"], by=by, delta=task["delta"], **settings)
+        results = []
+        for plan in plans:
             check(plan, data)
-            table = publish(plan.run(data, SystemEntropy()), schema)
-            made.append([float("nan") if one is None else float(one) for one in table["value"].to_pylist()])
-        return made
+            results.append(plan.run(data, SystemEntropy()))
+        publishing = {"confidence": "0.95", "agree": many > 1}
+        tables = publish_all(results, schema, [publishing] * many)
+        return [[float("nan") if one is None else float(one) for one in table["value"].to_pylist()] for table in tables]
 
     return times({**task, "timed": task["draws"]}, release)
 

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from tacita.implicates import Synthetic
 from tacita.ledger import Released
 from tacita.privacy import StrongAlpha, WeakAlpha
@@ -15,14 +17,16 @@ from tacita.release.bundle_files import fingerprint
 from tacita.release.measurements import long_form, noise_record
 from tacita.release.microdata import Microdata
 from tacita.release.plans import PUBLISHING, PlannedMicrodata, PlannedRelease, PlannedTable, forecast_record
-from tacita.tables import publish
+from tacita.tables.together import publish_all
 
 
 def made(planned: PlannedRelease, released: Sequence[Released]) -> tuple[tuple[Product, ...], tuple[Microdata, ...]]:
     """What is published of each result, with plan and bytes as the ledger sealed them: post-processing only."""
     tables, rest = released[: len(planned.tables)], released[len(planned.tables) :]
+    settings = [{key: getattr(table.spec, key) for key in PUBLISHING} for table in planned.tables]
+    published = publish_all([one.result for one in tables], planned.schema, settings)
     return (
-        tuple(_product(planned, table, one) for table, one in zip(planned.tables, tables, strict=True)),
+        tuple(_product(planned, *made) for made in zip(planned.tables, tables, published, strict=True)),
         tuple(_microdata(planned, files, one) for files, one in zip(planned.microdata, rest, strict=True)),
     )
 
@@ -33,9 +37,8 @@ def unpaid(planned: PlannedRelease, results: Sequence[Any]) -> list[Released]:
     return [Released(result, 0, plan, result.to_bytes()) for plan, result in zip(plans, results, strict=True)]
 
 
-def _product(planned: PlannedRelease, table: PlannedTable, released: Released) -> Product:
+def _product(planned: PlannedRelease, table: PlannedTable, released: Released, published: pa.Table) -> Product:
     spec, result = table.spec, released.result
-    published = publish(result, planned.schema, **{key: getattr(spec, key) for key in PUBLISHING})
     return Product(
         name=spec.name,
         title=table.title,

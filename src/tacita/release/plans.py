@@ -10,18 +10,22 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from fractions import Fraction
+from math import floor
 from typing import Any, Generic, TypeVar
 
 from tacita.data.schema import Categorical, Schema
 from tacita.errors import RefusedError, SpecError, TacitaError
+from tacita.noise.concentrated import rho_for
 from tacita.plan import Forecast, Plan, check, claimed
 from tacita.plan.bounded import Bounded
-from tacita.privacy import UNPROTECTED, Guarantee, Loss, Neighbours, in_sequence, text
+from tacita.privacy import UNPROTECTED, Guarantee, Loss, Neighbours, exact, in_sequence, text
 from tacita.privacy.json_form import canonical, neighbours_from_json
 from tacita.release.mechanisms import MAGNITUDE_MECHANISMS, TABLE_MECHANISMS, mechanism_named, synthesizer_names
 from tacita.release.spec import CapSpec, MicrodataSpec, Spec, TableSpec
 from tacita.release.survey_tables import check_survey_tables
 from tacita.tables.statistics import TOTAL
+from tacita.tables.together import refuse_disagreement
 
 PUBLISHING = (
     "integers",
@@ -30,6 +34,7 @@ PUBLISHING = (
     "rank",
     "confidence",
     "withhold",
+    "agree",
 )  # what is done to a table after the noise
 
 JOBS_DEFAULT, ANY_FILE = "SmoothStaircase", "Table"
@@ -44,6 +49,7 @@ _OF_TABLE = (
     "clamp",
     "margin",
     "margin_at",
+    "rho",
 )
 
 Named = TableSpec | MicrodataSpec
@@ -113,18 +119,35 @@ def prepare(spec: Spec, *, rehearsal: bool = False) -> PlannedRelease:
     Only a rehearsal may use a mechanism without a guarantee.
     """
     schema = Schema.load(spec.resolve(spec.schema_path))
-    spec = spec.model_copy(update={"table": tuple(_with_mechanism(table, spec.cap) for table in spec.table)})
+    spec = spec.model_copy(update={"table": tuple(_with_mechanism(table, spec.cap) for table in _shared_out(spec))})
     told = (spec, schema, rehearsal)
     tables = tuple(Planned(table, *_understood(table, _planned, table, *told)) for table in spec.table)
     microdata = tuple(Planned(files, *_understood(files, _planned, files, *told)) for files in spec.microdata)
     planned = PlannedRelease(spec, schema, tables, microdata)
     for product in planned.products:
         schema.check_codes(_understood(product.spec, _named, product.spec, product.plan.reads, schema))
-    for table in spec.table:
-        _refuse_level_total(table, schema)
+    for table in tables:
+        _refuse_level_total(table.spec, schema)
+        if table.spec.agree:
+            _named(table.spec, refuse_disagreement, table.plan.describe(), {"totals": table.spec.totals})
     for files in microdata:
         _understood(files.spec, _named, files.spec, check_survey_tables, files.spec.tables, files.plan, schema)
     return planned
+
+
+def _shared_out(spec: Spec) -> tuple[TableSpec, ...]:
+    """The tables, those without a price with their part of the ρ that [tables] allows."""
+    if spec.tables is None:
+        return spec.table
+    shares = {table.name: exact(table.share or "1") for table in spec.table if not table.priced}
+    whole = rho_for(exact(spec.tables.epsilon), exact(spec.tables.delta)) / sum(shares.values())
+    # Rounded down to twelve places, so that the parts can be read.
+    parts = {name: text(Fraction(floor(whole * share * 10**12), 10**12)) for name, share in shares.items()}
+    if "0" in parts.values():
+        raise SpecError("tables: leave a table next to nothing; raise epsilon, or ask for fewer tables")
+    return tuple(
+        table.model_copy(update={"rho": parts[table.name]}) if table.name in parts else table for table in spec.table
+    )
 
 
 def _with_mechanism(table: TableSpec, cap: CapSpec) -> TableSpec:
@@ -202,7 +225,9 @@ def _bounded(plan: Plan[Any], at_most: int) -> Plan[Any]:
     if plan.describe().get("margin") is not None:
         return bounded  # the wanted margin is that of its noise, whatever all rows of a unit then cost
     share = plan.guarantee.loss.per_row(at_most)
-    stated = {"epsilon": text(share.epsilon), "delta": text(share.delta)}
+    stated = (
+        {"epsilon": text(share.epsilon), "delta": text(share.delta)} if share.rho is None else {"rho": text(share.rho)}
+    )
     record = plan.describe()
     return plan_from_record(record | {key: stated[key] for key in stated if key in record} | {"at_most": at_most})
 

@@ -23,6 +23,7 @@ from pydantic import (
 
 from tacita.data.schema.toml_file import read_toml
 from tacita.errors import SpecError, UsageError
+from tacita.noise.concentrated import rho_for
 from tacita.privacy import (
     AddRemoveOne,
     Loss,
@@ -36,7 +37,7 @@ from tacita.privacy import (
 )
 from tacita.release.evaluation_spec import EvaluationSpec
 from tacita.release.spec_errors import explain
-from tacita.release.spec_part import Part
+from tacita.release.spec_part import Part, PublicInputSpec
 from tacita.tables.publish import as_share
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
@@ -89,7 +90,8 @@ class CapSpec(Part):
     """The most that may ever be lost about the units of this file, over all releases together.
 
     `at_most` is for files in which a unit has several rows: no more than so many are used for any product, and every
-    loss is that of a whole unit.
+    loss is that of a whole unit. `account` = "rho" keeps the account in the ρ that (epsilon, delta) allows: losses of
+    many tables then add up to far less.
     """
 
     neighbours: Literal["strong", "weak", "add-remove", "replace", "numbers-within"]
@@ -97,6 +99,7 @@ class CapSpec(Part):
     unit: str | None = None
     epsilon: Exact
     delta: Exact = "0"
+    account: Literal["epsilon", "rho"] = "epsilon"
     at_most: AtMost | None = None
     holds: Literal["always"] | None = None  # "always" refuses promises that hold asymptotically
 
@@ -109,6 +112,11 @@ class CapSpec(Part):
                 raise ValueError(f'neighbours = "{self.neighbours}" needs the key {key}; add it to [cap]')
             if not needed and getattr(self, key) is not None:
                 raise ValueError(f'neighbours = "{self.neighbours}" has no {key}; remove that key from [cap]')
+        if self.account == "rho" and (self.neighbours not in ("add-remove", "replace") or not exact(self.delta)):
+            raise ValueError(
+                'account = "rho" is for neighbours = "add-remove" or "replace" and needs delta, such as "1e-9"; add it '
+                "to [cap], or remove account"
+            )
         if self.at_most is not None and self.neighbours not in ("add-remove", "replace"):
             raise ValueError(
                 f'neighbours = "{self.neighbours}" has no at_most: its units are taken whole, and of a worker with '
@@ -130,7 +138,16 @@ class CapSpec(Part):
 
     @property
     def loss(self) -> Loss:
+        if self.account == "rho":
+            return Loss(rho=rho_for(exact(self.epsilon), exact(self.delta)))
         return Loss(self.epsilon, delta=self.delta)
+
+
+class TogetherSpec(Part):
+    """What all tables cost together that have no price of their own; each gets a part of its ρ by its `share`."""
+
+    epsilon: Exact
+    delta: Exact
 
 
 class TableSpec(Part):
@@ -159,6 +176,8 @@ class TableSpec(Part):
     margin: str | None = None
     margin_at: int | None = None
     delta: Exact | None = None
+    rho: Exact | None = None
+    share: Exact | None = None
     alpha: Exact | None = None
     definition: Literal["strong", "weak"] | None = None
     calibration: Literal["proved", "paper"] | None = None
@@ -171,10 +190,21 @@ class TableSpec(Part):
     rank: bool = False
     confidence: Exact = "0.95"
     withhold: str | None = None
+    agree: bool = False
 
     @property
     def spoken(self) -> str:
         return f'table "{self.name}"'
+
+    @property
+    def priced(self) -> bool:
+        return any(one is not None for one in (self.epsilon, self.rho, self.margin))
+
+    @model_validator(mode="after")
+    def _a_share_is_no_price(self) -> TableSpec:
+        if self.share is not None and (self.priced or exact(self.share) <= 0):
+            raise ValueError("share: is above 0, and stands where no epsilon, rho or margin does; keep one of them")
+        return self
 
     @field_validator("confidence")
     @classmethod
@@ -266,13 +296,6 @@ class MicrodataSpec(Part):
         return dict(self.model_extra or {})
 
 
-class PublicInputSpec(Part):
-    """Something used that did not come from the confidential file, and where it came from."""
-
-    what: str
-    source: str
-
-
 class Spec(Part):
     """A whole release, as a person wrote it; `path` is where it was read from.
 
@@ -289,6 +312,7 @@ class Spec(Part):
     engine: Literal["duckdb", "spark"] = "duckdb"
     publisher: str = ""
     cap: CapSpec
+    tables: TogetherSpec | None = None
     table: tuple[TableSpec, ...] = ()
     microdata: tuple[MicrodataSpec, ...] = ()
     public_input: tuple[PublicInputSpec, ...] = ()
@@ -316,11 +340,24 @@ class Spec(Part):
                 'microdata: guarantee = "none" would take the promise from the tables of this release; make a release '
                 "of its own for the files"
             )
+        self._prices_are_clear()
         names = [*(table.name for table in self.table), *(files.name for files in self.microdata)]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"the name {twice[0]} is used twice; each product needs its own file name")
         return self
+
+    def _prices_are_clear(self) -> None:
+        if self.tables is None:
+            if any(table.share is not None for table in self.table):
+                raise ValueError("share: is a part of what [tables] costs; add [tables] with epsilon and delta")
+            return
+        if self.cap.account != "rho":
+            raise ValueError(
+                'tables: what is divided is ρ, which an account in epsilon does not take; add account = "rho" to [cap]'
+            )
+        if all(table.priced for table in self.table):
+            raise ValueError("tables: every table has a price of its own; remove [tables], or the prices of some")
 
     @property
     def reason(self) -> str | None:

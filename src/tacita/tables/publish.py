@@ -14,6 +14,7 @@ from tacita.measured import Measured, Measurements
 from tacita.mechanisms.table.levels import LEVEL
 from tacita.privacy import exact
 from tacita.tables.consistency import consistent
+from tacita.tables.estimates import Estimates
 from tacita.tables.statistics import TOTAL, ranks, statistic_table
 
 PARTS = ("quantile", "measure")  # columns that tell several numbers of one cell apart
@@ -39,6 +40,7 @@ def publish(
     confidence: str | float = "0.95",
     cells_twice: bool = False,
     withhold: str | float | None = None,
+    agreed: Estimates | None = None,
 ) -> pa.Table:
     """One row per cell in the declared order of levels, then the totals: sums over the attributes that `totals` leaves
     out, which say "Total" there. Where it names all of them there is nothing to sum, and no total; `cells_twice` has
@@ -46,7 +48,8 @@ def publish(
 
     With `totals`, cells are moved together so that they are not negative and add up to their totals. Without,
     a negative cell is set to zero on its own, which leaves sums of many small cells slightly too high. `withhold`
-    leaves out values whose margin is wider than this share of them, such as "50%".
+    leaves out values whose margin is wider than this share of them, such as "50%". `agreed` are the cells as they agree
+    with other tables (`tacita.tables.together`), in place of those that this result alone gives.
     """
     level = float(exact(str(confidence), "confidence"))
     if not 0 < level < 1:
@@ -61,6 +64,7 @@ def publish(
             totals=totals,
             rank=rank,
             withhold=None if withhold is None else as_share(withhold),
+            agreed=agreed,
         )
     if withhold is not None:
         raise UsageError("withhold: is for tables made by a statistic; leave it out")

@@ -42,6 +42,7 @@ def statistic_table(
     totals: Sequence[str] = (),
     rank: bool = False,
     withhold: float | None = None,
+    agreed: Estimates | None = None,
 ) -> pa.Table:
     """One row per cell in the declared order of levels, then the totals, if asked for."""
     if result.plan.get("levels"):
@@ -50,7 +51,7 @@ def statistic_table(
         found, names = level_estimates(result, schema, confidence, nonnegative=nonnegative, integers=integers)
         table = _rows(found, schema, result, confidence, integers, rank, withhold)
         return table.add_column(0, LEVEL, pa.array(names))
-    found = estimated(result, confidence)
+    found = estimated(result, confidence) if agreed is None else agreed
     if totals and not found.additive:
         raise UsageError(f"totals: are for counts and sums; a {result.statistic} of all cells is no sum of theirs")
     if stranger := [name for name in totals if name not in found.keys]:

@@ -1,4 +1,4 @@
-"""The noise of a table: discrete Laplace for a pure promise, discrete Gaussian where a δ is allowed.
+"""The noise of a table: discrete Laplace for a pure promise, discrete Gaussian where it is in ρ or a δ is allowed.
 
 A budget is divided by shares: of ε for a pure promise, of ρ otherwise. How far one unit can move the values, in the sum
 of absolute changes and in their Euclidean length, is said by whoever asks for noise; table.md proves it for each table.
@@ -6,7 +6,7 @@ of absolute changes and in their Euclidean length, is said by whoever asks for n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import ceil
@@ -40,21 +40,30 @@ class Reach:
 
 @dataclass(frozen=True)
 class Budget:
-    """ε, or ρ as (ε, δ) allows it; `part` is the share of it that is spent here."""
+    """ε, or ρ as (ε, δ) allows it or as it is given; `part` is the share of it that is spent here."""
 
     epsilon: Fraction
-    delta: Fraction
+    delta: Fraction = Fraction(0)
     part: Fraction = Fraction(1)
+    given: Fraction | None = None
+
+    @classmethod
+    def of_rho(cls, rho: Fraction) -> Budget:
+        return cls(Fraction(0), given=rho)
 
     def share(self, part: Fraction) -> Budget:
-        return Budget(self.epsilon, self.delta, self.part * part)
+        return replace(self, part=self.part * part)
+
+    @property
+    def gaussian(self) -> bool:
+        return bool(self.delta) or self.given is not None
 
     @cached_property
     def rho(self) -> Fraction:
-        return rho_for(self.epsilon, self.delta) * self.part
+        return (rho_for(self.epsilon, self.delta) if self.given is None else self.given) * self.part
 
     def law(self, reach: Reach) -> DiscreteLaplace | DiscreteGaussian:
-        if not self.delta:
+        if not self.gaussian:
             return DiscreteLaplace(reach.total / (self.epsilon * self.part))
         # Rounded up to a fraction that the sampler handles fast: a little more noise than needed.
         variance = Fraction(reach.square) / (2 * self.rho)
@@ -70,7 +79,7 @@ class Budget:
     @property
     def pure(self) -> Fraction:
         """The ε of draws that have no Gaussian form. A law whose log ratios range over ε has ρ = ε²/8 at most."""
-        if not self.delta:
+        if not self.gaussian:
             return self.epsilon * self.part
         return _root_below(8 * self.rho)
 

@@ -68,6 +68,13 @@ def _optional_epsilon(given: Number | None) -> Fraction | None:
     return None if given is None else as_epsilon(given)
 
 
+def _optional_rho(given: Number | None) -> Fraction | None:
+    rho = None if given is None else exact(given, "rho")
+    if rho is not None and rho <= 0:
+        raise UsageError('rho: must be above 0, such as "0.01"')
+    return rho
+
+
 def _as_confidence(given: Number) -> Fraction:
     return exact(str(given) if isinstance(given, float) else given, "confidence")
 
@@ -78,8 +85,9 @@ class Table(Plan[Measurements]):
 
     `of` names the column (for a ratio two: numerator and denominator; for shares the category). `weights` names a
     column by which every record counts. Instead of ε, a wanted `margin` can be given, in units or in percent of a cell
-    of `margin_at` records: the cost follows from it. Sums of numbers with wide bounds buy their clamps; `clamp` gives
-    them as public knowledge, or says "declared" for the bounds of the schema.
+    of `margin_at` records: the cost follows from it. Many tables are better paid for in `rho`, whose noise grows only
+    with the root of their number. Sums of numbers with wide bounds buy their clamps; `clamp` gives them as public
+    knowledge, or says "declared" for the bounds of the schema.
 
     `sampling` is for weighted samples: margins then hold the value of the population, not only that of the file. A
     fifth of the budget measures how far another sample would have led; sampling units are those of the schema's design.
@@ -111,6 +119,7 @@ class Table(Plan[Measurements]):
     quantiles: tuple[Fraction, ...] = field(default=(), converter=_as_shares, kw_only=True)
     clamp: tuple[float, float] | str | None = field(default=None, converter=_as_clamp, kw_only=True)
     delta: Fraction = field(default=Fraction(0), converter=as_delta, kw_only=True)
+    rho: Fraction | None = field(default=None, converter=_optional_rho, kw_only=True)
     margin: str | None = field(default=None, kw_only=True)
     margin_at: int | None = field(default=None, kw_only=True)
     confidence: Fraction = field(default=Fraction(19, 20), converter=_as_confidence, kw_only=True)
@@ -143,10 +152,16 @@ class Table(Plan[Measurements]):
         self._settle_price()
 
     def _settle_price(self) -> None:
-        """ε as given, or as the wanted margin asks for."""
+        """ε or ρ as given, or ε as the wanted margin asks for."""
+        if self.rho is not None:
+            if self.epsilon is not None or self.delta or self.margin is not None:
+                raise UsageError("rho: is a price of its own; leave epsilon, delta and margin out, or rho")
+            return
         if self.margin is None:
             if self.epsilon is None:
-                raise UsageError('epsilon: give it, such as "1", or a wanted margin = "5%" with margin_at = 1000')
+                raise UsageError(
+                    'epsilon: give it, such as "1", or rho, or a wanted margin = "5%" with margin_at = 1000'
+                )
             return
         derived = epsilon_for(self)
         if self.epsilon is not None and self.epsilon != derived:
@@ -178,7 +193,11 @@ class Table(Plan[Measurements]):
     @property
     def budget(self) -> Budget:
         """What is spent on the values themselves."""
-        return Budget(self.epsilon, self.delta).share(1 - SAMPLING if self.sampling else Fraction(1))
+        return self._whole.share(1 - SAMPLING if self.sampling else Fraction(1))
+
+    @property
+    def _whole(self) -> Budget:
+        return Budget(self.epsilon, self.delta) if self.rho is None else Budget.of_rho(self.rho)
 
     def units(self, schema: Schema) -> tuple[str, ...]:
         """The columns that name a sampling unit of the first stage; none where every record is one."""
@@ -193,9 +212,8 @@ class Table(Plan[Measurements]):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(
-            self.neighbours, Loss(self.epsilon, delta=self.delta), assumes=(ONE_ROW, "levels and bounds are public")
-        )
+        loss = Loss(self.epsilon, delta=self.delta) if self.rho is None else Loss(rho=self.rho)
+        return Guarantee(self.neighbours, loss, assumes=(ONE_ROW, "levels and bounds are public"))
 
     @property
     def how(self) -> How:
@@ -206,7 +224,7 @@ class Table(Plan[Measurements]):
         """The levels and their shares; None for one table."""
         if not self.levels:
             return None
-        return split_of(schema, self.by, self.levels, self.division, 1 if self.delta else 2)
+        return split_of(schema, self.by, self.levels, self.division, 1 if self.budget.gaussian else 2)
 
     def amount(self, column: str | None = None) -> Amount:
         return Amount(tuple(name for name in (column, self.weights) if name is not None))
@@ -286,7 +304,7 @@ class Table(Plan[Measurements]):
         return self._ratio(data, ask, entropy)
 
     def _spreading(self) -> measuring.Ask:
-        return measuring.Ask(self.cells, Budget(self.epsilon, self.delta).share(SAMPLING), self.records)
+        return measuring.Ask(self.cells, self._whole.share(SAMPLING), self.records)
 
     def _spread(
         self, data: Confidential, noisy: measuring.Noisy, facts: measuring.Facts, entropy: Entropy
