@@ -63,6 +63,8 @@ STATISTIC_SETTINGS: dict[str, dict[str, Any]] = {
     "count, everybody": {},
     "count, where": {"where": {"sex": ["F"]}},
     "count, delta": {"by": ["region"], "delta": "1e-9"},
+    "count, rho": {"by": ["region"], "epsilon": None, "rho": "0.1"},
+    "mean, rho": {"statistic": "mean", "of": "age", "by": ["sex"], "epsilon": None, "rho": "0.1"},
     "count, weights": {"by": ["region"], "weights": "w", "epsilon": "40"},
     "count, levels": {"by": ["sex", "region"], "levels": ["part", "country"]},
     "count, levels, delta": {"by": ["region"], "levels": ["country"], "delta": "1e-9", "division": "best"},
@@ -121,7 +123,7 @@ def statistic_claims() -> Iterator[tuple[str, Plan[Any], Files, bool]]:
             plan = Table(**{"epsilon": "2", "neighbours": neighbours, **given})
             label = f"{setting}, {'added' if neighbours is _ADDED else 'replaced'}"
             # Clamps are read from what was released before, and draws of values reject words.
-            adaptive = plan.statistic in ("median", "quantiles") or "bought" in setting or plan.epsilon >= 40
+            adaptive = plan.statistic in ("median", "quantiles") or "bought" in setting or (plan.epsilon or 0) >= 40
             yield label, plan, record_files(INCOMES, neighbours), adaptive
     visits = Table("mean", "1/3", of="age", by=["sex"], neighbours=_ADDED)
     several = record_files(INCOMES, _ADDED, sizes=(1, 2, 9), rows=7)

@@ -6,8 +6,11 @@ report; the dossier and the studies build their own from the same pieces.
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import altair as alt
@@ -89,14 +92,21 @@ def error_bars(
     spread = [value for value in values if value >= 1]
     is_log = bool(spread) and len(spread) == len(values) and max(spread) > 50 * min(spread)
     floor = 1.0 if is_log else floor
-    rows = pd.DataFrame(
-        {
-            "cell": [_short(label) for label in labels],
-            "value": values,
-            "low": [max(value - margin, floor) for value, margin in zip(values, margins, strict=True)],
-            "high": [value + margin for value, margin in zip(values, margins, strict=True)],
-        }
-    )
+    lows = [max(value - margin, floor) for value, margin in zip(values, margins, strict=True)]
+    highs = [value + margin for value, margin in zip(values, margins, strict=True)]
+    numbers = zip(values, lows, highs, strict=True)
+    rows = [
+        {"cell": _short(label)} | {key: _finite(one) for key, one in zip(("value", "low", "high"), each, strict=True)}
+        for label, each in zip(labels, numbers, strict=True)
+    ]
+    look = _error_bars(confidence, is_log)
+    return _drawn({**look, "datasets": dict.fromkeys(look["datasets"], rows)})
+
+
+@cache
+def _error_bars(confidence: str, is_log: bool) -> dict[str, Any]:
+    """The chart without its rows. A page has one for every table, and describing it takes longer than drawing it."""
+    rows = pd.DataFrame({"cell": [""], "value": [1.0], "low": [1.0], "high": [1.0]})
     axis = alt.Axis(labelLimit=0, title=None, ticks=False, domain=False, labelPadding=10, labelFontSize=11.5)
     base = alt.Chart(rows).encode(y=alt.Y("cell:N", sort=None, axis=axis))
     across = alt.X(
@@ -108,7 +118,12 @@ def error_bars(
     bars = base.mark_rule(strokeWidth=2.4, color=PALE).encode(x=across, x2="high:Q")
     points = base.mark_circle(size=46, color=ACCENT, opacity=1).encode(x="value:Q")
     # The labels beside the plot need the rest of the column.
-    return inline_svg((bars + points).properties(width=300, height=alt.Step(21)))
+    look: dict[str, Any] = _styled((bars + points).properties(width=300, height=alt.Step(21))).to_dict()
+    return look
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _short(label: str) -> str:
@@ -124,9 +139,11 @@ def inline_svg(chart: Any, *, header: int = 12) -> Markup:
 
     `header` is the size of the titles of small panels.
     """
-    if _is_cramped():
-        return LEFT_OUT
-    styled = (
+    return _drawn(_styled(chart, header=header).to_dict())
+
+
+def _styled(chart: Any, *, header: int = 12) -> Any:
+    return (
         chart.configure(font=_FONT, background="transparent", padding=4)
         .configure_axis(
             labelColor=INK,
@@ -144,7 +161,12 @@ def inline_svg(chart: Any, *, header: int = 12) -> Markup:
         .configure_title(color=INK, fontSize=13, fontWeight="normal", anchor="start")
         .configure_view(stroke=None)
     )
-    drawn: str = vl_convert.vegalite_to_svg(styled.to_json(), vl_version=_vega_lite_version())
+
+
+def _drawn(chart: Mapping[str, Any]) -> Markup:
+    if _is_cramped():
+        return LEFT_OUT
+    drawn: str = vl_convert.vegalite_to_svg(json.dumps(chart, sort_keys=True), vl_version=_vega_lite_version())
     # Inside HTML the namespace declarations are not needed, and without them the page names no outside address.
     plain = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", drawn)
     width = re.search(r'<svg[^>]*\swidth="([\d.]+)"', plain)

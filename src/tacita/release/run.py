@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tacita.audit.evidence import evidence_beside
@@ -65,7 +66,7 @@ def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lamb
         place, plans, data, cap=spec.cap.loss, neighbours=relation, holds=spec.cap.holds, reason=spec.reason
     )
     if not all(quote.is_free for quote in quotes):
-        try_out(planned, out, lambda: _mock(planned, 0, TRIED))
+        try_out(planned, out, cache(lambda: _mock(planned, 0, TRIED)))
     ledger = Ledger.open(place, cap=spec.cap.loss, neighbours=relation, holds=spec.cap.holds)
     before = ledger.spent(relation, data)
     labels = {f"{spec.title}: {product.spec.name}": product for product in planned.products}
