@@ -85,6 +85,10 @@ class Bounded(Plan[R]):
     def contribution(self, schema: Schema) -> None:
         """Whatever rows a unit has, no more are used than are paid for."""
 
+    @property
+    def takes_missing(self) -> bool:
+        return self.plan.takes_missing
+
     def reads(self, schema: Schema) -> tuple[str, ...]:
         self._id(schema)
         return self.plan.reads(schema)

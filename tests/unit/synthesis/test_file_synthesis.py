@@ -95,6 +95,15 @@ def test_zeros_that_leave_nothing_are_refused_before_anything_is_spent() -> None
         FileSynthesis(["sex", "works"], "1").reads(Schema.from_dict(content))
 
 
+@pytest.mark.parametrize("delta", ["0", "1e-9"])
+def test_noise_without_end_is_refused_before_anything_is_spent(delta: str) -> None:
+    with pytest.raises(UsageError, match="epsilon: too small"):
+        FileSynthesis(COLUMNS, "1e-9", delta=delta).reads(schema())
+    with pytest.raises(UsageError, match="rows: the number of records would be known"):
+        FileSynthesis(["sex"], "1/100000", delta=delta, neighbours=ADD).reads(schema())
+    assert FileSynthesis(COLUMNS, "1/50", delta=delta, neighbours=ADD, rows=100).reads(schema())
+
+
 def test_other_methods_refuse_missing_numbers_as_a_state() -> None:
     plan = HistogramSynthesis(["sex", "hours"], "1", cuts={"hours": [20]}, neighbours=ReplaceOne("person"))
     with pytest.raises(UsageError, match="hours: its missing values are a state of their own"):

@@ -34,6 +34,9 @@ _USUAL = 10_000  # records, where their number is neither public nor given
 _FEWEST_BINS, _MOST_BINS = 6, 24
 _TOLERATED = 0.3  # of the records moved by noise in a table of two numbers: bins are as many as that allows
 _TABLES_PER_COLUMN = 4
+_FINEST = 1000  # no table gets a smaller part of the budget than a column's over this
+_LOUDEST = 1e8  # records
+_MOST_UNSURE = 1e6  # records; files as long as the noise happens to say might not fit anywhere
 
 
 @frozen(kw_only=True)
@@ -92,6 +95,14 @@ class FileSynthesis(Synthesizer[FileModel]):
         bars = bars_of(schema, self.columns)
         if bars and possible([_at_most(schema, name) for name in self.columns], bars) is None:
             raise UsageError("zeros: no combination of the columns' levels is left; take an entry out of [[zeros]]")
+        if self.budget.typical(self.budget.total, _FINEST * len(self.columns)) > _LOUDEST:
+            raise UsageError("epsilon: too small for the noise on so many tables; raise it or leave columns out")
+        if not self.size_is_public and self.rows is None:
+            unsure = self.budget.typical(self.budget.total * _COUNT, 1)
+            if unsure > _MOST_UNSURE:
+                raise UsageError(
+                    f"rows: the number of records would be known to ±{unsure:.1g} only; give rows, or raise epsilon"
+                )
         return self.columns
 
     def _numbers(self, schema: Schema) -> dict[str, Grid]:
