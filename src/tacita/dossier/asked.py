@@ -53,6 +53,8 @@ class Asked:
     """One row per establishment and cell, where today's practice has methods for such tables."""
     amount: str = JOBS
     """The column of the pieces that is added up."""
+    sized_in: str = "records"
+    """What the size of a cell is counted in."""
 
 
 def asked_by(plan: Plan[Any], data: Confidential) -> Iterator[Asked]:
@@ -109,11 +111,12 @@ def _of_magnitudes(plan: MagnitudePlan, data: Confidential) -> Iterator[Asked]:
         )
         for name in (CREATED, DESTROYED, NET):
             # The forecast speaks of creation and destruction; what is left of both has a law of its own.
-            yield Asked("flows", plan.of[1], _summed(pieces, name, None if name == NET else _BOTH), name)
+            exact = _summed(pieces, name, None if name == NET else _BOTH)
+            yield Asked("flows", plan.of[1], exact, name, sized_in=f"{plan.unit}s")
         return
     for name in plan.of:
         measure = name if len(plan.of) > 1 else None
-        yield Asked("sum", name, _summed(pieces, name, name), measure, pieces, name)
+        yield Asked("sum", name, _summed(pieces, name, name), measure, pieces, name, f"{plan.unit}s")
 
 
 def _summed(pieces: pd.DataFrame, amount: str, size: str | None) -> Callable[[By], pd.DataFrame]:
@@ -139,7 +142,7 @@ def _of_jobs(plan: Any, data: Confidential) -> Asked:
             return cells
         return cells.merge(_largest(plan, data, worker, where), on=list(by))
 
-    return Asked("count", "jobs", exact, None, pieces)
+    return Asked("count", "jobs", exact, None, pieces, sized_in="jobs")
 
 
 def _largest(plan: Any, data: Confidential, worker: By, where: dict[str, By]) -> pd.DataFrame:

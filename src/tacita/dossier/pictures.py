@@ -233,17 +233,18 @@ def error_by_size(check: TableCheck) -> Markup:
     step = max(1, math.ceil((high - low) / 6))
     within = (1, 3) if high - low <= 2 else (1,)
     ticks = [0.0, *(one * 10.0**power for power in range(low, high + 2, step) for one in within)]
-    counted = "jobs" if check.unit == "jobs" else "records"
     chart = (
         alt.Chart(rows)
         .mark_circle(size=70, opacity=1)
         .encode(
-            y=alt.Y("size:N", sort=order, title=f"{counted} in the cell", axis=alt.Axis(labelLimit=0, ticks=False)),
+            y=alt.Y(
+                "size:N", sort=order, title=f"{check.sized_in} in the cell", axis=alt.Axis(labelLimit=0, ticks=False)
+            ),
             x=alt.X(
                 "error:Q",
                 title=f"root mean squared error, {_cut(check.unit)}",
                 scale=alt.Scale(type="symlog", constant=10.0**low),
-                axis=alt.Axis(values=ticks, format="~s"),
+                axis=alt.Axis(values=ticks, format="~s" if low >= 0 else "~g"),
             ),
             color=colour(dict(zip(methods, (ACCENT, WARM, PALE), strict=False)), orient="top"),
         )

@@ -97,6 +97,9 @@ class TableCheck:
     title: str
     statistic: str
     unit: str
+    """What errors are counted in."""
+    sized_in: str
+    """What the size of a cell is counted in."""
     cells: int
     withheld: int
     """Cells that are published without a value, or have none in the rows."""
@@ -272,6 +275,7 @@ def _check(
     return TableCheck(
         statistic=asked.statistic,
         unit=asked.unit,
+        sized_in=asked.sized_in,
         cells=len(everything),
         withheld=int((~shown).sum()),
         mean_error=_mean(np.abs(error)),

@@ -251,6 +251,7 @@ def test_sums_and_flows_of_firms(tmp_path: Path) -> None:
     assert suppression.rmse is not None
     assert suppression.rmse <= 0.5
     assert by_name["pay"].against_infusion is not None
+    assert (by_name["both · jobs"].unit, by_name["both · jobs"].sized_in) == ("jobs", "establishments")
     assert not by_name["flows · net"].practice
 
 
@@ -259,7 +260,7 @@ def test_files_of_establishments_with_their_size_are_evaluated(tmp_path: Path) -
     cap = 'neighbours = "strong"\nalpha = "0.1"'
     (check,), _ = check_tables(*made_from(tmp_path, FIRMS, firms(400), spec(asked, cap=cap)))
     assert sum(one[1] for one in check.worst) == firms(400).jobs.sum()
-    assert check.unit == "jobs"
+    assert (check.unit, check.sized_in) == ("jobs", "jobs")
     assert check.forecast is not None
     assert check.forecast.foretold > 0
     assert [one.name for one in check.practice] == ["Noise infusion", "Cell suppression"]
