@@ -50,6 +50,7 @@ STATISTICS = {
     "sum-tight": 'statistic = "sum"\nof = "age"',
     "sum-clamped": 'statistic = "sum"\nof = "income"\nclamp = [0, 200000]',
     "sum-declared": 'statistic = "sum"\nof = "income"\nclamp = "declared"',
+    "sum-signed": 'statistic = "sum"\nof = "income"\nclamp = [-90000, 200000]',
     "sum-bought": 'statistic = "sum"\nof = "income"',
     "weighted": 'statistic = "count"\nweights = "w"',
     "count-again": "",

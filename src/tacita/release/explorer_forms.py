@@ -21,8 +21,10 @@ from tacita.mechanisms import eree
 from tacita.mechanisms.eree.smooth import SmoothPlan
 from tacita.mechanisms.magnitude import SmoothSums
 from tacita.mechanisms.table import Table
-from tacita.mechanisms.table.accuracy import gradient
+from tacita.mechanisms.table.accuracy import UNSIGNED, clamped_ends, gradient, reach_in_clamps
 from tacita.mechanisms.table.measuring import BOUGHT, NUMERATOR, buys_clamp
+from tacita.mechanisms.table.noise import FINEST
+from tacita.mechanisms.table.quantiles import UNEVEN
 from tacita.noise.combination import deviations
 from tacita.plan import Forecast, Plan
 from tacita.plan.bounded import Bounded
@@ -72,10 +74,13 @@ def _of_table(table: Table, schema: Schema) -> Form:
     if table.levels:
         return told | {"form": "levels"} | _of_levels(table, schema)
     if table.statistic in ("median", "quantiles"):
-        return told | {"form": "quantiles", "shares": [[text(one), float(max(one, 1 - one))] for one in table.shares]}
+        shares = [[text(one), float(max(one, 1 - one))] for one in table.shares]
+        return told | {"form": "quantiles", "shares": shares, "uneven": UNEVEN}
     if table.statistic == "ratio" or (table.statistic == "mean" and table.weights):
         share = Fraction(1, 2) if table.statistic == "ratio" else NUMERATOR
-        parts = [float((1 - BOUGHT) * one) for one in (share, 1 - share)]
+        amounts = [table.amount(one) for one in (*table.of, None)[:2]]
+        squares = [_square(table, clamped_ends(*one.bounds(schema), True)) for one in amounts]
+        parts = [[float((1 - BOUGHT) * one), square] for one, square in zip((share, 1 - share), squares, strict=True)]
         return told | {"form": "ratio", "parts": parts}
     if table.statistic in ("count", "share") and table.weights is None:
         reach = table.records if table.attributes else 1
@@ -87,12 +92,20 @@ def _of_table(table: Table, schema: Schema) -> Form:
 def _of_sums(table: Table, schema: Schema) -> Form:
     """A margin in clamps, in units, or in units by the size of a cell."""
     amount = table.amount(table.of[0] if table.of and table.statistic != "share" else None)
-    if buys_clamp(schema, amount, None if table.clamp is None else (0.0, 0.0)):
-        return {"part": float(1 - BOUGHT), "margin": "in_clamps", "times": 1.0}
     low, high = table.clamp if isinstance(table.clamp, tuple) else amount.bounds(schema)
-    if table.statistic in ("sum", "count", "share"):
-        return {"part": 1.0, "margin": "", "times": max(abs(low), abs(high))}
-    return {"part": 1.0, "margin": "at", "times": gradient(table.statistic, high - low)}
+    bought = buys_clamp(schema, amount, None if table.clamp is None else (0.0, 0.0))
+    is_sum = table.statistic in ("sum", "count", "share")
+    square = _square(table, clamped_ends(low, high, bought) if is_sum else UNSIGNED)
+    if bought:
+        return {"part": float(1 - BOUGHT), "square": square, "margin": "in_clamps", "times": 1.0}
+    if is_sum:
+        return {"part": 1.0, "square": square, "margin": "", "times": max(abs(low), abs(high))}
+    return {"part": 1.0, "square": square, "margin": "at", "times": gradient(table.statistic, high - low)}
+
+
+def _square(table: Table, ends: tuple[float, float]) -> float:
+    """The square of how far one unit moves a sum, in clamps."""
+    return reach_in_clamps(table, ends).square / FINEST**2
 
 
 def _of_levels(table: Table, schema: Schema) -> Form:

@@ -105,9 +105,13 @@ def _mock_table(table: PlannedTable, schema: Schema, mock: Callable[[], Any]) ->
     if table.spec.mechanism in JOB_MECHANISMS:
         return _mock_counts(table, schema)
     result = table.plan.run(mock(), SeededEntropy(0))
-    # Cells beyond what a trial needs are left out: it must not be felt beside the run.
-    kept = {name: code[:_CELLS] for name, code in result.keys.items()}
-    return replace(result, keys=kept, noisy={name: one[:_CELLS] for name, one in result.noisy.items()})
+    if result.plan.get("levels"):
+        return result  # levels agree as wholes
+    # Cells beyond what a trial needs are left out: it must not be felt beside the run. Shares stay together.
+    together = int(list(result.keys.values())[-1].max(initial=0)) + 1 if result.statistic == "share" else 1
+    most = max(_CELLS // together, 1) * together
+    kept = {name: code[:most] for name, code in result.keys.items()}
+    return replace(result, keys=kept, noisy={name: one[:most] for name, one in result.noisy.items()})
 
 
 def _mock_counts(table: PlannedTable, schema: Schema) -> Any:

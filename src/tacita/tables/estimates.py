@@ -57,7 +57,10 @@ def estimated(result: Measurements, confidence: float) -> Estimates:
     keys = {name: code.astype(np.int64) for name, code in result.keys.items()}
     if result.facts.get("visible") is False:
         nothing = np.full(result.cells, np.nan)
-        return Estimates(keys, nothing, nothing - np.inf, nothing + np.inf)
+        # Sums of nothing said are nothing said either: a table that asks for totals was paid for like any other.
+        added = result.statistic in ("count", "sum")
+        spread = np.zeros(result.cells) if added else None
+        return Estimates(keys, nothing, nothing - np.inf, nothing + np.inf, additive=added, variance=spread)
     return _ESTIMATES[_kind(result)](result, keys, confidence)
 
 

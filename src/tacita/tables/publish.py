@@ -15,7 +15,7 @@ from tacita.mechanisms.table.levels import LEVEL
 from tacita.privacy import exact
 from tacita.tables.consistency import consistent
 from tacita.tables.estimates import Estimates
-from tacita.tables.statistics import TOTAL, ranks, statistic_table
+from tacita.tables.statistics import RANKS, TOTAL, ranks, statistic_table
 
 PARTS = ("quantile", "measure")  # columns that tell several numbers of one cell apart
 
@@ -206,7 +206,7 @@ def _total_rows(
             columns["confidence"] = pa.array(np.full(count, confidence))
         elif column.name == "guarantee":
             columns["guarantee"] = pa.repeat(result.guarantee, count)
-        elif column.name.startswith("rank"):
+        elif column.name in RANKS:
             columns[column.name] = pa.nulls(count, column.type)
         elif name in kept:
             shown = schema.categorical(name).labels if column.name.endswith("_label") else schema.levels(name)

@@ -30,6 +30,7 @@ CELL_LEVEL, TOTAL_LEVEL = "cell", "total"
 # Marks by margin over value, as users of official tables know them; D is for values hardly to be told from nothing.
 _MARKS = ((0.05, "A"), (0.2, "B"), (0.5, "C"))
 WITHHELD = "withheld"
+RANKS = ("rank", "rank_best", "rank_worst")
 
 
 def statistic_table(
@@ -108,7 +109,8 @@ def _rows(
     columns["guarantee"] = pa.repeat(result.guarantee, found.value.size)
     columns["quality"] = pa.array(marks.tolist(), pa.string())
     if rank:
-        columns |= ranks(np.where(shown, found.value, -np.inf), low, high)
+        placed = ranks(np.where(shown, found.value, -np.inf), low, high)
+        columns |= {name: pa.array(place.to_numpy(), mask=~shown) for name, place in placed.items()}
     return pa.table(columns)
 
 
@@ -195,7 +197,7 @@ def _with_totals(more: pa.Table, table: pa.Table, sums: Estimates) -> pa.Table:
             columns[column.name] = more[column.name].cast(column.type)
         else:
             columns[column.name] = pa.repeat(TOTAL, more.num_rows)
-        if column.name.startswith("rank"):
+        if column.name in RANKS and column.name not in sums.keys:
             columns[column.name] = pa.nulls(more.num_rows, column.type)
     return pa.table(columns)
 

@@ -109,3 +109,24 @@ def test_a_level_that_the_schema_lacks_is_refused_before_anything_is_spent(folde
     assert said.code == 2
     assert "levels: world is no level" in said.err
     assert not (folder / "people.ledger").exists()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ['levels = ["county", "state", "nation"]\nby = ["tract"]', 'statistic = "share"\nof = "sex"\nby = ["tract"]'],
+)
+def test_tables_of_thousands_of_cells_pass_the_trial_before_the_charge(folder: Path, tacita: Call, asked: str) -> None:
+    """The trial leaves cells out of a large table, but none without which the rest cannot be published."""
+    tracts = [f"{state}{county}{at:03d}" for state in "AB" for county in "12" for at in range(601)]
+    listed = ", ".join(f'"{one}"' for one in tracts)
+    old = '["A11", "A12", "A21", "B11", "B12"]'
+    sexes = SCHEMA.replace(old, f"[{listed}]").replace('["F", "M"]', '["F", "M", "X"]')
+    (folder / "people.schema.toml").write_text(sexes, encoding="utf-8")
+    lines = "".join(f"{one},{one[:2]},{one[0]}\n" for one in tracts)
+    (folder / "tracts.csv").write_text(f"tract,county,state\n{lines}", encoding="utf-8")
+    pd.DataFrame({"tract": tracts, "sex": "F"}).to_csv(folder / "people.csv", index=False)
+    head, _, _ = SPEC.partition("by = ")
+    (folder / "people.toml").write_text(f'{head}{asked}\nepsilon = "1"\n', encoding="utf-8")
+    said = tacita("run", folder / "people.toml", "--out", folder / "bundle")
+    assert said.code == 0, said.err
+    assert pq.read_table(folder / "bundle" / "tables" / "people.parquet").num_rows > 2400

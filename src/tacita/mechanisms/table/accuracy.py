@@ -14,7 +14,7 @@ from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.mechanisms.table.levels import error_parts
 from tacita.mechanisms.table.measuring import BOUGHT, NUMERATOR, buys_clamp
-from tacita.mechanisms.table.noise import FINEST, Budget, Reach, spread_of
+from tacita.mechanisms.table.noise import FINEST, Budget, Reach, reach_of, spread_of
 from tacita.mechanisms.table.quantiles import rate_of, shift_of
 from tacita.noise.combination import margin as combined
 from tacita.privacy import text
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SIZES = (100, 1_000, 10_000)  # records of the cells that a forecast speaks of
 _TYPICAL = 0.25  # where in its interval a mean is taken to lie: nearer to the lower end, as most numbers are
+UNSIGNED = (0.0, 1.0)  # the ends between which a record counts, in units of the further one
 _MIDDLE = 0.5  # half of all errors are smaller than the median error
 
 Foreseen = tuple[tuple[str, ...], dict[str, float]]
@@ -47,7 +48,7 @@ def _of_noise(table: Table, schema: Schema) -> Foreseen:
     if table.statistic in ("median", "quantiles"):
         return _of_quantiles(table)
     if table.statistic == "ratio" or (table.statistic == "mean" and table.weights):
-        return _of_ratios(table)
+        return _of_ratios(table, schema)
     if table.statistic in ("count", "share") and table.weights is None:
         return _of_counts(table, schema)
     amount = table.amount(table.of[0] if table.of and table.statistic != "share" else None)
@@ -76,7 +77,9 @@ def _of_counts(table: Table, schema: Schema) -> Foreseen:
 def _of_sums(table: Table, schema: Schema, amount: Amount, bought: bool) -> Foreseen:
     level = f"{float(table.confidence):.0%}"
     budget = table.budget.share(1 - BOUGHT) if bought else table.budget
-    noise = _in_clamps(table, budget)
+    low, high = table.clamp if isinstance(table.clamp, tuple) else amount.bounds(schema)
+    is_sum = table.statistic in ("sum", "count", "share")
+    noise = _in_clamps(table, budget, clamped_ends(low, high, bought) if is_sum else UNSIGNED)
     half, wide = (float(combined(one, [noise])[0]) for one in (_MIDDLE, float(table.confidence)))
     if bought:
         return (
@@ -84,9 +87,8 @@ def _of_sums(table: Table, schema: Schema, amount: Amount, bought: bool) -> Fore
             f"within ± {wide:.3g} times that limit with {level} confidence, half of the errors are below {half:.3g}",
             "for a mean that is divided by the records of the cell; what may lie above the limit widens the margin",
         ), {"margin_in_clamps": wide, "median_error_in_clamps": half}
-    low, high = table.clamp if isinstance(table.clamp, tuple) else amount.bounds(schema)
     length = high - low
-    if table.statistic in ("sum", "count", "share"):
+    if is_sum:
         unit = max(abs(low), abs(high))
         return (
             f"± {wide * unit:,.4g} with {level} confidence in every cell; half of the errors are below "
@@ -103,17 +105,19 @@ def _of_levels(table: Table, schema: Schema) -> Foreseen:
     """Margins at every level, after all of them agree."""
     split = table.split(schema)
     assert split is not None
-    budget, unit, spoken = table.budget, 1.0, "records"
+    budget, unit, spoken, ends = table.budget, 1.0, "records", UNSIGNED
     if table.statistic == "sum" or table.weights:
         amount = table.amount(table.of[0] if table.of else None)
         given = table.clamp if isinstance(table.clamp, tuple) else amount.bounds(schema)
         unit, spoken = max(map(abs, given)), ""
-        if buys_clamp(schema, amount, None if table.clamp is None else (0.0, 0.0)):
+        bought = buys_clamp(schema, amount, None if table.clamp is None else (0.0, 0.0))
+        ends = clamped_ends(*given, bought)
+        if bought:
             budget, unit = budget.share(1 - BOUGHT), 1.0
             spoken = (
                 f"times the limit at which {_named(amount)} is clamped, which is bought with a quarter of the budget"
             )
-    reach = Reach.of_one(FINEST, table.records)
+    reach = reach_in_clamps(table, ends)
     noises = [spread_of(budget.share(share).law(reach).describe()) for share in split.shares]
     after = split.levels.variances([variance / FINEST**2 for variance, _ in noises])
     level, said = f"{float(table.confidence):.0%}", []
@@ -137,11 +141,13 @@ def gradient(statistic: str, length: float) -> float:
     return sqrt(1 / 36 + 1 / 9 + 1 / 36) * length**2
 
 
-def _of_ratios(table: Table) -> Foreseen:
+def _of_ratios(table: Table, schema: Schema) -> Foreseen:
     share = Fraction(1, 2) if table.statistic == "ratio" else NUMERATOR
-    parts = [(1 - BOUGHT) * share, (1 - BOUGHT) * (1 - share)]
+    columns = (*table.of, None)[:2]  # of a weighted mean the weights alone stand below
+    parts = zip(((1 - BOUGHT) * share, (1 - BOUGHT) * (1 - share)), columns, strict=True)
     above, below = (
-        float(combined(float(table.confidence), [_in_clamps(table, table.budget.share(one))])[0]) for one in parts
+        float(combined(float(table.confidence), [_in_clamps(table, table.budget.share(one), ends)])[0])
+        for one, ends in ((one, clamped_ends(*table.amount(column).bounds(schema), True)) for one, column in parts)
     )
     return (
         f"numerator within ± {above:.3g} times, denominator within ± {below:.3g} times the limit at which one record's "
@@ -173,9 +179,20 @@ def _counted(table: Table) -> Reach:
     return Reach.of_one(1, table.records if table.attributes else 1)
 
 
-def _in_clamps(table: Table, budget: Budget) -> tuple[Any, float]:
+def clamped_ends(low: float, high: float, bought: bool) -> tuple[float, float]:
+    """Between which amounts a record counts, in units of the further one; a bought clamp is the same on both sides."""
+    furthest = max(abs(low), abs(high))
+    return (-1.0 if low < 0 else 0.0, 1.0) if bought or not furthest else (low / furthest, high / furthest)
+
+
+def reach_in_clamps(table: Table, ends: tuple[float, float]) -> Reach:
+    low, high = (round(one * FINEST) for one in ends)
+    return reach_of(low, high, table.records)
+
+
+def _in_clamps(table: Table, budget: Budget, ends: tuple[float, float]) -> tuple[Any, float]:
     """Variance and kurtosis of a sum's noise in units of its clamp."""
-    variance, kurtosis = spread_of(budget.law(Reach.of_one(FINEST, table.records)).describe())
+    variance, kurtosis = spread_of(budget.law(reach_in_clamps(table, ends)).describe())
     return np.array([variance / FINEST**2]), kurtosis
 
 
@@ -222,7 +239,8 @@ def _margin(table: Table, epsilon: Fraction) -> float:
     if table.statistic == "count":
         return float(budget.law(_counted(table)).margin(table.confidence))
     low, high = table.clamp if isinstance(table.clamp, tuple) else (0.0, 1.0)
-    wide = float(combined(float(table.confidence), [_in_clamps(table, budget)])[0])
+    ends = clamped_ends(low, high, False) if table.statistic == "sum" else UNSIGNED
+    wide = float(combined(float(table.confidence), [_in_clamps(table, budget, ends)])[0])
     if table.statistic == "sum":
         return wide * max(abs(low), abs(high))
     return wide * gradient("mean", high - low) / float(table.margin_at or 1)

@@ -19,7 +19,7 @@ from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.mechanisms.table.clamp import clamp_from, lowered
 from tacita.mechanisms.table.levels import Split
-from tacita.mechanisms.table.noise import FINEST, Budget, Reach, spread_of
+from tacita.mechanisms.table.noise import FINEST, Budget, Reach, reach_of, spread_of
 from tacita.noise.entropy import Entropy
 
 Integers = NDArray[np.int64]
@@ -29,6 +29,7 @@ Facts = dict[str, Any]
 FEW_STEPS = 1 << 10  # declared bounds so tight are used as they are: buying tighter ones would cost more than it gains
 BOUGHT = Fraction(1, 4)  # share of a sum's budget that buys its clamp
 NUMERATOR = Fraction(3, 4)  # share of a weighted mean's budget for weight × value; weights alone need less
+_SLIP = 1e-6  # steps by which an end on a step may miss it in binary
 _SQUARES = 1 << 12  # steps of a variance, whose squares must fit the sampler too
 
 
@@ -104,9 +105,9 @@ def sums(
         return nothing(data.schema, ask, name)
     size = step_of(interval.furthest, amount.grain(data.schema), FINEST)
     steps = Steps(0.0, size, round(interval.lower / size), round(interval.upper / size))
-    most = max(abs(steps.least), abs(steps.most))
-    alone = ask.cells.everybody(data.schema)
-    reach = Reach.of_one(max(steps.most - steps.least, 1), 1) if alone and ask.records > 1 else ask.reach(max(most, 1))
+    alone = ask.records > 1 and ask.cells.everybody(data.schema)
+    length = max(steps.most - steps.least, 1)
+    reach = Reach.of_one(length, 1) if alone else reach_of(steps.least, steps.most, ask.records)
     added = totals(data, ask.cells, {name: (amount, steps, 1)})[name]
     noisy = ask.noisy(added, reach, entropy, label_of(f"sum of {_spoken(amount)}", ask))
     return {name: noisy}, {name: _facts(interval, size, ask.law(reach))}
@@ -157,8 +158,7 @@ def interval_of(
     quantiles (`lowered`)."""
     schema = data.schema
     if not buys_clamp(schema, amount, clamp):
-        low, high = amount.bounds(schema)
-        return Interval(*(clamp or (low, high))), ask
+        return _on_steps(*(clamp or amount.bounds(schema)), amount.grain(schema)), ask
     low, high = amount.bounds(schema)
     bought = ask.priced(BOUGHT)
     rest = ask.priced(1 - BOUGHT)
@@ -177,7 +177,13 @@ def interval_of(
     top = 2.0**clamped.exponent
     upper = min(top, max(abs(low), abs(high)))
     unseen = clamped.unseen if top < max(abs(low), abs(high)) else 0.0
-    return Interval(max(low, 0.0 if low >= 0 else -upper), min(upper, high), unseen), rest
+    return _on_steps(max(low, 0.0 if low >= 0 else -upper), min(upper, high), amount.grain(schema), unseen), rest
+
+
+def _on_steps(low: float, high: float, grain: float, unseen: float = 0.0) -> Interval:
+    """Ends between two steps are moved outwards: records have whole steps, and counted in steps from elsewhere they
+    would be others than they are."""
+    return Interval(floor(low / grain + _SLIP) * grain, ceil(high / grain - _SLIP) * grain, unseen)
 
 
 def buys_clamp(schema: Schema, amount: Amount, clamp: tuple[float, float] | None) -> bool:

@@ -37,6 +37,23 @@ class Reach:
         all."""
         return cls(most * records, most * most * records)
 
+    @classmethod
+    def added_up(cls, most: int, records: int) -> Reach:
+        """The same where the changes of several records may meet in one value, and add up there."""
+        return cls(most * records, (most * records) ** 2)
+
+
+def reach_of(least: int, most: int, records: int) -> Reach:
+    """Of one number per record, from `least` to `most`, added to the sum of one cell. A replaced record may stay in its
+    cell and change its sign: that moves one sum by the whole length, whose square may be more than that of two ends.
+
+    >>> reach_of(0, 10, 2), reach_of(-10, 10, 2)
+    (Reach(total=20, square=200), Reach(total=20, square=400))
+    """
+    furthest = Reach.of_one(max(abs(least), abs(most), 1), records)
+    length = most - least if records > 1 else 0
+    return Reach(furthest.total, max(furthest.square, length * length))
+
 
 @dataclass(frozen=True)
 class Budget:

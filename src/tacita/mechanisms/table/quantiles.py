@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, log, sqrt
+from math import ceil, floor, log, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -19,7 +19,7 @@ from tacita.noise.entropy import Entropy, Request, reserve
 from tacita.privacy import text
 
 _WEIGHTS = 1 << 12  # steps of the heaviest weight
-_UNEVEN = 1.2  # logarithm of how much heavier the rungs on the wrong side may be
+UNEVEN = 1.2  # logarithm of how much heavier the rungs on the wrong side may be
 _WORDS, _WORDS_PER_DRAW = 64, 8
 
 
@@ -87,7 +87,8 @@ def _weighed(
 def _drawn(data: Confidential, ask: Ask, wanted: Wanted, weighing: _Weighing, entropy: Entropy) -> tuple[Noisy, Facts]:
     schema, column = data.schema, wanted.column
     kind, parts = number_kind(schema, column), 10 ** decimals(schema, column)
-    ladder = Ladder(round(kind.lower * parts), round(kind.upper * parts))
+    # Bounds between two steps are rounded as records at them are.
+    ladder = Ladder(*(floor(end * parts + 0.5) for end in (float(kind.lower), float(kind.upper))))
     place, rung, mass = values(data, ask.cells, column, weighing.steps, ladder.rung)
     number = ask.cells.count(schema)
     borders = np.searchsorted(place, np.arange(number + 1))
@@ -143,4 +144,4 @@ def rate_of(share: Fraction, epsilon: Fraction, records: int, heaviest: int) -> 
 def shift_of(rate: Fraction, share: Fraction, doubt: float) -> int:
     """How many ranks away an end is drawn, so that it is on the wrong side with chance `doubt` / 2 at most: the chance
     to stray by r ranks falls as exp(−r·rate·denominator), from more than even chances where rungs are uneven."""
-    return ceil((log(1 / doubt) + _UNEVEN) / float(rate * share.denominator))
+    return ceil((log(1 / doubt) + UNEVEN) / float(rate * share.denominator))

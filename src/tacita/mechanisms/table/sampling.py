@@ -123,7 +123,7 @@ def _of_units(
     size = furthest / _UNIT_STEPS
     steps = Steps(0.0, size, -_UNIT_STEPS, _UNIT_STEPS)
     asks = {name: ask.priced(share) for name, share in _UNIT_PARTS.items()}
-    reaches = {"distance": ask.reach(_UNIT_STEPS), "units": ask.reach(1), "sample": _ONE}
+    reaches = {"distance": Reach.added_up(_UNIT_STEPS, ask.records), "units": ask.reach(1), "sample": _ONE}
     place, total = unit_totals(data, ask.cells, units, amount, steps)
     noisy: Noisy = {}
 
@@ -138,7 +138,7 @@ def _of_units(
     sample = asks["sample"].budget.noisy(np.array([everywhere.size]), _ONE, entropy, "sampling units in all")
     times = times_of(distance, there)
     most = times * _UNIT_STEPS
-    reaches["squares"] = ask.reach((2 * times - 1) * _UNIT_STEPS**2)
+    reaches["squares"] = squares_reach(times, _UNIT_STEPS, ask.records)
     held = np.clip(total, -most, most)
     add("squares", "squares of sampling units", rowwise.sums(place, held * held, number))
     return noisy, {
@@ -150,6 +150,12 @@ def _of_units(
             "units_law": asks["units"].budget.law(reaches["units"]).describe(),
         }
     }
+
+
+def squares_reach(times: int, most: int, records: int) -> Reach:
+    """Of the squares of units' sums, each clamped to `times` · `most`; a record adds up to `most`. A replaced record
+    may lower two sums of one cell at once, or one of them twice."""
+    return Reach.added_up((2 * times - 1) * most**2, records)
 
 
 def times_of(distance: Integers, there: Integers) -> int:

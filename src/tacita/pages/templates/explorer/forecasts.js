@@ -21,7 +21,7 @@ const FORMS = {
     return bySize("margin_points", 100 * margin);
   },
   sums(model, at) {
-    const noise = inClamps(model, at, model.part);
+    const noise = inClamps(model, at, model.part, model.square);
     if (!noise) return null;
     const [wide, half] = [model.confidence, "0.5"].map((one) => combinedMargin(one, [noise]) * model.times);
     if (model.margin === "at") return { ...bySize("margin", wide), ...bySize("median_error", half) };
@@ -35,7 +35,7 @@ const FORMS = {
     return Object.fromEntries(Object.entries(told.figures).map(([name, value]) => [name, value * factor]));
   },
   ratio(model, at) {
-    const noises = model.parts.map((part) => inClamps(model, at, part));
+    const noises = model.parts.map(([part, square]) => inClamps(model, at, part, square));
     if (!noises.every(Boolean)) return null;
     const [above, below] = noises.map((noise) => combinedMargin(model.confidence, [noise]));
     return { margin_in_clamps: above, margin_in_clamps_below: below };
@@ -44,7 +44,7 @@ const FORMS = {
     const doubt = 1 - double(exact(model.confidence)), pure = pureFor(at, 1 / (2 * model.shares.length));
     if (!pure) return null;
     const ranks = ([share, most]) => [
-      `ranks_${share}`, Math.ceil((Math.log(1 / doubt) + 0.5) / (pure / (model.records * 2 * most))),
+      `ranks_${share}`, Math.ceil((Math.log(1 / doubt) + model.uneven) / (pure / (model.records * 2 * most))),
     ];
     return Object.fromEntries(model.shares.map(ranks));
   },
@@ -80,8 +80,8 @@ const FORMS = {
   fixed: (model) => model.figures.figures,
 };
 
-function inClamps(model, at, part) {
-  const law = noiseFor(at, part, FINEST * model.records, FINEST * FINEST * model.records);
+function inClamps(model, at, part, square = model.records) {
+  const law = noiseFor(at, part, FINEST * model.records, FINEST * FINEST * square);
   return law && [law.variance / FINEST ** 2, law.kurtosis];
 }
 
