@@ -80,7 +80,7 @@ def tacita(task: Task) -> tuple[list[list[Numbers]], Numbers]:
 
     many = len(task["tables"])
     price = (
-        {"rho": Fraction(task["rho"]) / many} if task["delta"] != "0" else {"epsilon": Fraction(task["epsilon"], many)}
+        {"rho": Fraction(task["rho"]) / many} if task["delta"] != "0" else {"epsilon": Fraction(task["epsilon"]) / many}
     )
     plans = [Table(task["statistic"], by=by, **price, **settings) for by in task["tables"]]
 
