@@ -97,6 +97,7 @@ def people(folder: Path, cap: str = "add-remove", names: tuple[str, ...] = tuple
 JOBS = {
     "log": 'mechanism = "LogLaplace"\nby = ["place"]',
     "gamma": 'mechanism = "SmoothGamma"\nby = ["place"]',
+    "paper": 'mechanism = "SmoothGamma"\nby = ["place"]\ncalibration = "paper"',
     "vector": 'mechanism = "SmoothVector"\nby = ["place"]\nworker = ["sex"]',
     "staircase": 'mechanism = "SmoothStaircase"\nby = ["place"]\nmargin_share = "1/5"',
 }

@@ -26,6 +26,7 @@ def test_a_rehearsal_spends_nothing_and_does_not_verify(folder: Path, tacita: Ca
     assert refused.code == 4
     assert "rehearsal, not a release" in refused.err
     tacita("rehearse", spec, *rows, "--seed", 7, "--out", folder / "again")
+    assert "Explore: Test tables" in (out / "explore.html").read_text(encoding="utf-8")
     table = "tables/places.csv"
     assert (out / table).read_bytes() == (folder / "again" / table).read_bytes()
 

@@ -96,6 +96,8 @@ class Release:
     microdata: tuple[Microdata, ...] = ()
     evidence: dict[str, Any] | None = None
     """What `tacita audit` found about the version that made the release, where it was run."""
+    explorer: str = ""
+    """The page of `tacita explore`, which a rehearsal brings along."""
 
     @property
     def rehearsal(self) -> bool:
@@ -118,6 +120,8 @@ class Release:
                     "because its noise can be drawn again.\n",
                     encoding="utf-8",
                 )
+            if self.explorer:
+                (folder / "explore.html").write_text(self.explorer, encoding="utf-8")
             made = _made(self)
             write_records(folder, made)
             write_manifest(folder, _manifest_head(self, made))

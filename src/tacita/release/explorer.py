@@ -13,7 +13,7 @@ from typing import Any
 from tacita.errors import TacitaError
 from tacita.pages import render
 from tacita.plan.bounded import Bounded
-from tacita.privacy import exact, text
+from tacita.privacy import Loss, exact, text
 from tacita.privacy.json_form import canonical, digest
 from tacita.release.explorer_forms import alphas_of, deviation_table, form_of, staircase_table
 from tacita.release.plans import Planned, PlannedRelease, repriced
@@ -22,6 +22,7 @@ from tacita.release.spec_template import template_of
 from tacita.release.words import kind_of_privacy, left_open, up_front
 
 _PRICE = ("epsilon", "delta", "margin", "margin_at")
+_LOSSES = (Loss("1"), Loss("1", delta="1e-9"))  # one of each kind: without a δ, and with one
 
 
 def explorer_page(release: PlannedRelease) -> str:
@@ -35,7 +36,6 @@ def explorer_page(release: PlannedRelease) -> str:
         "explorer.html.j2",
         model=model,
         doubts=doubts,
-        kind=kind_of_privacy(guarantee),
         version=version("tacita"),
     )
 
@@ -54,6 +54,7 @@ def explorer_model(release: PlannedRelease) -> dict[str, Any]:
         "alphas": alphas,
         "promises": {alpha or "": _promise(release, alpha) for alpha in alphas or [None]},
         "holds": release.guarantee.holds,
+        "kinds": [render.capital(kind_of_privacy(replace(release.guarantee, loss=one))) for one in _LOSSES],
         "products": products,
         "deviations": deviation_table(confidences),
         "staircase": staircase_table() if any(one["model"]["form"] == "staircase" for one in products) else None,
@@ -92,6 +93,7 @@ def _product(release: PlannedRelease, at: int, product: Planned[Any]) -> dict[st
         "takes_delta": form["form"] in ("count", "share", "sums", "levels", "ratio", "quantiles") and price == "1",
         "rows": plan.at_most if isinstance(plan, Bounded) else 1,
         "costs": price,
+        "fixed": [text(product.guarantee.loss.epsilon), text(product.guarantee.loss.delta)],
         "alpha_stated": is_table and product.spec.alpha is not None,
         "wishes": _wishes(form),
         "drawn": digest(canonical(described)),

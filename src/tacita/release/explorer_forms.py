@@ -34,8 +34,8 @@ from tacita.release.plans import Planned, PlannedRelease, repriced
 Form = dict[str, Any]
 
 KURTOSES = 25  # points at which `deviations` is told to the page; it is a straight line between them
-_STEPS, _OCTAVES = 3, 4  # points in each octave of ε, and octaves to either side of the ε that was asked for
-_SLOW = (eree.SmoothStudent, SmoothSums)  # whose law takes a while to find: one point in each octave, and one α
+_OCTAVES = 4  # to either side of the ε that was asked for
+_SLOW = (eree.SmoothStudent, SmoothSums)  # whose law takes seconds to find: half as far, and at one α
 
 
 def form_of(release: PlannedRelease, product: Planned[Any]) -> Form:
@@ -134,9 +134,11 @@ def _grid(release: PlannedRelease, product: Planned[Any], plan: Plan[Any]) -> Fo
     if product.guarantee.loss.is_zero or not hasattr(plan, "epsilon") or plan.epsilon is None:
         return {"form": "fixed", "figures": _figures(product.plan, release.schema)}
     stated = exact(product.spec.epsilon or text(plan.epsilon))
-    steps = 1 if isinstance(plan, _SLOW) else _STEPS
-    grid = [_readable(stated, Fraction(at, steps)) for at in range(-_OCTAVES * steps, _OCTAVES * steps + 1)]
-    movable = isinstance(plan, SmoothPlan) and not isinstance(plan, _SLOW)
+    slow = isinstance(plan, _SLOW)
+    movable = isinstance(plan, SmoothPlan) and not slow
+    steps = 3 if movable else 1  # in each octave: laws of noise bend, other errors are nearly in proportion to 1/ε
+    reach = _OCTAVES * steps // (2 if slow else 1)
+    grid = [_readable(stated, Fraction(at, steps)) for at in range(-reach, reach + 1)]
     alphas = alphas_of(release) if movable else [release.spec.cap.alpha]
     points = {alpha or "": [_point(release, product, one, alpha) for one in grid] for alpha in alphas}
     return {"form": "grid", "epsilon": [text(one) for one in grid], "points": points}
@@ -159,7 +161,7 @@ def _readable(stated: Fraction, octaves: Fraction) -> Fraction:
 def _point(release: PlannedRelease, product: Planned[Any], epsilon: Fraction, alpha: str | None) -> Form | None:
     try:
         found = repriced(release, product, epsilon=text(epsilon), alpha=alpha or None).plan.forecast(release.schema)
-    except TacitaError:
+    except (TacitaError, ArithmeticError, ValueError):  # a price far from the one that was asked for may be too small
         return None
     return _told(found)
 

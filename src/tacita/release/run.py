@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import Loss
 from tacita.privacy.json_form import loss_from_json
 from tacita.release.bundle import Budget, Release
+from tacita.release.explorer import explorer_page
 from tacita.release.folder import check_target, named_files, source_files
 from tacita.release.making import as_release, made, unpaid
 from tacita.release.mock import ROWS, mock_tables
@@ -125,6 +126,7 @@ def rehearse(
         seed=seed,
         source="a file declared public" if public_data else "mock rows drawn from the schema alone",
     )
+    release = replace(release, explorer=explorer_page(planned))
     release.write(out, force=force)
     return release
 

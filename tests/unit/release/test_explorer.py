@@ -14,11 +14,13 @@ import pytest
 
 from support.browser_page import ask, look
 from support.explorable import CAPS, STATISTICS, firms, jobs, people, plain_jobs, with_files
+from support.fuzzing.starting_points import STARTS, Start
+from tacita.data.schema import Schema
 from tacita.errors import TacitaError
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.mechanisms.table import Table
 from tacita.privacy import AddRemoveOne, StrongAlpha
-from tacita.release.explorer import explorer_page
+from tacita.release.explorer import explorer_model, explorer_page
 from tacita.release.explorer_forms import staircase_table
 from tacita.release.plans import PlannedRelease, prepare, repriced
 from tacita.release.spec import Spec
@@ -111,7 +113,7 @@ def test_the_page_forecasts_jobs_under_plain_promises(unit: str, tmp_path: Path)
 @pytest.mark.browser
 def test_the_page_forecasts_sums_and_flows_of_firms(tmp_path: Path) -> None:
     release = firms(tmp_path)
-    asked = [("sums", "2", "0", "0.1"), *(("flows", epsilon, "0", "0.1") for epsilon in ("1", "1.26", "2", "4"))]
+    asked = [("sums", "2", "0", "0.1"), *(("flows", epsilon, "0", "0.1") for epsilon in ("0.125", "1", "2", "4"))]
     expected = [figures_of(release, name, epsilon=epsilon) for name, epsilon, *_ in asked]
     page = explorer_page(release)
     assert list(differing(expected, in_page(page, asked, tmp_path), asked)) == []
@@ -128,10 +130,12 @@ NOTE = """document.getElementById("alpha").value = "0.2";
 @pytest.mark.browser
 def test_the_page_forecasts_synthetic_files_where_they_were_computed(tmp_path: Path) -> None:
     release = with_files(tmp_path)
-    asked = [("files", epsilon, "0", None) for epsilon in ("0.0625", "0.5", "1", "1.59", "16")]
+    asked = [("files", epsilon, "0", None) for epsilon in ("0.0625", "0.5", "1", "2", "16")]
     expected = [figures_of(release, "files", epsilon=epsilon) for _, epsilon, *_ in asked]
     page = explorer_page(release)
     assert list(differing(expected, in_page(page, asked, tmp_path), asked)) == []
+    (between,) = in_page(page, [("files", "1.4", "0", None)], tmp_path)
+    assert between == pytest.approx(figures_of(release, "files", epsilon="1.4"), rel=0.02)
     again = read_again(moved(page, 'set("epsilon-text-1", "3");', tmp_path)["spec"], tmp_path)
     assert again.microdata[0].spec.epsilon == "3"
 
@@ -237,6 +241,8 @@ def test_what_was_moved_stands_in_the_specification(tmp_path: Path) -> None:
     assert 'epsilon = "1/3"  # a try' in now["spec"]
     assert "[cap]  # for ever" in now["spec"]
     assert now["words"]["sum-left"] == "2.167 of 3"
+    assert now["words"]["promise"].startswith("Approximate differential privacy: one person added or removed")
+    assert now["words"]["guess"].endswith("70% likely afterwards, except with probability 1e−9.")
     assert now["words"]["sum-lasts"] == "3 releases"
 
 
@@ -247,6 +253,18 @@ def test_a_page_that_nobody_touched_shows_the_file_as_it_is(tmp_path: Path) -> N
     assert tomllib.loads(now["spec"]) == tomllib.loads((tmp_path / "release.toml").read_text(encoding="utf-8"))
     assert now["words"]["sum-guess"] == "50% → 88%"
     assert now["words"]["verdict"] == "It fits: 18 of the cap is left after this release."
+
+
+@pytest.mark.browser
+def test_a_price_that_cannot_be_moved_counts_all_the_same(tmp_path: Path) -> None:
+    """As printed, a mechanism loses something else than the ε it is given: what that is follows from no formula."""
+    release = jobs(tmp_path, ("log", "paper"))
+    page = explorer_page(release)
+    assert Fraction(moved(page, "", tmp_path)["cost"]) == release.guarantee.loss.epsilon
+    now = moved(page, 'set("total-text", "5");', tmp_path)
+    again = read_again(now["spec"], tmp_path)
+    assert again.guarantee.loss.epsilon == Fraction(now["cost"]) <= 5
+    assert again.tables[1].plan == release.tables[1].plan
 
 
 @pytest.mark.browser
@@ -298,6 +316,16 @@ def test_the_page_in_a_browser(tmp_path: Path, width: int) -> None:
     assert seen.console == []
     assert seen.requests == []
     assert seen.content <= seen.window
+
+
+@pytest.mark.parametrize("start", STARTS, ids=lambda start: start.name)
+def test_every_kind_of_product_has_a_page(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Schema, "load", lambda path: Schema.from_dict(start.schema))
+    release = prepare(Spec.parse(start.spec, tmp_path / "release.toml"), rehearsal=True)
+    (product,) = explorer_model(release)["products"]
+    if product["model"]["form"] == "grid":
+        assert any(point for line in product["model"]["points"].values() for point in line)
+    assert product["mechanism"] in explorer_page(release)
 
 
 def test_every_field_has_a_name_and_no_text_ends_the_script(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ function draw() {
 function drawAll() {
   const cost = total();
   drawRelease(cost);
-  drawPromise();
+  drawPromise(totalDelta());
   MODEL.products.forEach((_, at) => drawProduct(at, double(cost)));
   drawSpecification();
 }
@@ -74,20 +74,15 @@ function number(id, set, above = true) {
 const ofSlider = (value) => rounded(10 ** (value / 100), 2);
 
 function connect() {
-  one("total").addEventListener("input", (event) => {
-    const cost = double(total());
-    if (cost > 0) scaled(movable(), double(ofSlider(event.target.value)) / cost);
-    draw();
-  });
-  number("total-text", (wanted) => { if (double(total()) > 0) scaled(movable(), double(wanted) / double(total())); });
+  one("total").addEventListener("input", (event) => { setTotal(double(ofSlider(event.target.value))); draw(); });
+  number("total-text", (wanted) => setTotal(double(wanted)));
   number("cap-epsilon", (read) => { state.cap = read; });
   number("cap-delta", (read) => { state.capDelta = read; }, false);
   number("spent", (read) => { state.spent = read; }, false);
   one("keep").addEventListener("change", (event) => { state.keep = event.target.checked; });
   one("years").addEventListener("input", (event) => { state.years = Math.max(1, Math.floor(Number(event.target.value)) || 1); draw(); });
   one("years-apply").addEventListener("click", () => {
-    const yearly = double(minus(state.cap, state.spent)) / state.years;
-    if (yearly > 0 && double(total()) > 0) scaled(movable(), yearly / double(total()));
+    setTotal(double(minus(state.cap, state.spent)) / state.years);
     draw();
   });
   one("sizes").addEventListener("change", (event) => {

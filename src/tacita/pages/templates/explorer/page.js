@@ -21,15 +21,16 @@ const start = { ...state, epsilon: [...state.epsilon], delta: [...state.delta] }
 /* ---------------------------------------------------------------- costs */
 
 const charge = (at) => {
-  const { costs } = MODEL.products[at];
-  return costs ? times(state.epsilon[at], exact(costs)) : ZERO;
+  const { costs, fixed } = MODEL.products[at];
+  return costs ? times(state.epsilon[at], exact(costs)) : exact(fixed[0]);
 };
+const deltaCharge = (at) => MODEL.products[at].costs ? state.delta[at] : exact(MODEL.products[at].fixed[1]);
 /* Two products that ask for the very same thing are drawn and paid for once. */
 const paid = () => MODEL.products.map((_, at) => at).filter((at, _, all) => !all.some((other) => other < at
   && MODEL.products[other].drawn === MODEL.products[at].drawn
   && equal(state.epsilon[other], state.epsilon[at]) && equal(state.delta[other], state.delta[at])));
 const total = () => paid().reduce((sum, at) => plus(sum, charge(at)), ZERO);
-const totalDelta = () => paid().reduce((sum, at) => plus(sum, MODEL.products[at].costs ? state.delta[at] : ZERO), ZERO);
+const totalDelta = () => paid().reduce((sum, at) => plus(sum, deltaCharge(at)), ZERO);
 
 const movable = () => MODEL.products.map((_, at) => at).filter((at) => MODEL.products[at].costs);
 
@@ -39,6 +40,13 @@ function scaled(members, factor) {
     const moved = rounded(double(state.epsilon[at]) * factor, 3, true);
     if (moved.above) state.epsilon[at] = moved;
   }
+}
+
+/* What cannot be moved keeps its price, and the others share the rest. */
+function setTotal(wanted) {
+  const fixed = paid().filter((at) => !MODEL.products[at].costs).reduce((sum, at) => sum + double(charge(at)), 0);
+  const free = double(total()) - fixed;
+  if (free > 0 && wanted > fixed) scaled(movable(), (wanted - fixed) / free);
 }
 
 function setPrice(at, epsilon) {
@@ -83,15 +91,16 @@ function drawRelease(cost) {
   const left = minus(free, cost), fits = atMost(cost, free) && atMost(delta, state.capDelta);
   const certain = belief(0.5, double(cost)), exceptFor = delta.above ? `, except with probability ${tiny(delta)}` : "";
   put("sum-cost", lossWords(cost, delta));
-  put("sum-guess", `50% → ${certain > 0.999 ? "> 99.9%" : likely(certain)}`);
+  put("sum-guess", MODEL.holds === "never" ? "no bound" : `50% → ${certain > 0.999 ? "> 99.9%" : likely(certain)}`);
   put("sum-left", fits ? `${short(left)} of ${short(state.cap)}` : "does not fit");
   put("sum-lasts", count === null ? "–" : count === 1 ? "1 release" : `${whole(count)} releases`);
   one("summary").classList.toggle("over", !fits);
   let verdict = `It fits: ${short(left)} of the cap is left after this release.`;
   if (!atMost(cost, free)) verdict = `It does not fit: ${short(cost)} is asked for and ${short(free.above < 0n ? ZERO : free)} is left of the cap.`;
   else if (!fits) verdict = `It does not fit: δ = ${tiny(delta)} is asked for and the cap allows ${state.capDelta.above ? tiny(state.capDelta) : 0}.`;
-  put("verdict", verdict);
-  put("guess", `Someone who gives a guess even odds (50%) before seeing the release ${afterwards(double(cost))}${exceptFor}.`);
+  put("verdict", verdict); // the one thing that is read aloud at every move; sliders say their own
+  put("guess", guessWords(cost, exceptFor));
+  one("beliefs").hidden = MODEL.holds !== "always" || Boolean(delta.above);
   for (const before of [1, 10, 50, 90]) {
     const odds = double(cost);
     put(`belief-${before}`, `${likely(belief(before / 100, -odds))} to ${likely(belief(before / 100, odds))}`);
@@ -103,9 +112,15 @@ function drawRelease(cost) {
   if (document.activeElement !== one("total-text")) one("total-text").value = text(cost);
 }
 
-function drawPromise() {
+function guessWords(cost, exceptFor) {
+  if (MODEL.holds === "never") return "Nothing bounds what this release shows.";
+  const who = `omeone who gives a guess even odds (50%) before seeing the release ${afterwards(double(cost))}${exceptFor}.`;
+  return MODEL.holds === "always" ? `S${who}` : `If the bound held for this file: s${who}`;
+}
+
+function drawPromise(delta) {
   const words = MODEL.promises[state.alpha ? text(state.alpha) : ""], list = one("left-open");
-  put("promise", `${words.relation}. Protected: ${words.protects}.`);
+  put("promise", `${MODEL.kinds[delta.above ? 1 : 0]}: ${words.relation}. Protected: ${words.protects}.`);
   if (list.textContent === words.left_open.join("")) return;
   list.textContent = "";
   list.append(...words.left_open.map((sentence) => made("li", sentence)));
@@ -136,21 +151,24 @@ function drawProduct(at, all) {
   const product = MODEL.products[at], epsilon = state.epsilon[at], cost = charge(at);
   const figures = forecast(product, epsilon, state.delta[at], state.alpha);
   const share = all ? double(cost) / all : 0;
-  put(`share-${at}`, product.costs ? percent(share) : "");
-  put(`price-${at}`, product.costs ? `ε = ${short(epsilon)}` : product.epsilon === "0" ? "no guarantee" : `ε = ${product.epsilon}, fixed`);
+  put(`share-${at}`, cost.above ? percent(share) : "");
+  put(`price-${at}`, product.costs ? `ε = ${short(epsilon)}` : cost.above ? `ε = ${short(cost)}, fixed` : "no guarantee");
   one(`bar-${at}`).style.width = `${100 * share}%`;
   put(`alone-${at}`, product.costs ? `Alone it takes a guess from 50% to ${likely(belief(0.5, double(cost)))} at the most.` : "");
   const slider = one(`epsilon-${at}`), field = one(`epsilon-text-${at}`);
   if (slider) {
     if (document.activeElement !== slider) slider.value = Math.round(100 * Math.log10(double(epsilon)));
-    slider.setAttribute("aria-valuetext", `ε = ${short(epsilon)}`);
     if (document.activeElement !== field) field.value = text(epsilon);
   }
+  const headline = (words) => {
+    put(`head-${at}`, words);
+    if (slider) slider.setAttribute("aria-valuetext", `ε = ${short(epsilon)}, ${words}`);
+  };
   const shown = one(`figures-${at}`);
   shown.textContent = "";
   if (!figures) {
     shown.append(made("p", missingWords(product), "note"));
-    put(`head-${at}`, "no forecast here");
+    headline("no forecast here");
     return;
   }
   const read = reading(product, figures, state.alpha, state.share);
@@ -160,7 +178,8 @@ function drawProduct(at, all) {
     shown.append(...grown(product, epsilon));
   }
   const size = state.sizes[Math.min(2, state.sizes.length - 1)];
-  put(`head-${at}`, read.row ? `${read.row(size)[1]} at ${whole(size)}` : read.all ? read.all[1] : read.list[0] ? `${read.list[0][0]}: ${read.list[0][1]}` : "");
+  const [first] = read.list || [];
+  headline(read.row ? `${read.row(size)[1]} at ${whole(size)}` : read.all ? read.all[1] : first ? `${first[0]}: ${first[1]}` : "");
 }
 
 function missingWords(product) {
