@@ -63,6 +63,8 @@ STATISTICS = {
     "ratio": 'statistic = "ratio"\nof = ["income", "age"]',
     "levels": 'levels = ["half"]',
     "levels-sum": 'statistic = "sum"\nof = "income"\nlevels = ["half"]\ndivision = "best"',
+    "sampled": 'statistic = "mean"\nof = "income"\nweights = "w"\nsampling = true',
+    "sampled-median": 'statistic = "median"\nof = "income"\nweights = "w"\nsampling = true',
     "median": 'statistic = "median"\nof = "income"',
     "quantiles": 'statistic = "quantiles"\nof = "income"\nquantiles = ["0.1", "1/3", "0.99"]',
 }

@@ -70,7 +70,8 @@ def staircase_table() -> dict[str, Any]:
 
 
 def _of_table(table: Table, schema: Schema) -> Form:
-    told = {"statistic": table.statistic, "records": table.records, "confidence": text(table.confidence)}
+    told: Form = {"statistic": table.statistic, "records": table.records, "confidence": text(table.confidence)}
+    told["budget"] = float(table.budget.part)
     if table.levels:
         return told | {"form": "levels"} | _of_levels(table, schema)
     if table.statistic in ("median", "quantiles"):

@@ -6,7 +6,7 @@ const bySize = (stem, value) => Object.fromEntries(SIZES.map((n) => [`${stem}_at
 
 const FORMS = {
   count(model, at) {
-    const law = noiseFor(at, 1, model.reach, model.reach);
+    const law = noiseFor(at, model.budget, model.reach, model.reach);
     if (!law) return null;
     return {
       margin: law.margin(double(exact(model.confidence))),
@@ -14,7 +14,7 @@ const FORMS = {
     };
   },
   share(model, at) {
-    const law = noiseFor(at, 1, model.reach, model.reach);
+    const law = noiseFor(at, model.budget, model.reach, model.reach);
     if (!law) return null;
     const others = Array(model.levels - 1).fill([law.variance * 0.25 ** 2, law.kurtosis]);
     const margin = combinedMargin(model.confidence, [[law.variance * 0.75 ** 2, law.kurtosis], ...others]);
@@ -41,7 +41,7 @@ const FORMS = {
     return { margin_in_clamps: above, margin_in_clamps_below: below };
   },
   quantiles(model, at) {
-    const doubt = 1 - double(exact(model.confidence)), pure = pureFor(at, 1 / (2 * model.shares.length));
+    const doubt = 1 - double(exact(model.confidence)), pure = pureFor(at, model.budget / (2 * model.shares.length));
     if (!pure) return null;
     const ranks = ([share, most]) => [
       `ranks_${share}`, Math.ceil((Math.log(1 / doubt) + model.uneven) / (pure / (model.records * 2 * most))),
@@ -81,7 +81,7 @@ const FORMS = {
 };
 
 function inClamps(model, at, part, square = model.records) {
-  const law = noiseFor(at, part, FINEST * model.records, FINEST * FINEST * square);
+  const law = noiseFor(at, part * model.budget, FINEST * model.records, FINEST * FINEST * square);
   return law && [law.variance / FINEST ** 2, law.kurtosis];
 }
 
