@@ -64,7 +64,7 @@ def differing(
 @pytest.mark.browser
 @pytest.mark.parametrize("cap", CAPS)
 def test_the_page_forecasts_tables_as_the_plan_does(cap: str, tmp_path: Path) -> None:
-    """Every statistic at ten prices, pure and with two values of δ: 660 settings under each relation."""
+    """Every statistic at ten prices, pure and with two values of δ: 690 settings under each relation."""
     release = people(tmp_path, cap)
     asked = [(name, epsilon, delta, None) for name in STATISTICS for epsilon in PRICES for delta in DELTAS]
     expected = [figures_of(release, name, epsilon=epsilon, delta=delta) for name, epsilon, delta, _ in asked]
