@@ -14,7 +14,7 @@ from tacita.release.bundle import Budget, Product, PublicInput, Release
 from tacita.release.measurements import long_form, noise_record
 from tacita.release.plans import PUBLISHING, forecast_record
 from tacita.release.spec import TableSpec
-from tacita.tables import publish
+from tacita.tables.together import publish_all
 
 PLAN = SmoothStaircase("0.1", "1", by=["place"])
 PROMISE = PLAN.guarantee
@@ -90,7 +90,7 @@ def small_release(**changes: Any) -> Release:
         forecast=forecast_record(PLAN.forecast(schema())),
         noise=noise_record(measured()),
         measurements=long_form(measured(), schema()),
-        table=publish(measured(), schema(), **{key: SETTINGS[key] for key in PUBLISHING}),
+        table=publish_all([measured()], schema(), [{key: SETTINGS[key] for key in PUBLISHING}])[0],
     )
     facts: dict[str, Any] = {
         "title": "Employment by place & sector",

@@ -21,7 +21,7 @@ from tacita.release.bundle_files import write_manifest
 from tacita.release.measurements import long_form
 from tacita.release.plans import PUBLISHING
 from tacita.release.verify import NOT_COMPARED, UNSIGNED, verify
-from tacita.tables import publish
+from tacita.tables.together import publish_all
 
 
 def repin(folder: Path, **made: object) -> None:
@@ -142,7 +142,7 @@ def test_a_csv_file_runs_nothing(tmp_path: Path) -> None:
     labels = {"-1": "@SUM(A1)", "=1+1": "minus", "03": "Harbour"}
     content["variables"]["place"] |= {"levels": list(labels), "labels": labels}
     odd = Schema.from_dict(content)
-    table = publish(measured(), odd, **{key: SETTINGS[key] for key in PUBLISHING})
+    (table,) = publish_all([measured()], odd, [{key: SETTINGS[key] for key in PUBLISHING}])
     release = small_release(schema=odd, ledger_extract=sealed_extract(of=odd))
     (product,) = release.products
     product = replace(product, table=table, measurements=long_form(measured(), odd))
