@@ -24,7 +24,7 @@ from tacita.mechanisms.table import Table
 from tacita.mechanisms.table.accuracy import UNSIGNED, clamped_ends, gradient, reach_in_clamps
 from tacita.mechanisms.table.measuring import BOUGHT, NUMERATOR, buys_clamp
 from tacita.mechanisms.table.noise import FINEST
-from tacita.mechanisms.table.quantiles import UNEVEN
+from tacita.mechanisms.table.quantiles import DRAWN, UNEVEN
 from tacita.noise.combination import deviations
 from tacita.plan import Forecast, Plan
 from tacita.plan.bounded import Bounded
@@ -76,7 +76,7 @@ def _of_table(table: Table, schema: Schema) -> Form:
         return told | {"form": "levels"} | _of_levels(table, schema)
     if table.statistic in ("median", "quantiles"):
         shares = [[text(one), float(max(one, 1 - one))] for one in table.shares]
-        return told | {"form": "quantiles", "shares": shares, "uneven": UNEVEN}
+        return told | {"form": "quantiles", "shares": shares, "uneven": UNEVEN, "drawn": float(DRAWN)}
     if table.statistic == "ratio" or (table.statistic == "mean" and table.weights):
         share = Fraction(1, 2) if table.statistic == "ratio" else NUMERATOR
         amounts = [table.amount(one) for one in (*table.of, None)[:2]]

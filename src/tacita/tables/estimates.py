@@ -22,6 +22,7 @@ from tacita.tables import sampling
 
 Floats = NDArray[np.float64]
 
+_SURELY = 0.8  # confidence, on both sides, that a cell has as many records as a quantile needs
 _PRUDENCE = 0.75  # share of the doubt that margins leave
 
 
@@ -249,13 +250,17 @@ def _quantiles(result: Measurements, keys: dict[str, Any], confidence: float) ->
     high = np.minimum.accumulate(np.stack([one[1] for one in ends])[::-1], axis=0)[::-1]
     low, high = np.minimum(low, high), np.maximum(low, high)
     middle = _between(low, high, facts["lower"], facts["upper"])
+    # Draws of a cell with too few records fall anywhere, and say nothing.
+    variance, kurtosis = spread_of(result.facts["count"]["law"])
+    surely = result.noisy["count"] - combined(_SURELY, [(np.full(1, variance), kurtosis)])
+    known = (surely[None, :] >= np.array(facts["least"])[:, None]).ravel()
     repeated = {name: np.tile(code, len(shares)) for name, code in keys.items()}
     named = tuple(share for share in shares for _ in range(result.cells))
     return Estimates(
         repeated,
-        middle.ravel() / parts,
-        low.ravel() / parts,
-        high.ravel() / parts,
+        np.where(known, middle.ravel() / parts, np.nan),
+        np.where(known, low.ravel() / parts, -np.inf),
+        np.where(known, high.ravel() / parts, np.inf),
         decimals=len(str(parts)) - 1,
         bounds=(facts["lower"] / parts, facts["upper"] / parts),
         parts=named if result.statistic == "quantiles" else None,

@@ -53,6 +53,8 @@ def statistic_table(
         table = _rows(found, schema, result, confidence, integers, rank, withhold)
         return table.add_column(0, LEVEL, pa.array(names))
     found = estimated(result, confidence) if agreed is None else agreed
+    if rank and found.parts is not None:
+        raise UsageError("rank: several numbers of a cell cannot be ranked together; leave rank out")
     if totals and not found.additive:
         raise UsageError(f"totals: are for counts and sums; a {result.statistic} of all cells is no sum of theirs")
     if stranger := [name for name in totals if name not in found.keys]:

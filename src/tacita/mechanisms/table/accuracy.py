@@ -15,7 +15,7 @@ from tacita.errors import UsageError
 from tacita.mechanisms.table.levels import error_parts
 from tacita.mechanisms.table.measuring import BOUGHT, NUMERATOR, buys_clamp
 from tacita.mechanisms.table.noise import FINEST, Budget, Reach, reach_of, spread_of
-from tacita.mechanisms.table.quantiles import rate_of, shift_of
+from tacita.mechanisms.table.quantiles import DRAWN, least_of, rate_of, shift_of
 from tacita.noise.combination import margin as combined
 from tacita.privacy import text
 
@@ -158,12 +158,13 @@ def _of_ratios(table: Table, schema: Schema) -> Foreseen:
 def _of_quantiles(table: Table) -> Foreseen:
     level, sentences, figures = f"{float(table.confidence):.0%}", [], {}
     for share in table.shares:
-        budget = table.budget.share(Fraction(1, 2 * len(table.shares)))
+        budget = table.budget.share(DRAWN / (2 * len(table.shares)))
         rate = rate_of(share, budget.pure, table.records, 1)
         ranks = shift_of(rate, share, float(1 - table.confidence))
         sentences.append(
             f"the {text(share)} quantile lies between two published values of about {ranks:,} records' ranks below and "
-            f"above it, with {level} confidence ({ranks / 1000:.1%} of a cell of 1,000)"
+            f"above it, with {level} confidence ({ranks / 1000:.1%} of a cell of 1,000); cells of fewer than about "
+            f"{least_of(rate, share):,} records stay empty"
         )
         figures[f"ranks_{text(share)}"] = float(ranks)
     if table.weights:

@@ -141,6 +141,11 @@ class Table(Plan[Measurements]):
             raise UsageError("weights: a weighted variance is not offered; leave weights out")
         if self.levels and self.sampling:
             raise UsageError("sampling: is not offered for tables of several levels; leave levels or sampling out")
+        clamped = self.statistic in ("sum", "mean", "variance") or (
+            self.weights and self.statistic in ("count", "share")
+        )
+        if self.clamp is not None and not clamped:
+            raise UsageError(f"clamp: a {self.statistic} is not clamped where you say; leave clamp out")
         if self.quantiles and self.statistic != "quantiles":
             raise UsageError('quantiles: go with statistic = "quantiles"; remove them, or change the statistic')
         if len(self.quantiles) > _MOST_QUANTILES:

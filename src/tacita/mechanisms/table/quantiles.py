@@ -12,12 +12,14 @@ import numpy as np
 from tacita.data.cells import Amount, Steps, decimals, number_kind, values
 from tacita.data.confidential import Confidential
 from tacita.mechanisms.table.ladder import Ladder, draw_value
-from tacita.mechanisms.table.measuring import Ask, Facts, Noisy, interval_of, label_of, nothing, step_of
+from tacita.mechanisms.table.measuring import Ask, Facts, Noisy, counts, interval_of, label_of, nothing, step_of
 from tacita.mechanisms.table.noise import spread_of
 from tacita.mechanisms.table.sampling import spread
 from tacita.noise.entropy import Entropy, Request, reserve
 from tacita.privacy import text
 
+DRAWN = Fraction(9, 10)  # share of the budget for the draws; the rest counts the records of each cell
+ENOUGH = 7.0  # logarithm of how much likelier the right rungs must be than all others for a cell to say something
 _WEIGHTS = 1 << 12  # steps of the heaviest weight
 UNEVEN = 1.2  # logarithm of how much heavier the rungs on the wrong side may be
 _WORDS, _WORDS_PER_DRAW = 64, 8
@@ -48,12 +50,14 @@ class _Weighing:
 def quantiles(
     data: Confidential, ask: Ask, wanted: Wanted, weight: str | None, entropy: Entropy
 ) -> tuple[Noisy, Facts]:
-    """For each share two draws, at ranks a little below and a little above it, so that they enclose the quantile."""
+    """For each share two draws, at ranks a little below and a little above it, so that they enclose the quantile. Where
+    a cell has too few records for that, its draws fall anywhere: a noisy count tells which cells have enough."""
     weighing = _Weighing()
-    noisy: Noisy = {}
-    facts: Facts = {}
+    noisy, facts = counts(data, ask.priced(1 - DRAWN), entropy)
+    ask = ask.priced(DRAWN)
     if weight is not None:
-        weighed, ask, noisy, facts = _weighed(data, ask, Amount((weight,)), wanted, entropy)
+        weighed, ask, more_noisy, more_facts = _weighed(data, ask, Amount((weight,)), wanted, entropy)
+        noisy, facts = noisy | more_noisy, facts | more_facts
         if weighed is None:
             ends = (f"{end}_{at}" for at in range(len(wanted.shares)) for end in ("low", "high"))
             return nothing(data.schema, ask, *ends)
@@ -112,6 +116,7 @@ def _drawn(data: Confidential, ask: Ask, wanted: Wanted, weighing: _Weighing, en
     ranks = [shift / weighing.heaviest for shift in shifts]
     named = [text(share) for share in wanted.shares]
     facts = {"lower": ladder.lower, "upper": ladder.upper, "parts": parts, "shares": named, "ranks": ranks}
+    facts["least"] = [least_of(rate_of(share, epsilon, ask.records, 1), share) for share in wanted.shares]
     return noisy, {"quantiles": facts}
 
 
@@ -139,6 +144,11 @@ def rate_of(share: Fraction, epsilon: Fraction, records: int, heaviest: int) -> 
     """The rate of a draw in `scores_of`, whose unit is 1/denominator of a record: one record moves a score by up to
     max(share, 1 − share) of its weight, up or down."""
     return epsilon / (records * 2 * max(share, 1 - share) * share.denominator * heaviest)
+
+
+def least_of(rate: Fraction, share: Fraction) -> int:
+    """How many records a cell needs, so that draws at its two ends differ in weight from all other rungs."""
+    return ceil(ENOUGH / float(rate * share.denominator))
 
 
 def shift_of(rate: Fraction, share: Fraction, doubt: float) -> int:

@@ -41,7 +41,7 @@ const FORMS = {
     return { margin_in_clamps: above, margin_in_clamps_below: below };
   },
   quantiles(model, at) {
-    const doubt = 1 - double(exact(model.confidence)), pure = pureFor(at, model.budget / (2 * model.shares.length));
+    const doubt = 1 - double(exact(model.confidence)), pure = pureFor(at, (model.budget * model.drawn) / (2 * model.shares.length));
     if (!pure) return null;
     const ranks = ([share, most]) => [
       `ranks_${share}`, Math.ceil((Math.log(1 / doubt) + model.uneven) / (pure / (model.records * 2 * most))),
