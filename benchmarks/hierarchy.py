@@ -180,7 +180,10 @@ def main() -> None:
     parser.add_argument("--tracts", type=int, default=20_000)
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--totals", action="store_true", help="the levels without sector too")
+    parser.add_argument("--reduced", action="store_true", help="2,000 tracts, one draw")
     asked = parser.parse_args()
+    if asked.reduced:
+        asked.tracts, asked.draws = 2_000, 1
     rng = np.random.default_rng(14)
     file = Simulated(asked.tracts, rng, totals=asked.totals)
     empty = (file.jobs == 0).mean()
