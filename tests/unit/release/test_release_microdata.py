@@ -87,7 +87,7 @@ def test_settings_of_the_synthesizer_stand_beside_the_common_keys(spec: Path) ->
         ("MeanSynthesis", "SmoothStaircase", r"there is no SmoothStaircase; .*Known mechanisms: .*MeanSynthesis"),
         ('epsilon = "1"', "epsilon = 1.0", r'epsilon of microdata "people": put quotes'),
         ('["age", "pay"]', '["age", "income"]', r'microdata "people": income: no such variable'),
-        ('mechanism = "MeanSynthesis"', "", r'mechanism of microdata "people" is missing'),
+        ('mechanism = "MeanSynthesis"', "", r'drawn of microdata "people": FileSynthesis has no such setting'),
         ('name = "people"', 'name = "People"', "becomes a file name"),
         ("[[microdata]]", "[microdata]", r"microdata: write it as one \[\[microdata\]\] section"),
     ],
