@@ -90,7 +90,7 @@ def test_what_cannot_be_published_is_found_on_mock_values(
     def fails(*anything: Any, **more: Any) -> None:
         raise ValueError("the level is not to its liking")
 
-    place = {"publish": "tacita.release.making.publish", "render_page": "tacita.release.records.render_page"}[part]
+    place = {"publish": "tacita.release.making.publish_all", "render_page": "tacita.release.records.render_page"}[part]
     monkeypatch.setattr(place, fails)
     said = tacita("run", folder / "release.toml", "--out", folder / "bundle")
     assert said.code == 2
