@@ -23,6 +23,7 @@ V = TypeVar("V", covariant=True)
 Rule = Callable[[Any, "Attribute[Any]", Any], None]
 
 OneUnit = AddRemoveOne | ReplaceOne
+_LONGEST_ALPHA = 10**6
 RECORD = ReplaceOne("record")  # what a synthesizer protects unless it is told otherwise
 
 
@@ -120,6 +121,21 @@ def as_epsilon(given: Number) -> Fraction:
 
 def as_delta(given: Number) -> Fraction:
     return exact(given, "delta")
+
+
+def short_alpha(plan: Any, setting: Attribute[Any], alpha: Fraction) -> None:
+    """Scales of exact noise are ratios of 64-bit integers, and α is a factor of them."""
+    if max(alpha.numerator, alpha.denominator) > _LONGEST_ALPHA:
+        raise UsageError('alpha: has too many digits for exact noise; six are enough, such as "0.123456"')
+
+
+def as_margin_share(given: Number) -> Fraction:
+    return exact(given, "margin_share")
+
+
+def part_of_budget(plan: Any, setting: Attribute[Any], share: Fraction) -> None:
+    if not 0 <= share < 1:
+        raise UsageError('margin_share: must be at least 0 and below 1, such as "1/10"')
 
 
 def whole(low: int, high: int, *, optional: bool = False) -> Rule:

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacita.measured import Measurements
-from tacita.mechanisms.table.noise import spread_of
+from tacita.mechanisms.table.noise import law_of, spread_of
 from tacita.noise.combination import margin as combined
-from tacita.noise.discrete import DiscreteLaplace
-from tacita.noise.gaussian import DiscreteGaussian
 from tacita.tables import sampling
 
 Floats = NDArray[np.float64]
@@ -88,12 +85,7 @@ def _counts(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
         return _sum_of("count", result, keys, confidence, bounds=(0.0, np.inf))
     described = result.facts["count"]["law"]
     value = result.noisy["count"].astype(np.float64)
-    law: DiscreteLaplace | DiscreteGaussian = (
-        DiscreteGaussian(Fraction(described["variance"]))
-        if described["law"] == "discrete-gaussian"
-        else DiscreteLaplace(Fraction(described["scale"]))
-    )
-    half = float(law.margin(confidence))
+    half = float(law_of(described).margin(confidence))
     variance, kurtosis = spread_of(described)
     return Estimates(
         keys,

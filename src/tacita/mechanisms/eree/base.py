@@ -23,9 +23,20 @@ from tacita.measured import Measured
 from tacita.noise.entropy import Entropy
 from tacita.noise.error import ErrorLaw
 from tacita.plan import ONE_JOB, Contribution, Forecast, Plan
-from tacita.plan.fields import Named, as_delta, as_epsilon, as_names, as_where, each_once, one_of
+from tacita.plan.fields import (
+    Named,
+    as_delta,
+    as_epsilon,
+    as_margin_share,
+    as_names,
+    as_where,
+    each_once,
+    one_of,
+    part_of_budget,
+    short_alpha,
+)
 from tacita.plan.how import How
-from tacita.privacy import Guarantee, Loss, Neighbours, Number, StrongAlpha, WeakAlpha, exact
+from tacita.privacy import Guarantee, Loss, Neighbours, Number, StrongAlpha, WeakAlpha
 
 Definition = Literal["strong", "weak"]
 Calibration = Literal["proved", "paper"]
@@ -35,8 +46,6 @@ LISTED_CELLS = (
     "Where the file has a list of establishments, the table has the cells in which the list has one, and so shows "
     "where there are any: the list is taken as public."
 )
-# Scales are ratios of 64-bit integers, and α is a factor of them.
-_LONGEST_ALPHA = 10**6
 
 
 def check_establishments(schema: Schema) -> None:
@@ -182,30 +191,18 @@ def _as_alpha(given: Number) -> Fraction:
     return StrongAlpha(given).alpha
 
 
-def _as_share(given: Number) -> Fraction:
-    return exact(given, "margin_share")
-
-
 @frozen
 class AlphaPlan(CountPlan):
     """A plan under (α, ε) employer-employee privacy."""
 
-    alpha: Fraction = field(converter=_as_alpha)
+    alpha: Fraction = field(converter=_as_alpha, validator=short_alpha)
     epsilon: Fraction = field(converter=as_epsilon)
     definition: Definition = field(default="strong", validator=one_of(Definition), kw_only=True)
     calibration: Calibration = field(default="proved", validator=one_of(Calibration), kw_only=True)
-    margin_share: Fraction = field(default=Fraction(0), converter=_as_share, kw_only=True)
+    margin_share: Fraction = field(
+        default=Fraction(0), converter=as_margin_share, validator=part_of_budget, kw_only=True
+    )
     delta: Fraction = field(default=Fraction(0), converter=as_delta, kw_only=True)
-
-    @alpha.validator
-    def _not_too_long(self, setting: Attribute[Any], alpha: Fraction) -> None:
-        if max(alpha.numerator, alpha.denominator) > _LONGEST_ALPHA:
-            raise UsageError('alpha: has too many digits for exact noise; six are enough, such as "0.123456"')
-
-    @margin_share.validator
-    def _part_of_the_budget(self, setting: Attribute[Any], share: Fraction) -> None:
-        if not 0 <= share < 1:
-            raise UsageError('margin_share: must be at least 0 and below 1, such as "1/10"')
 
     def __attrs_post_init__(self) -> None:
         self._check_delta()

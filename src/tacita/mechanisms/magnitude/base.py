@@ -6,10 +6,10 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
-from attrs import Attribute, Factory, field, frozen
+from attrs import Factory, field, frozen
 from numpy.typing import NDArray
 
 from tacita.data.confidential import Confidential
@@ -23,15 +23,24 @@ from tacita.noise.entropy import Entropy
 from tacita.noise.error import UnitLaw, margin_of
 from tacita.noise.rounding import noisy_log
 from tacita.plan import ONE_ROW, Contribution, Forecast, Plan
-from tacita.plan.fields import Named, as_epsilon, as_names, as_where, at_least_one, each_once
+from tacita.plan.fields import (
+    Named,
+    as_epsilon,
+    as_margin_share,
+    as_names,
+    as_where,
+    at_least_one,
+    each_once,
+    part_of_budget,
+    short_alpha,
+)
 from tacita.plan.how import How
-from tacita.privacy import Guarantee, Loss, Number, NumbersWithin, exact, text
+from tacita.privacy import Guarantee, Loss, Number, NumbersWithin, text
 
 LARGEST = "largest_"  # and a number: the paid-for sizes among what was measured
 PUBLIC_LIST = "which units are in the file, their categories, and which of their numbers are missing, are public"
 # Scales are ratios of 64-bit integers, and α's numerator is a factor of them.
 _MOST_SCALE = 1 << 60
-_LONGEST_ALPHA = 10**6
 # A size blurred by e^(2η/3) is known well enough for a margin; a finer one takes more from the sums than it gives.
 _BLUR = Fraction(2, 3)
 _MOST_SHARE = Fraction(1, 4)
@@ -52,10 +61,6 @@ def _as_columns(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else as_names(given)
 
 
-def _as_share(given: Number) -> Fraction:
-    return exact(given, "margin_share")
-
-
 def _enough(plan: MagnitudePlan) -> Fraction:
     """The share of ε with which sizes are known to about a factor e^(2/3), in hundredths; at most a quarter."""
     needed = plan.sizes * math.log1p(float(plan.alpha)) / float(_BLUR * plan.epsilon)
@@ -66,23 +71,15 @@ def _enough(plan: MagnitudePlan) -> Fraction:
 class MagnitudePlan(Plan[Measurements]):
     """Sums by cell when one unit's numbers may all change by a factor 1 + α, each in its own direction."""
 
-    alpha: Fraction = field(converter=_as_alpha, kw_only=False)
+    alpha: Fraction = field(converter=_as_alpha, validator=short_alpha, kw_only=False)
     epsilon: Fraction = field(converter=as_epsilon, kw_only=False)
     of: tuple[str, ...] = field(converter=_as_columns, validator=at_least_one)
     by: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once)
     where: Named[tuple[str, ...]] = field(default=Named(), converter=as_where)
     unit: str = "establishment"
-    margin_share: Fraction = field(default=Factory(_enough, takes_self=True), converter=_as_share)
-
-    @alpha.validator
-    def _not_too_long(self, setting: Attribute[Any], alpha: Fraction) -> None:
-        if max(alpha.numerator, alpha.denominator) > _LONGEST_ALPHA:
-            raise UsageError('alpha: has too many digits for exact noise; six are enough, such as "0.123456"')
-
-    @margin_share.validator
-    def _part_of_the_budget(self, setting: Attribute[Any], share: Fraction) -> None:
-        if not 0 <= share < 1:
-            raise UsageError('margin_share: must be at least 0 and below 1, such as "1/10"')
+    margin_share: Fraction = field(
+        default=Factory(_enough, takes_self=True), converter=as_margin_share, validator=part_of_budget
+    )
 
     def __attrs_post_init__(self) -> None:
         check_parameters(self.alpha, epsilon=self.epsilon)

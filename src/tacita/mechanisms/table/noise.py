@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import ceil
+from math import ceil, isqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,15 +103,18 @@ class Budget:
 
 def _root_below(value: Fraction) -> Fraction:
     """A fraction of nine digits no larger than the square root."""
-    from math import isqrt
-
     scale = 10**18
     return Fraction(isqrt(value.numerator * scale // value.denominator), 10**9)
 
 
+def law_of(described: dict[str, str]) -> DiscreteLaplace | DiscreteGaussian:
+    """The law that was published in these words."""
+    if described["law"] == "discrete-gaussian":
+        return DiscreteGaussian(Fraction(described["variance"]))
+    return DiscreteLaplace(Fraction(described["scale"]))
+
+
 def spread_of(described: dict[str, str]) -> tuple[float, float]:
     """The variance of a noise and its excess kurtosis, from the public description of its law."""
-    if described["law"] == "discrete-gaussian":
-        return float(Fraction(described["variance"])), 0.0
-    law = DiscreteLaplace(Fraction(described["scale"]))
-    return law.variance(), 3.0
+    law = law_of(described)
+    return (law.variance(), 3.0) if isinstance(law, DiscreteLaplace) else (float(law.variance), 0.0)
