@@ -111,9 +111,9 @@ def test_no_neighbour_changes_a_query_by_more_than_it_pays_for(levels: tuple[int
         worst = 0
         for rows in (1, 2, 3, 4):
             for file in files(len(kinds), rows):
-                here = counts(kinds[list(file)], levels, query)
+                here = counts(kinds[list(file)], levels, query.attributes, query.contrast)
                 for other in (replaced if replace else added)(file, len(kinds)):
-                    there = counts(kinds[list(other)], levels, query)
+                    there = counts(kinds[list(other)], levels, query.attributes, query.contrast)
                     worst = max(worst, int(((here - there) ** 2).sum()))
         paid = 2 * query.rho * query.variance
         assert worst <= paid

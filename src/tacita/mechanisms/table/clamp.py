@@ -69,7 +69,7 @@ def lowered(noisy: Floats, lowest: int, clamp: Clamp, ranks: float) -> Clamp:
     cut off weights moves a rank by no more than that. The clamp that makes the sum of both least is taken.
 
     >>> lowered(np.array([0.0, 0, 0, 900, 90, 2, 0]), 0, Clamp(7, 0.0), 30.0)
-    Clamp(exponent=4, unseen=6.12...)
+    Clamp(exponent=5, unseen=0.87...)
     """
     best, least = clamp, (ranks + clamp.unseen) * 2.0**clamp.exponent
     cut, number = clamp.unseen * 2.0**clamp.exponent, 0.0
