@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import log2
 from typing import Any, Protocol
 
 import ibis
@@ -16,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tacita.data import rowwise
-from tacita.data.confidential import Confidential, engine_of, rows, same_key
+from tacita.data.confidential import Confidential, engine_of, rows, same_key, tallied
 from tacita.data.engine import code_text, level_code, ruled_number
 from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.errors import SchemaError, UsageError
@@ -25,6 +26,8 @@ Integers = NDArray[np.int64]
 
 MOST_CELLS = 20_000_000
 _N = "tacita_n"
+_POWERS = frozenset(2.0**power for power in range(32))
+_DENSE = 4  # times as many keys as rows are added up in an array of all of them, sooner than by sorting
 
 
 @dataclass(frozen=True)
@@ -97,10 +100,13 @@ class Amount:
         return grain
 
     def of(self, table: Any, schema: Schema) -> Any:
+        """As a float, or as it is stored where that is one whole number."""
+        numbers = [ruled_number(table[name], number_kind(schema, name)) for name in self.columns]
+        if len(numbers) == 1:
+            return numbers[0]
         amount: Any = ibis.literal(1.0)
-        for name in self.columns:
-            number = ruled_number(table[name], number_kind(schema, name)).cast("float64")
-            amount = number if name == self.columns[0] else amount * number
+        for at, number in enumerate(numbers):
+            amount = amount * number.cast("float64") if at else number.cast("float64")
         return amount
 
 
@@ -126,11 +132,21 @@ class Steps:
     most: int
 
     def of(self, amount: Any) -> Any:
+        halvings = self._halvings()
+        if amount.type().is_integer() and halvings is not None:  # the same without floats, in half the time
+            above = amount - int(self.start) if self.start else amount
+            whole = (above + (1 << halvings >> 1)) >> halvings if halvings else above
+            return ibis.least(ibis.greatest(whole, self.least), self.most)
+        amount = amount.cast("float64")
         # Clamped twice: before, so that no cast overflows; after, so that rounding cannot leave the range.
         low, high = self.start + self.least * self.size, self.start + self.most * self.size
         inside = ibis.least(ibis.greatest(amount, low), high)
         whole = ((inside - self.start) / self.size + 0.5).floor().cast("int64")
         return ibis.least(ibis.greatest(whole, self.least), self.most)
+
+    def _halvings(self) -> int | None:
+        """How often a step is halved to get 1, where whole numbers above a whole start are counted in it."""
+        return int(log2(self.size)) if self.start.is_integer() and self.size in _POWERS else None
 
 
 class Adding(Protocol):
@@ -140,6 +156,25 @@ class Adding(Protocol):
     def columns(self) -> tuple[str, ...]: ...
 
     def of(self, table: Any, schema: Schema) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What one scan says of all records: how many there are by the stored values of some columns, and sums of steps to
+    a power. A check can ask for it together with the values that occur (`Confidential.check`)."""
+
+    by: tuple[str, ...]
+    sums: tuple[tuple[str, Adding, Steps, int], ...] = ()
+
+    def over(self, table: Any, schema: Schema) -> Any:
+        steps = {}
+        for name, amount, step, power in self.sums:
+            whole = step.of(amount.of(table, schema))
+            steps[name] = whole if power == 1 else whole * whole
+        codes = {name: table[name] for name in self.by}
+        coded = table.select(**codes, **steps) if codes or steps else table
+        grouped = coded.group_by(list(codes)) if codes else coded
+        return grouped.aggregate(**{_N: coded.count()}, **{name: coded[name].sum() for name in steps})
 
 
 # ---------------------------------------------------------------- asking
@@ -152,18 +187,13 @@ def counted(data: Confidential, cells: Cells) -> Integers:
 
 def totals(data: Confidential, cells: Cells, sums: Mapping[str, tuple[Adding, Steps, int]]) -> dict[str, Integers]:
     """For each cell the number of records (`tacita_n`), and for each name the sum of steps to a power."""
-    table = _kept(data, cells, [name for amount, _, _ in sums.values() for name in amount.columns])
-    codes = {name: table[name] for name in cells.by}
-    steps = {}
-    for name, (amount, step, power) in sums.items():
-        whole = step.of(amount.of(table, data.schema))
-        steps[name] = whole if power == 1 else whole * whole
-    coded = table.select(**codes, **steps) if codes or steps else table
-    added = {name: coded[name].sum() for name in steps}
-    grouped = coded.group_by(list(codes)) if codes else coded
-    part = engine_of(data).collect(grouped.aggregate(**{_N: coded.count()}, **added))
+    tally = Tally(cells.by, tuple((name, *asked) for name, asked in sums.items()))
+    part = None if cells.where or cells.missing(data.schema) else tallied(data, tally)
+    if part is None:
+        table = _kept(data, cells, [name for amount, _, _ in sums.values() for name in amount.columns])
+        part = engine_of(data).collect(tally.over(table, data.schema))
     place = cell_places(part, data.schema, cells.by)
-    return {name: rowwise.sums(place, whole_numbers(part, name), cells.count(data.schema)) for name in (_N, *added)}
+    return {name: rowwise.sums(place, whole_numbers(part, name), cells.count(data.schema)) for name in (_N, *sums)}
 
 
 def unit_totals(
@@ -193,13 +223,11 @@ def octaves(data: Confidential, cells: Cells, amount: Adding, lowest: int, highe
     Amounts of 0 are in none; signs do not matter. One that rounding puts into the wrong octave is still in only one.
     """
     table = _kept(data, cells, amount.columns)
-    size = amount.of(table, data.schema).abs()
-    exponent = ibis.ifelse(size > 0, size, 1.0).log2().floor().cast("int64")
-    held = ibis.least(ibis.greatest(exponent, lowest), highest - 1)
-    coded = table.select(octave=held, there=size > 0)
-    coded = coded.filter(coded.there)
+    size = amount.of(table, data.schema).cast("float64").abs()
+    coded = table.select(octave=size.nullif(0.0).log2().floor().cast("int64"))
     part = engine_of(data).collect(coded.group_by("octave").aggregate(n=coded.count()))
-    place = whole_numbers(part, "octave") - lowest
+    part = part.filter(part["octave"].is_valid())
+    place = np.clip(whole_numbers(part, "octave"), lowest, highest - 1) - lowest
     return rowwise.sums(place, whole_numbers(part, "n"), highest - lowest)
 
 
@@ -224,11 +252,22 @@ def values(
     coded = table.select(**codes, **whole)
     mass = coded.tacita_weight.sum() if weight else coded.count()
     part = engine_of(data).collect(coded.group_by([*codes, "tacita_value"]).aggregate(**{_N: mass}))
-    codes_of = coded_as(whole_numbers(part, "tacita_value"))
-    pairs = np.stack([cell_places(part, schema, cells.by), codes_of])
     # Several stored values may have one code, of the value or of the cell.
-    (place, value), member = np.unique(pairs, axis=1, return_inverse=True)
-    return place, value, rowwise.sums(member.ravel(), whole_numbers(part, _N), place.size)
+    code, mass_of = coded_as(whole_numbers(part, "tacita_value")), whole_numbers(part, _N)
+    least, codes_there = int(code.min(initial=0)), int(code.max(initial=0) - code.min(initial=0)) + 1
+    key = cell_places(part, schema, cells.by) * codes_there + (code - least)
+    there, mass_there = _added_up(key, mass_of, cells.count(schema) * codes_there)
+    return there // codes_there, there % codes_there + least, mass_there
+
+
+def _added_up(key: Integers, mass: Integers, keys: int) -> tuple[Integers, Integers]:
+    """The keys that occur, rising, and the sum of the masses of each."""
+    if keys <= _DENSE * max(key.size, 1):
+        found = rowwise.sums(key, np.ones_like(key), keys)  # a mass may be 0
+        there = np.flatnonzero(found)
+        return there, rowwise.sums(key, mass, keys)[there]
+    there, member = np.unique(key, return_inverse=True)
+    return there, rowwise.sums(member, mass, there.size)
 
 
 # ---------------------------------------------------------------- putting together

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, Protocol
 
 import ibis
+import pyarrow as pa
 
 from tacita.data.checks import FileChecks, main_table, table_of
 from tacita.data.checks import same_key as same_key
@@ -28,7 +30,17 @@ Form = Literal["flat", "linked", "size"]
 
 _BETWEEN = "\x1f"  # separates values in a row's canonical text
 _NOTHING = "\x1e"  # stands for a missing value there
+_FEW_CELLS = 1 << 17  # of a scan that is kept
 _HALF = 30  # bits; sums of 30-bit numbers over 2^33 rows still fit in 64 bits
+
+
+class Scan(Protocol):
+    """A small aggregate of the main table by the stored values of `by`."""
+
+    @property
+    def by(self) -> tuple[str, ...]: ...
+
+    def over(self, table: Any, schema: Schema) -> Any: ...
 
 
 class _NoRowsError(RefusedError, AttributeError):
@@ -62,6 +74,7 @@ class Confidential:
         "_passed",
         "_seal",
         "_tables",
+        "_tallies",
         "schema",
     )
 
@@ -74,6 +87,7 @@ class Confidential:
         self._checked: set[str] = set()
         self._ids_checked = False
         self._passed: set[str] = set()
+        self._tallies: dict[Scan, pa.Table] = {}
         self._fingerprint: str | None = None
         self._files = dict(files or {})
         self._seal = Seal.of(())
@@ -177,24 +191,43 @@ class Confidential:
         known = self._fingerprint
         self._seal = self._seal.renewed(lambda: known is not None and known == self._fingerprint_now())
 
-    def check(self, columns: Iterable[str]) -> None:
+    def check(self, columns: Iterable[str], scan: Scan | None = None) -> None:
         """Refuse a file that breaks a strict rule of its schema; run before a budget is touched.
 
         Only `columns` and the ids are looked at. Messages name table, column, rule and fix, never a value and
-        never how many rows are concerned.
+        never how many rows are concerned. `scan` is what will be asked of the rows first: it tells which values occur,
+        and is kept for whoever pays for it (`tallied`), so that the file is read once for both.
         """
         todo = self._todo(columns)
         self.schema.check_codes(todo)
         if not todo and self._ids_checked:
             return
-        checks = FileChecks(self._tables, self.schema, self._engine, self.form)
+        part = self._scanned(scan, todo)
+        seen = {} if scan is None or part is None else {name: set(part[name].to_pylist()) for name in scan.by}
+        checks = FileChecks(self._tables, self.schema, self._engine, self.form, seen)
         problems = checks.problems(todo, ids=not self._ids_checked)
         if problems:
             raise SchemaError("\n".join(problems))
+        if scan is not None and part is not None:
+            self._tallies[scan] = part
         self._checked.update(todo)
         self._ids_checked = True
         if (worker := self.schema.id_of("worker")) is not None:
             self._passed.add(f"one row for each {worker}")
+
+    def _scanned(self, scan: Scan | None, todo: Collection[str]) -> pa.Table | None:
+        """The scan, where it looks at unchecked columns of a single file and is small as the schema has it."""
+        if scan is None or len(self._tables) > 1 or not set(scan.by) & set(todo):
+            return None
+        kinds = [self.schema.categorical(name) for name in scan.by]
+        if any(kind.outside != "error" for kind in kinds):
+            return None
+        # Beside levels and codes for missing ones a column may have NULL, empty text and NaN.
+        enough = math.prod(len(kind.levels) + len(kind.missing_codes) + 3 for kind in kinds) + 1
+        if enough > _FEW_CELLS:
+            return None
+        part = self._engine.collect(scan.over(self._tables[self.main], self.schema).limit(enough))
+        return part if part.num_rows < enough else None
 
     def check_unit(self, column: str, unit: str) -> None:
         """Refuse a file in which a unit has several rows, for promises that hold for a unit with one."""
@@ -282,6 +315,11 @@ def with_rows_bounded(data: Confidential, column: str, most: int, key: str) -> C
 def engine_of(data: Confidential) -> Engine:
     """The engine that runs expressions over `rows`."""
     return data._engine
+
+
+def tallied(data: Confidential, scan: Scan) -> pa.Table | None:
+    """What the check of these rows has scanned already, for mechanisms as `rows` is."""
+    return data._tallies.get(scan)
 
 
 def parquet_file(data: Confidential) -> Path | None:

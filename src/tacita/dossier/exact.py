@@ -70,7 +70,7 @@ def answered_by(data: Confidential, asked: Question, by: tuple[str, ...]) -> pd.
 
 def _sums(data: Confidential, asked: Question, amounts: Sequence[Amount]) -> tuple[Floats, list[Floats]]:
     table = _counted(data, asked, [name for one in amounts for name in one.columns])
-    sums = {f"tacita_{at}": one.of(table, data.schema) for at, one in enumerate(amounts)}
+    sums = {f"tacita_{at}": one.of(table, data.schema).cast("float64") for at, one in enumerate(amounts)}
     grouped = _grouped(data, asked, table, sums)
     return grouped["tacita_n"], [grouped[name] for name in sums]
 

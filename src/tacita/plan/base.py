@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from attrs import fields, frozen
 
-from tacita.data.confidential import Confidential
+from tacita.data.confidential import Confidential, Scan
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.noise.entropy import Entropy, SeededEntropy
@@ -139,6 +139,10 @@ class Plan(Generic[R], metaclass=Renaming):
     @property
     def how(self) -> How | None:
         """How the method knows the confidential rows, in words for readers of the page."""
+        return None
+
+    def scan(self, schema: Schema) -> Scan | None:
+        """What `run` asks of all rows first, where that is one small aggregate: the check then reads it in passing."""
         return None
 
     def describe(self) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def check(plan: Plan[Any], data: Confidential) -> None:
     names = plan.reads(data.schema)
     if not plan.takes_missing:
         _refuse_own_missing(names, data.schema)
-    data.check(names)
+    data.check(names, plan.scan(data.schema))
     asked = contribution_of(plan, data.schema)
     if asked is not None and (column := asked.id_column(data.schema)) is not None:
         data.check_unit(column, asked.unit)

@@ -5,8 +5,8 @@ Messages name table, column, rule and fix, never a value and never how many rows
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tacita.data.checks.design import design_problems, positive_rules
 from tacita.data.checks.levels import none_matches, unmatched_problem
-from tacita.data.engine import Engine, is_missing, is_whole, level_code, number_of, text_of
+from tacita.data.engine import Engine, code_text, is_missing, is_whole, level_code, number_of, text_of
 from tacita.data.schema import Categorical, Identifier, Integer, Numeric, Schema
 
 _IN_MEMORY = 50_000_000  # ids that are looked at outside the engine: 400 MB
@@ -28,6 +28,8 @@ class FileChecks:
     schema: Schema
     engine: Engine
     form: str
+    seen: Mapping[str, Collection[Any]] = field(default_factory=dict)
+    """The stored values of columns of a single file, where they are known already."""
 
     @property
     def main(self) -> str:
@@ -59,12 +61,8 @@ class FileChecks:
             )
         for column in columns:
             kind, where = self.schema[column].kind, f"{name}.{column}"
-            if isinstance(kind, Categorical) and kind.missing is None:
-                rules[f"{where} missing"] = (
-                    is_missing(table[column]),
-                    f"{where}: a value is missing and the schema has no rule for it; "
-                    f'declare variables.{column}.missing = "<level>", or repair the file',
-                )
+            if isinstance(kind, Categorical) and kind.missing is None and kind.outside != "error":
+                rules[f"{where} missing"] = (is_missing(table[column]), _missing(where, column))
             if isinstance(kind, Integer | Numeric):
                 if self.schema[column].role == "size":
                     rules[f"{where} whole"] = (
@@ -89,15 +87,17 @@ class FileChecks:
         more is enough to know: a column of free text must not fill memory."""
         if kind.outside != "error":
             return [unmatched_problem(where, column)] if none_matches(table, column, kind, self.engine) else []
-        value = text_of(table[column])
-        enough = len(kind.levels) + len(kind.missing_codes) + 1
-        there = table.select(value=value).filter(value.notnull()).distinct().limit(enough)
-        if all(kind.code_of(one) is not None for one in self.engine.collect(there)["value"].to_pylist()):
-            return []
-        return [
-            f"{where}: a value is not among the declared levels; add the level to the schema, "
-            f'declare variables.{column}.outside = "<level>", or repair the file'
-        ]
+        enough = len(kind.levels) + len(kind.missing_codes) + 2
+        there = table.select(value=text_of(table[column])).distinct().limit(enough)
+        values = self.seen[column] if column in self.seen else self.engine.collect(there)["value"].to_pylist()
+        codes = {code_text(value) for value in values}
+        problems = [_missing(where, column)] if None in codes and kind.missing is None else []
+        if any(kind.code_of(code) is None for code in codes - {None}):
+            problems.append(
+                f"{where}: a value is not among the declared levels; add the level to the schema, "
+                f'declare variables.{column}.outside = "<level>", or repair the file'
+            )
+        return problems
 
     def _check_links(self, todo: list[str], *, ids: bool) -> list[str]:
         problems: list[str] = []
@@ -238,6 +238,13 @@ def same_key(left: Any, right: Any, key: str) -> Any:
     return text_of(ours) == text_of(theirs)
 
 
+def _missing(where: str, column: str) -> str:
+    return (
+        f"{where}: a value is missing and the schema has no rule for it; "
+        f'declare variables.{column}.missing = "<level>", or repair the file'
+    )
+
+
 def _number_rules(where: str, stored: Any, kind: Integer | Numeric) -> dict[str, tuple[Any, str]]:
     number = number_of(stored)
     missing = number.isnull()
@@ -254,7 +261,7 @@ def _number_rules(where: str, stored: Any, kind: Integer | Numeric) -> dict[str,
         )
     if kind.outside == "error":
         outside = (number < kind.lower) | (number > kind.upper)
-        if isinstance(kind, Integer):
+        if isinstance(kind, Integer) and not stored.type().is_integer():
             outside = outside | ~is_whole(number)
         rules[f"{where} outside"] = (
             ~missing & outside,

@@ -49,7 +49,7 @@ def _decimal_text(column: Any, kind: Any) -> Any:
 
 
 def is_whole(number: Any) -> Any:
-    """Whether a float has no fraction. By remainder: `floor` casts to an integer, which infinity does not survive."""
+    """Whether a number has no fraction. By remainder: `floor` casts to an integer, which infinity does not survive."""
     return number % 1.0 == 0.0
 
 
@@ -74,6 +74,8 @@ def number_in(text: Any) -> Any:
 def number_of(column: Any) -> Any:
     """A stored number as float64, missing where it is empty, NaN or no number at all."""
     kind = column.type()
+    if kind.is_integer():
+        return column.cast("float64")
     if kind.is_string():
         column = number_in(column)
     elif not (kind.is_floating() and kind.nbytes == 8):
@@ -86,6 +88,11 @@ def ruled_number(column: Any, kind: Integer | Numeric) -> Any:
 
     Where the rule is to refuse the file, a missing value stays missing: `Confidential.check` has refused it before.
     """
+    if isinstance(kind, Integer) and column.type().is_signed_integer() and not kind.missing_codes:
+        # The same without a float in between, in a third of the time.
+        clamped = ibis.least(ibis.greatest(column.cast("int64"), kind.lower), kind.upper)
+        instead = ibis.null("int64") if kind.missing is None else ibis.literal(float(kind.missing)).cast("int64")
+        return ibis.ifelse(column.isnull(), instead, clamped)
     number = number_of(column)
     missing = number.isnull()
     if kind.missing_codes:

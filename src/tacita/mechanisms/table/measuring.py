@@ -103,8 +103,8 @@ def sums(
     interval, ask = interval_of(data, ask, amount, clamp, entropy)
     if interval is None:
         return nothing(data.schema, ask, name)
-    size = step_of(interval.furthest, amount.grain(data.schema), FINEST)
-    steps = Steps(0.0, size, round(interval.lower / size), round(interval.upper / size))
+    steps = sum_steps(interval, amount.grain(data.schema))
+    size = steps.size
     alone = ask.records > 1 and ask.cells.everybody(data.schema)
     length = max(steps.most - steps.least, 1)
     reach = Reach.of_one(length, 1) if alone else reach_of(steps.least, steps.most, ask.records)
@@ -121,9 +121,9 @@ def means(
     interval, ask = interval_of(data, ask, amount, clamp, entropy)
     if interval is None:
         return nothing(data.schema, ask, "above", "below")
-    size = step_of(interval.upper - interval.lower, amount.grain(data.schema), FINEST)
-    most = max(1, round((interval.upper - interval.lower) / size))
-    added = totals(data, ask.cells, {"above": (amount, Steps(interval.lower, size, 0, most), 1)})
+    steps = mean_steps(interval, amount.grain(data.schema))
+    size, most = steps.size, steps.most
+    added = totals(data, ask.cells, {"above": (amount, steps, 1)})
     above, number = added["above"], added["tacita_n"]
     both, reach = np.stack([above, most * number - above]), ask.reach(most)
     noisy = ask.budget.noisy(both, reach, entropy, label_of(f"mean of {_spoken(amount)}", ask))
@@ -138,9 +138,8 @@ def variances(
     interval, ask = interval_of(data, ask, amount, clamp, entropy)
     if interval is None:
         return nothing(data.schema, ask, "high", "cross", "low")
-    size = step_of(interval.upper - interval.lower, amount.grain(data.schema), _SQUARES)
-    most = max(1, round((interval.upper - interval.lower) / size))
-    steps = Steps(interval.lower, size, 0, most)
+    steps = mean_steps(interval, amount.grain(data.schema), _SQUARES)
+    size, most = steps.size, steps.most
     added = totals(data, ask.cells, {"one": (amount, steps, 1), "two": (amount, steps, 2)})
     one, two, number = added["one"], added["two"], added["tacita_n"]
     parts = np.stack([two, 2 * most * one - 2 * two, most * most * number - 2 * most * one + two])
@@ -157,8 +156,8 @@ def interval_of(
     """The clamps, and what is left to pay for the sum. None where no record is visible. `ranks` is for weights of
     quantiles (`lowered`)."""
     schema = data.schema
-    if not buys_clamp(schema, amount, clamp):
-        return _on_steps(*(clamp or amount.bounds(schema)), amount.grain(schema)), ask
+    if (public := public_interval(schema, amount, clamp)) is not None:
+        return public, ask
     low, high = amount.bounds(schema)
     bought = ask.priced(BOUGHT)
     rest = ask.priced(1 - BOUGHT)
@@ -178,6 +177,24 @@ def interval_of(
     upper = min(top, max(abs(low), abs(high)))
     unseen = clamped.unseen if top < max(abs(low), abs(high)) else 0.0
     return _on_steps(max(low, 0.0 if low >= 0 else -upper), min(upper, high), amount.grain(schema), unseen), rest
+
+
+def public_interval(schema: Schema, amount: Amount, clamp: tuple[float, float] | None) -> Interval | None:
+    """The clamps where they are given or declared; None where they are bought."""
+    if buys_clamp(schema, amount, clamp):
+        return None
+    return _on_steps(*(clamp or amount.bounds(schema)), amount.grain(schema))
+
+
+def sum_steps(interval: Interval, grain: float) -> Steps:
+    size = step_of(interval.furthest, grain, FINEST)
+    return Steps(0.0, size, round(interval.lower / size), round(interval.upper / size))
+
+
+def mean_steps(interval: Interval, grain: float, finest: int = FINEST) -> Steps:
+    """Above the lower end."""
+    size = step_of(interval.upper - interval.lower, grain, finest)
+    return Steps(interval.lower, size, 0, max(1, round((interval.upper - interval.lower) / size)))
 
 
 def _on_steps(low: float, high: float, grain: float, unseen: float = 0.0) -> Interval:

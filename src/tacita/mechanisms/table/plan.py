@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from attrs import field, frozen
 
-from tacita.data.cells import Amount, Cells, number_kind
+from tacita.data.cells import Amount, Cells, Tally, number_kind
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
@@ -255,6 +255,20 @@ class Table(Plan[Measurements]):
             )
         weights = filter(None, (self.weights,))
         return tuple(dict.fromkeys((*self.attributes, *self.where, *numbers, *weights, *units)))
+
+    def scan(self, schema: Schema) -> Tally | None:
+        if self.where or self.cells.missing(schema):
+            return None
+        if self.statistic in ("median", "quantiles") or (self.statistic in ("count", "share") and not self.weights):
+            return Tally(self.attributes)
+        if self.weights or self.statistic not in ("sum", "mean"):
+            return None
+        amount = self.amount(self.of[0])
+        interval = measuring.public_interval(schema, amount, self._clamp(schema, self.of[0]))
+        if interval is None:
+            return None
+        name, steps = ("sum", measuring.sum_steps) if self.statistic == "sum" else ("above", measuring.mean_steps)
+        return Tally(self.attributes, ((name, amount, steps(interval, amount.grain(schema)), 1),))
 
     def forecast(self, schema: Schema) -> Forecast:
         self.reads(schema)

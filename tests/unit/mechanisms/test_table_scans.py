@@ -1,0 +1,99 @@
+"""One scan serves the check of a file and the table made of it: with the same numbers, and the same refusals."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tacita as tc
+from tacita.data.cells import Amount, Cells, Steps, totals
+from tacita.data.confidential import Confidential, tallied
+from tacita.errors import SchemaError
+from tacita.noise.entropy import SeededEntropy
+from tacita.plan import check
+from tacita.privacy import AddRemoveOne
+
+CATEGORY = {"role": "confidential", "type": "categorical"}
+SCHEMA = tc.Schema.from_dict(
+    {
+        "dataset": {"identity": "t", "unit": "person"},
+        "variables": {
+            "region": {**CATEGORY, "levels": ["1", "2", "3"]},
+            "sex": {**CATEGORY, "levels": ["F", "M"], "missing": "F"},
+            "age": {"role": "confidential", "type": "integer", "lower": 17, "upper": 90},
+            "pay": {"role": "confidential", "type": "integer", "lower": -50, "upper": 10**7},
+        },
+    }
+)
+
+
+def _frame(**other: Any) -> pd.DataFrame:
+    random = np.random.default_rng(3)
+    columns = {
+        "region": random.choice([1, 2], 500),
+        "sex": random.choice(["F", "M", ""], 500),
+        "age": random.integers(10, 99, 500),
+        "pay": random.integers(-90, 2 * 10**7, 500),
+    }
+    return pd.DataFrame({**columns, **other})
+
+
+@pytest.mark.parametrize(
+    ("statistic", "of"), [("count", ()), ("share", "sex"), ("sum", "age"), ("mean", "age"), ("median", "age")]
+)
+def test_what_the_check_has_scanned_is_what_the_table_would_have_scanned(statistic: Any, of: Any) -> None:
+    plan = tc.Table(statistic, "1", of=of, by=["region"], neighbours=AddRemoveOne("person"))
+    checked, other = (Confidential.from_frame(_frame(), SCHEMA) for _ in range(2))
+    check(plan, checked)
+    scan = plan.scan(SCHEMA)
+    assert scan is not None
+    assert tallied(checked, scan) is not None
+    assert tallied(other, scan) is None
+    assert plan.run(checked, SeededEntropy(1)).to_bytes() == plan.run(other, SeededEntropy(1)).to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("region", "4", "not among the declared levels"),
+        ("region", None, "is missing and the schema has no rule"),
+        ("region", "", "is missing and the schema has no rule"),
+        ("age", None, "is missing, NaN or not a number"),
+    ],
+)
+def test_what_breaks_a_rule_is_refused_by_the_scan_as_by_a_check_of_its_own(
+    column: str, value: Any, words: str
+) -> None:
+    frame = _frame()
+    frame[column] = frame[column].astype(str if column == "region" else float)
+    frame.loc[7, column] = value
+    plan = tc.Table("mean", "1", of="age", by=["region", "sex"], neighbours=AddRemoveOne("person"))
+    said = []
+    for scan in (plan.scan(SCHEMA), None):
+        data = Confidential.from_frame(frame, SCHEMA)
+        with pytest.raises(SchemaError, match=words) as refused:
+            data.check(plan.reads(SCHEMA), scan)
+        said.append(str(refused.value))
+    assert said[0] == said[1]
+
+
+def test_free_text_where_levels_are_declared_is_not_kept() -> None:
+    data = Confidential.from_frame(_frame(region=[f"place {at}" for at in range(500)]), SCHEMA)
+    plan = tc.Table(by=["region"], epsilon="1", neighbours=AddRemoveOne("person"))
+    with pytest.raises(SchemaError, match="not among the declared levels"):
+        check(plan, data)
+    scan = plan.scan(SCHEMA)
+    assert scan is not None
+    assert tallied(data, scan) is None
+
+
+@pytest.mark.parametrize(("start", "size"), [(0.0, 1.0), (-50.0, 1.0), (0.0, 8.0), (-50.0, 4.0), (0.0, 3.0)])
+def test_steps_of_whole_numbers_are_those_of_the_same_numbers_stored_as_floats(start: float, size: float) -> None:
+    whole = _frame()
+    asked = {"pay": (Amount(("pay",)), Steps(start, size, -9, 10**6), 1)}
+    cells = Cells(("region",), {})
+    as_whole, as_float = (
+        totals(Confidential.from_frame(one, SCHEMA), cells, asked) for one in (whole, whole.astype({"pay": float}))
+    )
+    assert as_whole["pay"].tolist() == as_float["pay"].tolist()
