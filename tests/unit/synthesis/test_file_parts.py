@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tacita.data.schema.bars import Bar, impossible, possible
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.file.bins import number_of
 from tacita.synthesis.file.budget import Budget
@@ -13,7 +14,7 @@ from tacita.synthesis.file.division import division
 from tacita.synthesis.file.field import Field, Wanted
 from tacita.synthesis.file.graph import tabulate
 from tacita.synthesis.file.numbers import measure_number, round_values, thresholds_for
-from tacita.synthesis.file.records import Goal, agree, impossible, possible, unrelated
+from tacita.synthesis.file.records import Goal, agree, unrelated
 from tacita.synthesis.file.targets import nearest
 from tacita.synthesis.file.values import written
 
@@ -119,7 +120,8 @@ def test_a_table_of_noise_alone_teaches_the_field_nothing() -> None:
 
 def test_records_come_to_agree_with_tables_and_keep_off_what_is_impossible() -> None:
     random = np.random.default_rng(3)
-    levels, bars = (2, 3, 4), [((0, 0), (1, 0), (2, 0))]
+    levels = (2, 3, 4)
+    bars = [Bar.of(levels, {0: [0], 1: [0], 2: [0]})]
     truth = unrelated([np.array([0.3, 0.7]), np.array([0.2, 0.3, 0.5]), np.full(4, 0.25)], bars, 3000, random)
     truth[:, 2] = np.where(truth[:, 1] == 2, 3, truth[:, 2])
     records = unrelated([np.full(size, 1 / size) for size in levels], bars, 3000, random)
@@ -131,9 +133,9 @@ def test_records_come_to_agree_with_tables_and_keep_off_what_is_impossible() -> 
 
 
 def test_zeros_that_leave_one_record_are_kept() -> None:
-    bars = [((0, 0), (1, level)) for level in range(2)] + [((0, 1), (1, 0))]
+    bars = [Bar.of((2, 2), {0: [0], 1: [0, 1]}), Bar.of((2, 2), {0: [1], 1: [0]})]
     assert possible([2, 2], bars) == [1, 1]
-    assert possible([2, 2], [*bars, ((0, 1), (1, 1))]) is None
+    assert possible([2, 2], [*bars, Bar.of((2, 2), {0: [1], 1: [1]})]) is None
     records = unrelated([np.array([1.0, 0.0]), np.array([1.0, 0.0])], bars, 20, np.random.default_rng(1))
     assert (records == 1).all()
 

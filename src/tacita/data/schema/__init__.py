@@ -1,8 +1,8 @@
 """The public domain of a confidential file: read from a person's TOML, never from the rows.
 
-`Schema` is the whole; `Variable` one column; `Categorical`, `Integer`, `Numeric` and `Identifier` say what a
-column may hold; `Hierarchy` the coarser levels of a categorical column (`[hierarchy.NAME]`); `SurveyDesign` how a
-sample was drawn (`[design]`). The roles are
+`Schema` is the whole; `Variable` one column; `Categorical`, `Integer`, `Numeric`, `Date` and `Identifier` say what a
+column may hold; `Rule` what every record keeps (`[[rules]]`); `Hierarchy` the coarser levels of a categorical column
+(`[hierarchy.NAME]`); `SurveyDesign` how a sample was drawn (`[design]`). The roles are
 
 - `id`: tells units apart (`entity = "workplace"`, `"worker"`, or any word for other files);
 - `workplace`: an attribute of the establishment, public under α-neighbours;
@@ -16,17 +16,22 @@ is seen by the data steward only. To let a file through whatever its rows hold, 
 
 from tacita.data.schema.design import SurveyDesign
 from tacita.data.schema.hierarchy import Hierarchy
-from tacita.data.schema.kinds import Categorical, Identifier, Integer, Kind, Numeric, Role, TableName, Variable
+from tacita.data.schema.kinds import Categorical, Date, Identifier, Integer, Kind, Numeric, Role, TableName, Variable
 from tacita.data.schema.model import Schema, entity_word
+from tacita.data.schema.rulebook import Rulebook
+from tacita.data.schema.rules import Rule
 
 __all__ = [
     "Categorical",
+    "Date",
     "Hierarchy",
     "Identifier",
     "Integer",
     "Kind",
     "Numeric",
     "Role",
+    "Rule",
+    "Rulebook",
     "Schema",
     "SurveyDesign",
     "TableName",

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from tacita.errors import SchemaError
 
@@ -194,7 +195,68 @@ class Numeric(_Number):
         return {"type": "numeric", "scale": self.scale, **self._common()}
 
 
-Kind = Identifier | Categorical | Integer | Numeric
+@dataclass(frozen=True)
+class Date:
+    """Days between two public ones, both included. Written as 2026-01-31; a time of day is left out when read.
+
+    >>> Date(date(1970, 1, 1), date(1970, 1, 31)).last
+    30
+    """
+
+    epoch: ClassVar[int] = date(1970, 1, 1).toordinal()
+
+    lower: date
+    upper: date
+    outside: Literal["clamp", "error"] = "clamp"
+    missing: date | None = None
+    own_missing: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.lower > self.upper:
+            raise SchemaError("lower: is after upper; swap them or correct one")
+        if self.outside not in ("clamp", "error"):
+            raise SchemaError('outside: must be "clamp" or "error" for a date')
+        if self.missing is not None and (self.own_missing or not self.lower <= self.missing <= self.upper):
+            raise SchemaError(f'missing: must lie between lower and upper, or be "{OWN_STATE}"')
+
+    @property
+    def first(self) -> int:
+        """Days since 1970-01-01, as those of `last`."""
+        return self.lower.toordinal() - self.epoch
+
+    @property
+    def last(self) -> int:
+        return self.upper.toordinal() - self.epoch
+
+    def to_dict(self) -> dict[str, Any]:
+        missing = None if self.missing is None else self.missing.isoformat()
+        return {
+            "type": "date",
+            "lower": self.lower.isoformat(),
+            "upper": self.upper.isoformat(),
+            "outside": self.outside,
+            "missing": OWN_STATE if self.own_missing else missing,
+        }
+
+
+def a_date(value: Any, where: str) -> date:
+    """A date of TOML, or text such as "2026-01-31"."""
+    try:
+        if isinstance(value, str):
+            value = date.fromisoformat(value)
+    except ValueError:
+        value = None
+    if not isinstance(value, date) or isinstance(value, datetime):
+        raise SchemaError(f"{where}: must be a date, written as 2026-01-31")
+    return value
+
+
+def day_of(value: Any, where: str) -> int:
+    """The same as days since 1970-01-01."""
+    return a_date(value, where).toordinal() - Date.epoch
+
+
+Kind = Identifier | Categorical | Integer | Numeric | Date
 
 
 @dataclass(frozen=True)

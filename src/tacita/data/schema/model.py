@@ -15,6 +15,8 @@ from tacita.data.schema import hierarchy, reading
 from tacita.data.schema.design import SurveyDesign
 from tacita.data.schema.hierarchy import Hierarchy
 from tacita.data.schema.kinds import Categorical, Identifier, Integer, Numeric, Role, Variable
+from tacita.data.schema.rulebook import refuse_contradiction
+from tacita.data.schema.rules import Rule, rules_of
 from tacita.data.schema.toml_file import read_toml
 from tacita.errors import SchemaError
 
@@ -29,7 +31,7 @@ _KINDS_OF = {
     "company": "firm",
 }
 _OWN = "tacita_"  # what columns that are computed beside the file's own are called
-_KEYS = ("dataset", "variables", "zeros", "hierarchy", "design")
+_KEYS = ("dataset", "variables", "zeros", "rules", "hierarchy", "design")
 _DATASET_KEYS = ("identity", "unit", "lineage", "source")
 
 
@@ -60,6 +62,8 @@ class Schema:
     source: str = ""
     zeros: tuple[tuple[tuple[str, str], ...], ...] = ()
     """Combinations of levels that cannot occur, such as voted = "yes" with registered = "no"."""
+    rules: tuple[Rule, ...] = ()
+    """What every record keeps: columns that follow from others, implications, inequalities, sums."""
     design: SurveyDesign | None = None
     """How the sample was drawn, where the file is one."""
     hierarchies: tuple[Hierarchy, ...] = ()
@@ -78,6 +82,8 @@ class Schema:
         self._check_ids()
         self._check_size()
         self._check_zeros()
+        if self.rules:
+            refuse_contradiction(self)
         hierarchy.check(self.hierarchies, self)
         if self.design is not None:
             self.design.check(self)
@@ -132,8 +138,8 @@ class Schema:
         for key in content:
             if key not in _KEYS:
                 raise SchemaError(
-                    f"{key}: unknown key; a schema has [dataset], [variables.<column>], [[zeros]], [hierarchy.<name>] "
-                    "and [design]"
+                    f"{key}: unknown key; a schema has [dataset], [variables.<column>], [[zeros]], [[rules]], "
+                    "[hierarchy.<name>] and [design]"
                 )
         dataset = content.get("dataset")
         if not isinstance(dataset, Mapping):
@@ -151,7 +157,8 @@ class Schema:
         trees = content.get("hierarchy", {})
         hierarchies = hierarchy.hierarchies(trees, listed, folder)
         files = [entry["levels_file"] for entry in entries.values() if "levels_file" in entry]
-        files += [entry["file"] for entry in trees.values() if "file" in entry]
+        rules = rules_of(content.get("rules", []), {one.name: one.kind for one in variables}, folder)
+        files += [entry["file"] for entry in (*trees.values(), *content.get("rules", [])) if "file" in entry]
         return cls(
             identity=reading.text(dataset, "identity", "dataset"),
             unit=reading.text(dataset, "unit", "dataset"),
@@ -159,6 +166,7 @@ class Schema:
             lineage=tuple(lineage),
             source=reading.text(dataset, "source", "dataset", default=""),
             zeros=reading.zeros(content.get("zeros", [])),
+            rules=rules,
             design=SurveyDesign.from_dict(content["design"]) if content.get("design") is not None else None,
             hierarchies=hierarchies,
             code_lists=tuple((folder or Path()) / name for name in dict.fromkeys(files)),
@@ -175,6 +183,7 @@ class Schema:
             },
             "variables": {variable.name: variable.to_dict() for variable in self.variables},
             **({"zeros": [dict(zero) for zero in self.zeros]} if self.zeros else {}),
+            **({"rules": [dict(rule.entry) for rule in self.rules]} if self.rules else {}),
             **({"hierarchy": {tree.name: tree.to_dict() for tree in self.hierarchies}} if self.hierarchies else {}),
             **({"design": self.design.to_dict()} if self.design is not None else {}),
         }

@@ -13,11 +13,13 @@ from tacita.data.schema.kinds import (
     ROLES,
     TABLES,
     Categorical,
+    Date,
     Identifier,
     Integer,
     Kind,
     Numeric,
     Variable,
+    a_date,
     frozen_labels,
 )
 from tacita.data.schema.toml_file import unseen
@@ -29,6 +31,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "categorical": (*_ANY, "type", "levels", "levels_file", "labels", "outside", "missing", "missing_codes"),
     "integer": (*_ANY, "type", "lower", "upper", "outside", "missing", "missing_codes"),
     "numeric": (*_ANY, "type", "lower", "upper", "scale", "outside", "missing", "missing_codes"),
+    "date": (*_ANY, "type", "lower", "upper", "outside", "missing"),
 }
 _PLACEHOLDER = "TODO"
 
@@ -40,7 +43,7 @@ def variable(name: str, entry: Any, folder: Path | None) -> Variable:
         raise SchemaError(f"{where}: must be a table, written as [variables.{name}]")
     refuse_placeholders(entry, where)
     role = one_of(entry, "role", ROLES, where)
-    kind_name = "id" if role == "id" else one_of(entry, "type", ("categorical", "integer", "numeric"), where)
+    kind_name = "id" if role == "id" else one_of(entry, "type", ("categorical", "integer", "numeric", "date"), where)
     refuse_unknown(entry, _KEYS[kind_name], where)
     table = one_of(entry, "table", TABLES, where, default="job")
     label = text(entry, "label", where, default="")
@@ -58,6 +61,8 @@ def _kind(kind_name: str, entry: Mapping[str, Any], where: str, folder: Path | N
     if kind_name == "categorical":
         return _categorical(entry, where, folder)
     outside = one_of(entry, "outside", ("clamp", "error"), where, default="clamp")
+    if kind_name == "date":
+        return _date(entry, outside, where)
     codes = entry.get("missing_codes", [])
     if not isinstance(codes, list) or not all(_is_number(code) for code in codes):
         raise SchemaError(f"{where}.missing_codes: must be a list of numbers, such as [9998, 9999]")
@@ -79,6 +84,20 @@ def _kind(kind_name: str, entry: Mapping[str, Any], where: str, folder: Path | N
         missing_codes=tuple(codes),
         own_missing=own_missing,
         scale=_whole(entry, "scale", where) if "scale" in entry else 2,
+    )
+
+
+def _date(entry: Mapping[str, Any], outside: str, where: str) -> Date:
+    for key in ("lower", "upper"):
+        if key not in entry:
+            raise SchemaError(f"{where}.{key}: is missing; bounds are public and never read from the rows, so write it")
+    own_missing = entry.get("missing") == OWN_STATE
+    return Date(
+        a_date(entry["lower"], f"{where}.lower"),
+        a_date(entry["upper"], f"{where}.upper"),
+        outside=outside,  # type: ignore[arg-type]
+        missing=None if own_missing or entry.get("missing") is None else a_date(entry["missing"], f"{where}.missing"),
+        own_missing=own_missing,
     )
 
 

@@ -13,19 +13,19 @@ Floats = NDArray[np.float64]
 _REACH = 3  # values to either side that say what is likely of one
 
 
-def number_of(name: str, grid: Grid, missing: bool, shape: Shape, bins: int) -> Number:
-    """The column with its states."""
+def number_of(name: str, grid: Grid, missing: bool, shape: Shape, bins: int, borders: tuple[int, ...] = ()) -> Number:
+    """The column with its states; a bin also begins at each of the `borders`, where a rule begins or ends to apply."""
     if grid.size <= FEW:
         return Number(name, grid, missing, shape, tuple(range(grid.first + 1, grid.last + 1)), ())
     if not shape.thresholds:
-        return Number(name, grid, missing, shape, _filled(grid, shape, bins), ())
+        return Number(name, grid, missing, shape, tuple(sorted({*_filled(grid, shape, bins), *borders})), ())
     values, shares = curve_of(shape)
     wanted = [k / bins for k in range(1, bins)]
     tail = 1 / (4 * bins)
     wanted += [1 - tail] if shares[-1] >= 1 - 2 * tail else []
     wanted += [tail] if shares[0] <= 2 * tail else []
-    cuts = sorted({int(values[int(np.abs(shares - one).argmin())]) for one in wanted})
-    return Number(name, grid, missing, shape, tuple(cuts), shape.values)
+    cuts = {int(values[int(np.abs(shares - one).argmin())]) for one in wanted}
+    return Number(name, grid, missing, shape, tuple(sorted({*cuts, *borders})), shape.values)
 
 
 def curve_of(shape: Shape) -> tuple[Floats, Floats]:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.data.reading import refuse_linked
-from tacita.data.schema import Categorical, Integer, Numeric, Schema
+from tacita.data.schema import Categorical, Date, Integer, Numeric, Schema
+from tacita.data.schema.units import Domain, Span
 from tacita.errors import UsageError
 
 Floats = NDArray[np.float64]
@@ -31,12 +32,13 @@ class Grid:
     last: int
     parts: float
     whole: bool
+    days: bool = False
 
     @classmethod
-    def of(cls, kind: Integer | Numeric) -> Grid:
-        parts = 10.0**kind.scale if isinstance(kind, Numeric) else 1.0
-        first, last = int(np.ceil(kind.lower * parts - 1e-6)), int(np.floor(kind.upper * parts + 1e-6))
-        return cls(first, last, parts, isinstance(kind, Integer))
+    def of(cls, kind: Integer | Numeric | Date) -> Grid:
+        domain = Domain.of(kind)
+        whole = not isinstance(kind, Numeric)
+        return cls(domain.first, domain.last, 10.0**domain.places, whole, isinstance(kind, Date))
 
     @property
     def size(self) -> int:
@@ -79,6 +81,11 @@ class Category:
     def size(self) -> int:
         return len(self.kind.levels)
 
+    @property
+    def spans(self) -> list[Span]:
+        """The units of each state: places in the list."""
+        return [(level, level) for level in range(self.size)]
+
     def code(self, values: Floats) -> Integers:
         return values.astype(np.int64)
 
@@ -107,6 +114,13 @@ class Number:
             codes[units < self.grid.first] = self.size - 1
         return codes
 
+    @property
+    def spans(self) -> list[Span]:
+        """The first and the last unit of each state; a missing one stands below all."""
+        bins = [self.ends(state) for state in range(len(self.cuts) + 1)]
+        gone = [(self.grid.first - 1, self.grid.first - 1)] if self.missing else []
+        return [*bins, *((mass, mass) for mass in self.masses), *gone]
+
     def ends(self, state: int) -> tuple[int, int]:
         """The first and the last unit of a bin."""
         first = self.grid.first if state == 0 else self.cuts[state - 1]
@@ -122,6 +136,6 @@ def column_of(schema: Schema, name: str) -> Category | tuple[Grid, bool]:
     kind = schema[name].kind
     if isinstance(kind, Categorical):
         return Category(name, kind)
-    if not isinstance(kind, Integer | Numeric):
+    if not isinstance(kind, Integer | Numeric | Date):
         raise UsageError(f"columns: {name} is an id; ids are never synthesized, leave it out")
     return Grid.of(kind), kind.own_missing

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.synthesis.file.graph import Bar, Graph, tabulate
-from tacita.synthesis.file.sweeps import draw
+from tacita.data.schema.bars import Bar
+from tacita.synthesis.file.graph import Graph, tabulate
+from tacita.synthesis.file.sweeps import draw, leap
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -30,6 +31,7 @@ _LEAST = 0.5  # records: a cell that the pool leaves empty counts as this much i
 _SETTLED = 0.6  # of the passes: then steps are halved
 _DEGREE = 2  # of a trend
 _MOST_TRENDS = 60
+_LEAPS = 0.3  # of the records, in a pass: values that rules link are drawn together
 _UNTIL, _EVERY = 20, 10  # passes before the priors are fitted for the first time, and between two times
 
 
@@ -107,19 +109,11 @@ class Field:
 
     def _pass(self, graph: Graph, random: np.random.Generator) -> None:
         flat = graph.flat([-self.theta[one] for one in graph.tables])
-        uniforms = random.random(self.pool.shape)
-        draw(
-            self.pool,
-            uniforms,
-            graph.starts,
-            -self.ones,
-            graph.first,
-            graph.views,
-            flat,
-            graph.bars_of,
-            graph.bars,
-            graph.barred,
-        )
+        laws = (graph.starts, -self.ones, graph.first, graph.views, flat, graph.bars)
+        draw(self.pool, random.random(self.pool.shape), *laws)
+        for block in graph.blocks:
+            some = random.integers(len(self.pool), size=int(_LEAPS * len(self.pool)))
+            leap(self.pool, some, random.permutation(block), random.random((some.size, block.size + 1)), *laws)
 
     def _move(self, one: Wanted, size: float, pace: float, *, widen: bool) -> None:
         """One step of θ of a table; now and then its prior is fitted as well (MacKay's rule)."""

@@ -9,8 +9,8 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from tacita.data.schema.bars import Bar
 from tacita.synthesis.file.field import Field, Wanted
-from tacita.synthesis.file.graph import Bar
 from tacita.synthesis.file.records import Goal, agree, unrelated
 from tacita.synthesis.file.targets import Answer, margins, wanted_of
 

@@ -8,11 +8,10 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.data.schema.bars import Bar, linked_by
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Bar = tuple[tuple[int, int], ...]
-"""A combination of levels that cannot occur: attributes with a level each."""
-
 WIDEST = 3  # attributes of a table
 
 
@@ -52,15 +51,22 @@ class Graph:
         self._lay_out_bars(bars)
 
     def _lay_out_bars(self, bars: Sequence[Bar]) -> None:
-        longest = max((len(one) for one in bars), default=1)
-        self.barred = np.full((max(len(bars), 1), longest, 2), -1, dtype=np.int64)
+        """The bars of each attribute, their scores one after another, and attributes that bars link, in blocks."""
+        longest = max((len(one.attributes) for one in bars), default=1)
+        barred = np.full((max(len(bars), 1), longest, 2), -1, dtype=np.int64)  # attribute, where its scores start
         members: list[list[int]] = [[] for _ in self.levels]
+        scores, size = [np.zeros(0)], 0
         for number, bar in enumerate(bars):
-            for at, (attribute, level) in enumerate(bar):
-                self.barred[number, at] = attribute, level
+            for at, (attribute, score) in enumerate(zip(bar.attributes, bar.scores, strict=True)):
+                barred[number, at] = attribute, size
                 members[attribute].append(number)
-        self.bars_of = np.concatenate(([0], np.cumsum([len(one) for one in members]))).astype(np.int64)
-        self.bars = np.array([[one] for some in members for one in some], dtype=np.int64).reshape(-1, 1)
+                scores.append(score)
+                size += score.size
+        bars_of = np.concatenate(([0], np.cumsum([len(one) for one in members]))).astype(np.int64)
+        listed = np.array([one for some in members for one in some], dtype=np.int64)
+        limits = np.array([one.limit for one in bars], dtype=np.float64)
+        self.bars = (bars_of, listed, barred, np.concatenate(scores), limits)
+        self.blocks = [np.array(one, dtype=np.int64) for one in linked_by(bars) if len(one) > 1]
 
     def shape(self, table: int) -> tuple[int, ...]:
         return tuple(self.levels[one] for one in self.tables[table])

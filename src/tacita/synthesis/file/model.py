@@ -12,17 +12,17 @@ import numpy as np
 import pyarrow as pa
 from attrs import evolve, frozen
 
-from tacita.data.schema import Schema
+from tacita.data.schema import Rulebook, Schema
 from tacita.implicates import Implicates
 from tacita.privacy import text
 from tacita.synthesis.base import Model
 from tacita.synthesis.file.bins import number_of
 from tacita.synthesis.file.budget import Question
-from tacita.synthesis.file.columns import Category, Column, Number, Shape, column_of
+from tacita.synthesis.file.columns import Category, Column, Grid, Number, Shape, column_of
 from tacita.synthesis.file.fitting import Fit, drawn, fitted
-from tacita.synthesis.file.graph import Bar
+from tacita.synthesis.file.keeping import kept
 from tacita.synthesis.file.targets import Answer
-from tacita.synthesis.file.values import written
+from tacita.synthesis.file.values import published
 
 
 @frozen(eq=False)
@@ -35,23 +35,16 @@ class Tables:
     answers: tuple[Answer, ...]
 
 
-def columns_of(schema: Schema, names: tuple[str, ...], shapes: Mapping[str, Shape], bins: int) -> tuple[Column, ...]:
-    """The columns with their states."""
-    found: list[Column] = []
-    for name in names:
+def columns_of(book: Rulebook, schema: Schema, shapes: Mapping[str, Shape], bins: int) -> tuple[Column, ...]:
+    """The columns that are drawn, with their states."""
+    columns: list[Column] = []
+    for name in book.drawn:
         public = column_of(schema, name)
-        found.append(public if isinstance(public, Category) else number_of(name, *public, shapes[name], bins))
-    return tuple(found)
-
-
-def bars_of(schema: Schema, names: tuple[str, ...]) -> tuple[Bar, ...]:
-    """The schema's impossible combinations of these columns, by place and level."""
-    places = {name: k for k, name in enumerate(names)}
-    return tuple(
-        tuple((places[name], schema.levels(name).index(level)) for name, level in zero)
-        for zero in schema.zeros
-        if all(name in places for name, _ in zero)
-    )
+        if not isinstance(public, Category):
+            columns.append(number_of(name, *public, shapes[name], bins, book.borders(name)))
+        else:
+            columns.append(public)
+    return tuple(columns)
 
 
 @frozen(eq=False, repr=False)
@@ -62,8 +55,13 @@ class FileModel(Model[Tables]):
     any_length = True
 
     @cached_property
+    def book(self) -> Rulebook:
+        return Rulebook.of(self.schema, self.plan.columns)
+
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
-        return columns_of(self.schema, self.plan.columns, self.released.shapes, self.released.bins)
+        """Those that are drawn; the others follow from them."""
+        return columns_of(self.book, self.schema, self.released.shapes, self.released.bins)
 
     @property
     def rows(self) -> int:
@@ -78,7 +76,7 @@ class FileModel(Model[Tables]):
 
     def _fitted(self, answers: tuple[Answer, ...], random: np.random.Generator, start: Fit | None) -> Fit:
         levels = tuple(one.size for one in self.columns)
-        bars = bars_of(self.schema, self.plan.columns)
+        bars = self.book.bars({one.name: one.spans for one in self.columns})
         ordered = [len(one.cuts) + 1 if isinstance(one, Number) else 0 for one in self.columns]
         return fitted(answers, levels, bars, float(self.released.records), random, ordered, start)
 
@@ -92,8 +90,12 @@ class FileModel(Model[Tables]):
         if noisy:
             again = tuple(_drawn_once_more(one, random) for one in self.released.answers)
             fit = self._fitted(again, random, fit)
-        records = drawn(fit, rows, random)
-        return pa.table({one.name: written(one, records[:, k], random) for k, one in enumerate(self.columns)})
+        units = kept(self.book, self.columns, drawn(fit, rows, random), random)
+        return pa.table({name: published(self._shown(name), units[name]) for name in self.plan.columns})
+
+    def _shown(self, name: str) -> Category | Grid:
+        public = column_of(self.schema, name)
+        return public if isinstance(public, Category) else public[0]
 
     # ------------------------------------------------------------ stored
 
@@ -119,7 +121,7 @@ class FileModel(Model[Tables]):
             },
             "tables": [
                 {
-                    "attributes": [self.plan.columns[at] for at in one.question.attributes],
+                    "attributes": [self.book.drawn[at] for at in one.question.attributes],
                     "contrast": one.question.contrast,
                     "law": "discrete Laplace, scale" if one.question.pure else "discrete Gaussian, variance",
                     "noise": text(one.question.noise),
@@ -132,7 +134,7 @@ class FileModel(Model[Tables]):
 
     @classmethod
     def released_from(cls, content: Mapping[str, Any], table: pa.Table, plan: Any, schema: Schema) -> Tables:
-        places = {name: k for k, name in enumerate(plan.columns)}
+        places = {name: k for k, name in enumerate(Rulebook.of(schema, plan.columns).drawn)}
         shapes = {
             name: Shape(
                 one["records"],

@@ -10,7 +10,8 @@ from attrs import field, frozen
 
 from tacita.data.confidential import Confidential
 from tacita.data.reading import read
-from tacita.data.schema import Schema
+from tacita.data.schema import Rulebook, Schema
+from tacita.data.schema.rulebook import any_possible
 from tacita.errors import UsageError
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import Entropy
@@ -23,9 +24,8 @@ from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import FEW, Category, Grid, Shape, column_of
 from tacita.synthesis.file.division import division
 from tacita.synthesis.file.measuring import measure_tables
-from tacita.synthesis.file.model import FileModel, Tables, bars_of, columns_of
+from tacita.synthesis.file.model import FileModel, Tables, columns_of
 from tacita.synthesis.file.numbers import measure_number, noisy
-from tacita.synthesis.file.records import possible
 from tacita.synthesis.file.targets import records_of
 
 _COUNT = Fraction(1, 100)  # of the budget, where the number of records is not public
@@ -46,8 +46,8 @@ class FileSynthesis(Synthesizer[FileModel]):
     Numbers need no cuts: their point masses and quantiles are found privately, and values in the files have the
     declared resolution. Missing numbers that the schema calls a state of their own (`missing = "own state"`) stay
     missing, in dependence on the other columns. Which pairs of columns are counted is chosen privately; a random field
-    is fitted to all noisy tables, and records of the files agree with what is more than noise in them. Combinations
-    that the schema's [[zeros]] call impossible never occur.
+    is fitted to all noisy tables, and records of the files agree with what is more than noise in them. What the
+    schema's [[rules]] and [[zeros]] say holds in every record; nothing is spent on columns that follow from others.
 
     With `delta = 0` the promise is pure: noise is then larger. `bins` is how many bins a number has in tables of two
     columns; without it they are as many as the budget carries. `rows` is the length of the synthetic files.
@@ -92,10 +92,12 @@ class FileSynthesis(Synthesizer[FileModel]):
     def reads(self, schema: Schema) -> tuple[str, ...]:
         for name in self.columns:
             column_of(schema, name)
-        bars = bars_of(schema, self.columns)
-        if bars and possible([_at_most(schema, name) for name in self.columns], bars) is None:
-            raise UsageError("zeros: no combination of the columns' levels is left; take an entry out of [[zeros]]")
-        if self.budget.typical(self.budget.total, _FINEST * len(self.columns)) > _LOUDEST:
+        book = Rulebook.of(schema, self.columns)
+        if book.rules and not any_possible(book):
+            raise UsageError(
+                "zeros: no combination of the columns' levels is left; take one out of [[zeros]] or [[rules]]"
+            )
+        if self.budget.typical(self.budget.total, _FINEST * len(book.drawn)) > _LOUDEST:
             raise UsageError("epsilon: too small for the noise on so many tables; raise it or leave columns out")
         if not self.size_is_public and self.rows is None:
             unsure = self.budget.typical(self.budget.total * _COUNT, 1)
@@ -105,9 +107,13 @@ class FileSynthesis(Synthesizer[FileModel]):
                 )
         return self.columns
 
+    def _drawn(self, schema: Schema) -> tuple[str, ...]:
+        """The columns that follow from no other by a rule; nothing is spent on those that do."""
+        return Rulebook.of(schema, self.columns).drawn
+
     def _numbers(self, schema: Schema) -> dict[str, Grid]:
         """The numbers whose values or quantiles are measured before any table."""
-        public = {name: column_of(schema, name) for name in self.columns}
+        public = {name: column_of(schema, name) for name in self._drawn(schema)}
         return {name: one[0] for name, one in public.items() if not isinstance(one, Category)}
 
     def _amounts(self, schema: Schema) -> tuple[Fraction, dict[str, Fraction], Fraction]:
@@ -115,20 +121,21 @@ class FileSynthesis(Synthesizer[FileModel]):
         total = self.budget.total
         count = Fraction(0) if self.size_is_public else total * _COUNT
         cut = [name for name, grid in self._numbers(schema).items() if grid.size > FEW]
-        each = {name: total * _NUMBERS / len(self.columns) for name in cut}
+        each = {name: total * _NUMBERS / len(self._drawn(schema)) for name in cut}
         return count, each, total - count - sum(each.values(), Fraction(0))
 
-    def _bins(self, records: int) -> int:
+    def _bins(self, records: int, columns: int) -> int:
         if self.bins is not None:
             return self.bins
-        noise = self.budget.typical(self.budget.total, _TABLES_PER_COLUMN * len(self.columns))
+        noise = self.budget.typical(self.budget.total, _TABLES_PER_COLUMN * columns)
         return int(np.clip(sqrt(_TOLERATED * records / (0.8 * noise)), _FEWEST_BINS, _MOST_BINS))
 
     def forecast(self, schema: Schema) -> Forecast:
         self.reads(schema)
         records = self.rows or _USUAL
         *_, rest = self._amounts(schema)
-        levels = tuple(_likely(schema, name, self._bins(records)) for name in self.columns)
+        drawn = self._drawn(schema)
+        levels = tuple(_likely(schema, name, self._bins(records, len(drawn))) for name in drawn)
         spent = division(levels, records, self.budget, rest)
         sentences = [
             f"If there are {records:,} records: {len(levels)} tables of one column and {spent.number} of two; noise "
@@ -136,7 +143,7 @@ class FileSynthesis(Synthesizer[FileModel]):
         ]
         figures = {"mean total variation from noise": spent.noise, "pairs": float(spent.number)}
         for name, grid in self._numbers(schema).items():
-            states = levels[self.columns.index(name)]
+            states = levels[drawn.index(name)]
             noise = self.budget.typical(spent.ones, len(levels))
             rank = noise * sqrt(states) / 2 / records
             spread = noise * sqrt(states / 12) * (grid.size / grid.parts) / records
@@ -152,7 +159,9 @@ class FileSynthesis(Synthesizer[FileModel]):
     # ------------------------------------------------------------ acting
 
     def measure(self, data: Confidential, entropy: Entropy) -> Tables:
-        names = self.reads(data.schema)
+        self.reads(data.schema)
+        book = Rulebook.of(data.schema, self.columns)
+        names = book.drawn
         columns = read(data, names)
         budget = self.budget
         count, each, rest = self._amounts(data.schema)
@@ -166,20 +175,14 @@ class FileSynthesis(Synthesizer[FileModel]):
             else Shape(records)
             for name, grid in self._numbers(data.schema).items()
         }
-        bins = self._bins(records)
-        coded = columns_of(data.schema, names, shapes, bins)
+        bins = self._bins(records, len(names))
+        coded = columns_of(book, data.schema, shapes, bins)
         codes = np.column_stack([one.code(columns[one.name]) for one in coded])
         levels = tuple(one.size for one in coded)
         answers = measure_tables(codes, levels, records, budget, rest, entropy)
         if not self.size_is_public:
             records = records_of(answers, records, question.variance)
         return Tables(records, bins, shapes, answers)
-
-
-def _at_most(schema: Schema, name: str) -> int:
-    """Levels of a category; of a number one is enough, as no impossible combination holds it."""
-    public = column_of(schema, name)
-    return public.size if isinstance(public, Category) else 1
 
 
 def _likely(schema: Schema, name: str, bins: int) -> int:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.synthesis.file.graph import Bar, Graph, tabulate
+from tacita.data.schema.bars import Bar, impossible, possible
+from tacita.synthesis.file.graph import Graph, tabulate
 from tacita.synthesis.file.sweeps import mend
 
 Floats = NDArray[np.float64]
@@ -59,9 +60,7 @@ def agree(
             graph.views,
             flat,
             weight,
-            graph.bars_of,
             graph.bars,
-            graph.barred,
             graph.owner,
             graph.kin,
         )
@@ -82,43 +81,9 @@ def unrelated(shares: Sequence[Floats], bars: Sequence[Bar], rows: int, random: 
             return np.ascontiguousarray(records)
         for bar in bars:
             bad = np.flatnonzero(impossible(records, [bar]))
-            a = bar[int(random.integers(len(bar)))][0]
+            a = bar.attributes[int(random.integers(len(bar.attributes)))]
             records[bad, a] = drawn(a, bad.size)
     left = impossible(records, bars)
     good = records[~left] if not left.all() else np.array([possible([one.size for one in shares], bars)])
     records[left] = good[random.integers(len(good), size=int(left.sum()))]
     return np.ascontiguousarray(records)
-
-
-def impossible(records: Integers, bars: Sequence[Bar]) -> NDArray[np.bool_]:
-    """Which records have an impossible combination."""
-    found = np.zeros(len(records), dtype=np.bool_)
-    for bar in bars:
-        match = np.ones(len(records), dtype=np.bool_)
-        for a, level in bar:
-            match &= records[:, a] == level
-        found |= match
-    return found
-
-
-def possible(levels: Sequence[int], bars: Sequence[Bar]) -> list[int] | None:
-    """Some record without an impossible combination; None where there is none.
-
-    >>> possible([2, 2], [((0, 0), (1, 0)), ((0, 0), (1, 1))])
-    [1, 0]
-    """
-    bound = sorted({a for bar in bars for a, _ in bar})
-    record = [0] * len(levels)
-
-    def complete(done: int) -> bool:
-        if done == len(bound):
-            return True
-        known = set(bound[: done + 1])
-        for level in range(levels[bound[done]]):
-            record[bound[done]] = level
-            full = (bar for bar in bars if all(a in known for a, _ in bar))
-            if not any(all(record[a] == at for a, at in bar) for bar in full) and complete(done + 1):
-                return True
-        return False
-
-    return record if complete(0) else None

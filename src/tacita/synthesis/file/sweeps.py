@@ -17,12 +17,15 @@ def _place(view, record):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _gather(pull, record, a, starts, ones, first, views, flat):  # type: ignore[no-untyped-def]
-    """What all tables say about each level of attribute a, given the record's other values."""
+def _gather(pull, record, a, starts, ones, first, views, flat, rank):  # type: ignore[no-untyped-def]
+    """What all tables say about each level of attribute a, given those of the record's other values whose rank is not
+    higher than a's."""
     size = starts[a + 1] - starts[a]
     for level in range(size):
         pull[level] = ones[starts[a] + level]
     for view in range(first[a], first[a + 1]):
+        if rank[views[view, 1]] > rank[a] or rank[views[view, 3]] > rank[a]:
+            continue
         place = _place(views[view], record)
         for level in range(size):
             pull[level] += flat[place + level]
@@ -30,72 +33,128 @@ def _gather(pull, record, a, starts, ones, first, views, flat):  # type: ignore[
 
 
 @numba.njit(cache=True, nogil=True)
-def _bar(pull, record, a, bars_of, bars, barred):  # type: ignore[no-untyped-def]
-    """Take out the levels of a that would complete an impossible combination."""
+def _bar(pull, size, record, a, bars, rank):  # type: ignore[no-untyped-def]
+    """Take out the levels of a that cannot occur beside those of the record's other values whose rank is not higher."""
+    bars_of, listed, barred, scores, limits = bars
     for at in range(bars_of[a], bars_of[a + 1]):
-        bar = bars[at, 0]
-        own, complete = -1, True
+        bar = listed[at]
+        own, total, known = -1, -limits[bar], True
         for k in range(barred.shape[1]):
             b = barred[bar, k, 0]
             if b < 0:
                 break
             if b == a:
                 own = barred[bar, k, 1]
-            elif record[b] != barred[bar, k, 1]:
-                complete = False
+            elif rank[b] > rank[a]:
+                known = False
                 break
-        if complete:
-            pull[own] = np.inf
+            else:
+                total += scores[barred[bar, k, 1] + record[b]]
+        if known:
+            for level in range(size):
+                if total + scores[own + level] > 0.0:
+                    pull[level] = np.inf
 
 
 @numba.njit(cache=True, nogil=True)
-def draw(records, uniforms, starts, ones, first, views, flat, bars_of, bars, barred):  # type: ignore[no-untyped-def]
-    """Each value of each record drawn anew given the others: P(level) ∝ exp(−what speaks against it)."""
+def _widest(starts):  # type: ignore[no-untyped-def]
     width = 0
     for a in range(starts.size - 1):
         width = max(width, starts[a + 1] - starts[a])
-    pull = np.empty(width)
-    for i in range(records.shape[0]):
-        record = records[i]
-        for a in range(records.shape[1]):
-            size = _gather(pull, record, a, starts, ones, first, views, flat)
-            _bar(pull, record, a, bars_of, bars, barred)
-            least = pull[:size].min()
-            if least == np.inf:
-                continue
-            total = 0.0
-            for level in range(size):
-                pull[level] = np.exp(least - pull[level])
-                total += pull[level]
-            left, chosen = uniforms[i, a] * total, record[a]
-            for level in range(size):
-                if pull[level] > 0.0:
-                    chosen = level
-                    left -= pull[level]
-                    if left < 0.0:
-                        break
-            record[a] = chosen
+    return width
 
 
 @numba.njit(cache=True, nogil=True)
-def mend(records, order, starts, slopes, one_weight, first, views, flat, weight, bars_of, bars, barred, owner, kin):  # type: ignore[no-untyped-def]
+def _chances(pull, size):  # type: ignore[no-untyped-def]
+    """Turn what speaks against each level into chances; returns their sum and what speaks against the likeliest."""
+    least = pull[:size].min()
+    total = 0.0
+    if least < np.inf:
+        for level in range(size):
+            pull[level] = np.exp(least - pull[level])
+            total += pull[level]
+    return total, least
+
+
+@numba.njit(cache=True, nogil=True)
+def _chosen(pull, size, left, otherwise):  # type: ignore[no-untyped-def]
+    chosen = otherwise
+    for level in range(size):
+        if pull[level] > 0.0:
+            chosen = level
+            left -= pull[level]
+            if left < 0.0:
+                break
+    return chosen
+
+
+@numba.njit(cache=True, nogil=True)
+def draw(records, uniforms, starts, ones, first, views, flat, bars):  # type: ignore[no-untyped-def]
+    """Each value of each record drawn anew given the others: P(level) ∝ exp(−what speaks against it)."""
+    pull = np.empty(_widest(starts))
+    rank = np.zeros(records.shape[1], dtype=np.int64)
+    for i in range(records.shape[0]):
+        record = records[i]
+        for a in range(records.shape[1]):
+            size = _gather(pull, record, a, starts, ones, first, views, flat, rank)
+            _bar(pull, size, record, a, bars, rank)
+            total, _ = _chances(pull, size)
+            if total > 0.0:
+                record[a] = _chosen(pull, size, uniforms[i, a] * total, record[a])
+
+
+@numba.njit(cache=True, nogil=True)
+def leap(records, some, block, uniforms, starts, ones, first, views, flat, bars):  # type: ignore[no-untyped-def]
+    """All values of a block of attributes drawn anew at once, for some of the records.
+
+    Attributes that rules link may have no way from one state to another that changes a single value. They are drawn
+    one after another, each given those before it and all outside the block; the draw is accepted with the chance that
+    makes up for what came after (Metropolis and Hastings), the ratio of the products of the sums of chances.
+    """
+    pull = np.empty(_widest(starts))
+    rank = np.full(records.shape[1], -1, dtype=np.int64)
+    for k in range(block.size):
+        rank[block[k]] = k
+    for row in range(some.size):
+        record = records[some[row]]
+        other = record.copy()
+        ratio = 0.0
+        for k in range(block.size):
+            a = block[k]
+            size = _gather(pull, record, a, starts, ones, first, views, flat, rank)
+            _bar(pull, size, record, a, bars, rank)
+            total, least = _chances(pull, size)
+            ratio -= np.log(total) - least
+            size = _gather(pull, other, a, starts, ones, first, views, flat, rank)
+            _bar(pull, size, other, a, bars, rank)
+            total, least = _chances(pull, size)
+            if total == 0.0:
+                ratio = -np.inf
+                break
+            ratio += np.log(total) - least
+            other[a] = _chosen(pull, size, uniforms[row, k] * total, other[a])
+        if np.log(uniforms[row, block.size]) < ratio:
+            record[:] = other
+
+
+@numba.njit(cache=True, nogil=True)
+def mend(records, order, starts, slopes, one_weight, first, views, flat, weight, bars, owner, kin):  # type: ignore[no-untyped-def]
     """Each value changed where that lowers Σ weight·(count − wanted)²/2; `flat` and `slopes` hold its derivatives.
 
     `owner` is the table of each view and `kin` the views of each table. Returns how many values changed.
     """
-    width = 0
     bends = one_weight.copy()
     for a in range(starts.size - 1):
-        width = max(width, starts[a + 1] - starts[a])
         for view in range(first[a], first[a + 1]):
             bends[a] += weight[owner[view]]
-    pull = np.empty(width)
+    pull = np.empty(_widest(starts))
+    rank = np.zeros(records.shape[1], dtype=np.int64)
     changed = 0
     for i in order:
         record = records[i]
         for a in range(records.shape[1]):
-            size = _gather(pull, record, a, starts, slopes, first, views, flat)
-            _bar(pull, record, a, bars_of, bars, barred)
+            size = _gather(pull, record, a, starts, slopes, first, views, flat, rank)
+            _bar(pull, size, record, a, bars, rank)
             old = record[a]
             best, least = old, pull[old] - bends[a] * (1 + 1e-9) - 1e-12
             for level in range(size):

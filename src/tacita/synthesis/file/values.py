@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tacita.synthesis.file.bins import curve_of, likeliest, listed_counts
-from tacita.synthesis.file.columns import Category, Column, Number, Shape
+from tacita.synthesis.file.columns import Category, Column, Grid, Number, Shape
 from tacita.synthesis.file.numbers import ROUND, digits_of
 from tacita.synthesis.file.targets import nearest
 from tacita.synthesis.quantile.curve import Curve
@@ -24,18 +24,32 @@ Integers = NDArray[np.int64]
 
 def written(column: Column, codes: Integers, random: np.random.Generator) -> pa.Array:
     """Published values of these states."""
+    return published(column if isinstance(column, Category) else column.grid, units_of(column, codes, random))
+
+
+def units_of(column: Column, codes: Integers, random: np.random.Generator) -> Integers:
+    """Values of these states in units of the last place; a missing one stands below all."""
     if isinstance(column, Category):
-        return pa.array(column.kind.levels, type=pa.string()).take(pa.array(codes.astype(np.int32)))
+        return codes
     bins = _Bins(column)
-    units = np.full(codes.size, column.grid.first, dtype=np.int64)
+    units = np.full(codes.size, column.grid.first - 1, dtype=np.int64)
     for state in range(len(column.cuts) + 1):
         here = np.flatnonzero(codes == state)
         if here.size:
             units[here] = bins.drawn(state, here.size, random)
     for k, mass in enumerate(column.masses):
         units[codes == len(column.cuts) + 1 + k] = mass
-    values: Any = units if column.grid.whole else units / column.grid.parts
-    return pa.array(values, mask=codes == column.size - 1 if column.missing else None)
+    return units
+
+
+def published(column: Category | Grid, units: Integers) -> pa.Array:
+    """Units as a file shows them."""
+    if isinstance(column, Category):
+        return pa.array(column.kind.levels, type=pa.string()).take(pa.array(units.astype(np.int32)))
+    gone = units < column.first
+    values: Any = units if column.whole else units / column.parts
+    shown = pa.array(values, mask=gone if gone.any() else None)
+    return shown.cast(pa.int32()).cast(pa.date32()) if column.days else shown
 
 
 class _Bins:

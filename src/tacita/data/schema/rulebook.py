@@ -1,0 +1,203 @@
+"""The rules among some columns of a file: which columns follow from others, and what no record of the rest can be.
+
+Public arithmetic. Rules about columns that follow from others are turned into rules about those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from tacita.data.schema.bars import Bar, possible
+from tacita.data.schema.rules import Combination, Derived, Limit, Rule, Total, in_order
+from tacita.data.schema.units import Domain, Span, Values
+from tacita.errors import SchemaError
+
+if TYPE_CHECKING:
+    from tacita.data.schema.model import Schema
+
+Integers = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@frozen(eq=False)
+class Rulebook:
+    """All rules whose columns are among `names`. `drawn` are those that follow from no other."""
+
+    names: tuple[str, ...]
+    rules: tuple[Rule, ...]
+    domains: Mapping[str, Domain]
+
+    @classmethod
+    def of(cls, schema: Schema, names: Sequence[str]) -> Rulebook:
+        """The schema's rules, and its impossible combinations beside them."""
+        kept = [rule for rule in (*schema.rules, *zeros_as_rules(schema)) if set(rule.columns) <= set(names)]
+        return cls(tuple(names), tuple(kept), {name: Domain.of(schema[name].kind) for name in names})
+
+    @cached_property
+    def derived(self) -> list[Derived | Total]:
+        """In the order in which they can be computed."""
+        return in_order([rule.derived for rule in self.rules if rule.derived is not None])
+
+    @cached_property
+    def drawn(self) -> tuple[str, ...]:
+        follow = {one.column for one in self.derived}
+        return tuple(name for name in self.names if name not in follow)
+
+    @cached_property
+    def combinations(self) -> tuple[Combination, ...]:
+        """About drawn columns, and about sums of them where a rule names the sum."""
+        resolved = []
+        for rule in self.rules:
+            for combination in rule.combinations:
+                tests: dict[str, Values] = {}
+                for name, values in combination:
+                    source, pulled = self._pulled(name, values)
+                    tests[source] = tests[source].both(pulled) if source in tests else pulled
+                if all(values.spans for values in tests.values()):
+                    resolved.append(tuple(tests.items()))
+        return tuple(resolved)
+
+    def _pulled(self, name: str, values: Values) -> tuple[str, Values]:
+        for one in reversed(self.derived):
+            if one.column == name and isinstance(one, Derived):
+                name, values = one.source, one.pulled(values, self.domains[one.source])
+        return name, values
+
+    @cached_property
+    def limits(self) -> tuple[Limit, ...]:
+        """About columns that are drawn or follow from one other; every sum also keeps to its own bounds."""
+        resolved = [self._resolved(limit) for rule in self.rules for limit in rule.limits]
+        for one in self.derived:
+            if isinstance(one, Total):
+                bounds = self.domains[one.column]
+                resolved.append(self._resolved(Limit(one.terms, bounds.last)))
+                resolved.append(self._resolved(Limit(tuple((n, -f) for n, f in one.terms), -bounds.first)))
+        return tuple(limit for limit in dict.fromkeys(resolved) if limit.terms)
+
+    def _resolved(self, limit: Limit) -> Limit:
+        """Sums written out."""
+        factors = dict(limit.terms)
+        for one in reversed(self.derived):
+            if isinstance(one, Total) and one.column in factors:
+                times = factors.pop(one.column)
+                for name, factor in one.terms:
+                    factors[name] = factors.get(name, 0) + times * factor
+        return Limit(tuple(sorted((name, factor) for name, factor in factors.items() if factor)), limit.most)
+
+    def borders(self, name: str) -> tuple[int, ...]:
+        """First units of parts of a drawn column that rules tell apart."""
+        domain = self.domains[name]
+        starts: set[int] = set()
+        for combination in self.combinations:
+            for column, values in combination:
+                if column == name:
+                    starts.update(at for first, last in values.spans for at in (first, last + 1))
+        for one in self.derived:
+            if isinstance(one, Derived) and one.source == name:
+                starts.update(one.starts)
+        return tuple(sorted(at for at in starts if domain.first < at <= domain.last))
+
+    def bars(self, states: Mapping[str, Sequence[Span]]) -> tuple[Bar, ...]:
+        """What no record can be, by the states of the drawn columns: each is a span of units."""
+        places = {name: k for k, name in enumerate(states)}
+        bars = []
+        for combination in self.combinations:
+            if all(name in places for name, _ in combination):
+                parts = {
+                    places[name]: [k for k, span in enumerate(states[name]) if values.covers(span)]
+                    for name, values in combination
+                }
+                if all(parts.values()):
+                    bars.append(Bar.of([len(one) for one in states.values()], parts))
+        return (*bars, *self._sums(states, places))
+
+    def _sums(self, states: Mapping[str, Sequence[Span]], places: Mapping[str, int]) -> list[Bar]:
+        bars = []
+        for limit in self.limits:
+            scores: dict[int, Any] = {}
+            for name, factor in limit.terms:
+                source, spans = self._spans(name, states)
+                first = self.domains[name].first
+                ends = [-np.inf if low < first else factor * (low if factor > 0 else high) for low, high in spans]
+                least = np.array(ends, dtype=np.float64)  # −∞ where it is missing, and no rule applies
+                scores[places[source]] = scores.get(places[source], 0.0) + least
+            bar = Bar(tuple(scores), tuple(scores.values()), float(limit.most))
+            if sum(float(score.max()) for score in bar.scores) > bar.limit:
+                bars.append(bar)
+        return bars
+
+    def _spans(self, name: str, states: Mapping[str, Sequence[Span]]) -> tuple[str, list[Span]]:
+        """The drawn column that a column is or follows from, and for each of its states the column's least and most."""
+        for one in self.derived:
+            if one.column == name and isinstance(one, Derived):
+                source, spans = self._spans(one.source, states)
+                return source, [one.image(span, self.domains[one.source]) for span in spans]
+        return name, list(states[name])
+
+    def completed(self, units: Mapping[str, Integers]) -> dict[str, Integers]:
+        """Drawn columns with those that follow from them."""
+        whole = dict(units)
+        for one in self.derived:
+            whole[one.column] = one.computed(whole, self.domains)
+        return whole
+
+    def broken(self, units: Mapping[str, Integers]) -> Bools:
+        """Which records break a rule or leave the bounds of a sum; of all columns."""
+        rows = len(next(iter(units.values())))
+        wrong = np.zeros(rows, dtype=np.bool_)
+        for rule in self.rules:
+            for combination in rule.combinations:
+                wrong |= np.all([values.holds(units[name]) for name, values in combination], axis=0)
+            for limit in rule.limits:
+                wrong |= self._exceeded(limit, units)
+        for one in self.derived:
+            if isinstance(one, Total):
+                domain = self.domains[one.column]
+                here = units[one.column]
+                wrong |= (here > domain.last) | (here < domain.first - domain.missing)
+        return wrong
+
+    def _exceeded(self, limit: Limit, units: Mapping[str, Integers]) -> Bools:
+        present = np.all([units[name] >= self.domains[name].first for name, _ in limit.terms], axis=0)
+        return np.asarray(present & (sum(units[name] * factor for name, factor in limit.terms) > limit.most))
+
+
+def zeros_as_rules(schema: Schema) -> list[Rule]:
+    """`[[zeros]]` in the same form."""
+    return [
+        Rule(
+            tuple(name for name, _ in zero),
+            {},
+            (tuple((name, Values.of([(schema.levels(name).index(level),) * 2])) for name, level in zero),),
+        )
+        for zero in schema.zeros
+    ]
+
+
+def refuse_contradiction(schema: Schema) -> None:
+    """Refuse rules that nobody can keep."""
+    names = tuple(dict.fromkeys(name for rule in schema.rules for name in rule.columns))
+    book = Rulebook.of(schema, names)
+    if not any_possible(book):
+        raise SchemaError("rules: no record can keep them all; take out or correct one of those that contradict")
+
+
+def any_possible(book: Rulebook) -> bool:
+    """Whether the rules leave a record, as far as public parts of the columns tell."""
+    states = {name: parts(book, name) for name in book.drawn}
+    return possible([len(one) for one in states.values()], book.bars(states)) is not None
+
+
+def parts(book: Rulebook, name: str) -> list[Span]:
+    """A drawn column as the parts that rules tell apart."""
+    domain = book.domains[name]
+    starts = [domain.first, *book.borders(name)]
+    ends = [*starts[1:], domain.last + 1]
+    whole = [(first, end - 1) for first, end in zip(starts, ends, strict=True)]
+    return [*whole, (domain.first - 1, domain.first - 1)] if domain.missing else whole
