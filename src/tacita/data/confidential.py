@@ -20,9 +20,9 @@ import pyarrow as pa
 from tacita.data.checks import FileChecks, main_table, table_of
 from tacita.data.checks import same_key as same_key
 from tacita.data.checks.sketch import shared_units, sketch_of
-from tacita.data.engine import Engine, canonical_number, connect, number_in, text_of, to_arrow
+from tacita.data.engine import Engine, canonical_number, connect, day_in, number_in, text_of, to_arrow
 from tacita.data.engine.seal import Seal
-from tacita.data.schema import Integer, Numeric, Schema
+from tacita.data.schema import Date, Integer, Numeric, Schema
 from tacita.errors import RefusedError, SchemaError, UsageError
 
 Source = str | Path | Mapping[str, str | Path]
@@ -361,7 +361,7 @@ def _digest(table: Any, schema: Schema) -> Any:
     values = []
     for column in sorted(table.columns):
         kind, stored = schema[column].kind, table[column]
-        value = canonical_number(stored, kind) if isinstance(kind, Integer | Numeric) else text_of(stored)
+        value = canonical_number(stored, kind) if isinstance(kind, Integer | Numeric | Date) else text_of(stored)
         values.append(ibis.coalesce(value, _NOTHING))
     return ibis.literal(_BETWEEN).join(values).hexdigest("md5")
 
@@ -381,7 +381,21 @@ def _declared(table: Any, name: str, schema: Schema, linked: bool) -> Any:
         )
     selected = {}
     for column in columns:
-        stored = table[column]
-        numeric = isinstance(schema[column].kind, Integer | Numeric)
-        selected[column] = number_in(stored) if numeric and stored.type().is_string() else stored
+        stored, kind = table[column], schema[column].kind
+        if isinstance(kind, Date):
+            selected[column] = _days(stored, f"{name}.{column}")
+        else:
+            numeric = isinstance(kind, Integer | Numeric) and stored.type().is_string()
+            selected[column] = number_in(stored) if numeric else stored
     return table.select(**selected)
+
+
+def _days(stored: Any, where: str) -> Any:
+    kind = stored.type()
+    if not (kind.is_string() or kind.is_date() or kind.is_timestamp()):
+        raise SchemaError(
+            f"{where}: is declared as a date and stored as {kind}; store dates, or text such as 2026-01-31"
+        )
+    if kind.is_timestamp() and kind.timezone is not None:
+        raise SchemaError(f"{where}: its times have a time zone, so that a day is not the same everywhere; store dates")
+    return day_in(stored)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tacita.data.confidential import Confidential, engine_of, rows
 from tacita.data.engine import level_code, ruled_number
-from tacita.data.schema import Categorical, Integer, Numeric, Schema
+from tacita.data.schema import Categorical, Date, Integer, Numeric, Schema
 from tacita.data.schema.kinds import Kind
 from tacita.errors import UsageError
 
@@ -36,7 +36,7 @@ def read(data: Confidential, names: Iterable[str]) -> dict[str, Floats]:
         kind, bad = data.schema[name].kind, np.isnan(values)
         if isinstance(kind, Categorical):
             bad |= values < 0
-        elif isinstance(kind, Integer | Numeric) and kind.own_missing:
+        elif isinstance(kind, Integer | Numeric | Date) and kind.own_missing:
             continue
         if bool(bad.any()):
             # Confidential.check refuses such files before anything is spent; this is for callers that skip it.
@@ -50,6 +50,6 @@ def read(data: Confidential, names: Iterable[str]) -> dict[str, Floats]:
 def _ruled(column: Any, kind: Kind, name: str) -> Any:
     if isinstance(kind, Categorical):
         return level_code(column, kind)
-    if isinstance(kind, Integer | Numeric):
+    if isinstance(kind, Integer | Numeric | Date):
         return ruled_number(column, kind)
     raise UsageError(f"{name}: is an id; ids are never read into a synthesis")

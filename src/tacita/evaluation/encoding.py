@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tacita.data.schema import Categorical, Identifier, Schema
+from tacita.data.schema import Categorical, Date, Identifier, Schema
 from tacita.errors import UsageError
 from tacita.evaluation.cells import Cells, tenths, to_bins
 
@@ -360,6 +360,8 @@ def _encode_numeric(name: str, stored: Sequence[pa.Array], declared: Any) -> tup
             if pa.types.is_null(array.type):
                 values = np.full(len(array), np.nan)
             else:
+                if isinstance(declared, Date):
+                    array = array.cast(pa.date32(), safe=False).cast(pa.int32())
                 values = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(np.float64)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             raise UsageError(f"{name}: is declared a number but holds other values; correct the schema") from None
@@ -367,7 +369,8 @@ def _encode_numeric(name: str, stored: Sequence[pa.Array], declared: Any) -> tup
             raise UsageError(f"{name}: holds infinite values; replace them before comparing")
         if declared is not None and declared.missing is not None:
             gone = np.isnan(values) | np.isin(values, np.array(declared.missing_codes, dtype=np.float64))
-            values = np.where(gone, float(declared.missing), values)
+            instead = Date.day(declared.missing) if isinstance(declared, Date) else declared.missing
+            values = np.where(gone, float(instead), values)
         made.append(values)
     return Column(name, "numeric"), made
 

@@ -128,6 +128,11 @@ class Plan(Generic[R], metaclass=Renaming):
         return False
 
     @property
+    def keeps_rules(self) -> bool:
+        """Whether what it makes keeps the schema's [[rules]]; what holds no records has none to keep."""
+        return True
+
+    @property
     @abstractmethod
     def guarantee(self) -> Guarantee: ...
 

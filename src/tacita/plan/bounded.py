@@ -89,6 +89,10 @@ class Bounded(Plan[R]):
     def takes_missing(self) -> bool:
         return self.plan.takes_missing
 
+    @property
+    def keeps_rules(self) -> bool:
+        return self.plan.keeps_rules
+
     def reads(self, schema: Schema) -> tuple[str, ...]:
         self._id(schema)
         return self.plan.reads(schema)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tacita.data.confidential import Confidential
-from tacita.data.schema import Integer, Numeric, Schema
+from tacita.data.schema import Date, Integer, Numeric, Schema
 from tacita.errors import UsageError
 from tacita.plan.base import Plan
 from tacita.privacy import UNCHECKED, Guarantee, StrongAlpha, WeakAlpha
@@ -83,6 +83,8 @@ def check(plan: Plan[Any], data: Confidential) -> None:
     names = plan.reads(data.schema)
     if not plan.takes_missing:
         _refuse_own_missing(names, data.schema)
+    if not plan.keeps_rules:
+        _refuse_rules(names, data.schema)
     data.check(names, plan.scan(data.schema))
     asked = contribution_of(plan, data.schema)
     if asked is not None and (column := asked.id_column(data.schema)) is not None:
@@ -93,8 +95,17 @@ def check(plan: Plan[Any], data: Confidential) -> None:
 def _refuse_own_missing(names: Iterable[str], schema: Schema) -> None:
     for name in names:
         kind = schema[name].kind
-        if isinstance(kind, Integer | Numeric) and kind.own_missing:
+        if isinstance(kind, Integer | Numeric | Date) and kind.own_missing:
             raise UsageError(
                 f"{name}: its missing values are a state of their own, which this method cannot carry; use "
                 f"FileSynthesis, or declare variables.{name}.missing = <number>"
+            )
+
+
+def _refuse_rules(names: Iterable[str], schema: Schema) -> None:
+    for number, rule in enumerate(schema.rules, start=1):
+        if set(rule.columns) <= set(names):
+            raise UsageError(
+                f"rules, number {number}: this method cannot keep what it says of {', '.join(rule.columns)}; use "
+                "FileSynthesis, or leave one of these columns out"
             )

@@ -143,7 +143,9 @@ def _variable(
         category = ElementTree.SubElement(variable, "catgry")
         _text(category, "catValu", code)
         _text(category, "labl", label)
-    ElementTree.SubElement(variable, "varFormat", {"type": "character" if column.kind == "string" else "numeric"})
+    ElementTree.SubElement(
+        variable, "varFormat", {"type": "character" if column.kind in ("string", "date") else "numeric"}
+    )
     if column.name == "value" and not table.series:
         _text(variable, "notes", f"Noise was added for privacy. {table.guarantee}")
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tacita.tables.statistics import TOTAL
 
-Kind = Literal["string", "integer", "number"]
+Kind = Literal["string", "integer", "number", "date"]
 ALL_LEVELS = (TOTAL, "All levels together")
 
 MEASURES: Mapping[str, str] = {
@@ -108,4 +108,6 @@ def kind_of(storage: pa.DataType) -> Kind:
     """How a stored column is called in the records."""
     if pa.types.is_integer(storage):
         return "integer"
+    if pa.types.is_date(storage):
+        return "date"
     return "number" if pa.types.is_floating(storage) or pa.types.is_decimal(storage) else "string"

@@ -15,7 +15,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from tacita.data.schema import Categorical, Integer, Numeric, Schema
+from tacita.data.schema import Categorical, Date, Integer, Numeric, Schema
 from tacita.errors import TacitaError
 from tacita.implicates import Implicates
 from tacita.inference.combine import combine_estimates
@@ -203,6 +203,8 @@ def _domain(schema: Schema, name: str) -> str:
     kind = schema[name].kind
     if isinstance(kind, Categorical):
         return f"{len(kind.levels)} codes" if len(kind.levels) > 1 else "one code"
+    if isinstance(kind, Date):
+        return f"{kind.lower} to {kind.upper}"
     return f"{kind.lower:,g} to {kind.upper:,g}" if isinstance(kind, Integer | Numeric) else "identifier"
 
 

@@ -149,6 +149,10 @@ class Synthesizer(Plan[M]):
         return Guarantee(self.neighbours, self.loss, assumes=tuple(self.assumes))
 
     @property
+    def keeps_rules(self) -> bool:
+        return False
+
+    @property
     def size_is_public(self) -> bool:
         """A replaced record leaves the number of records as it is."""
         return isinstance(self.neighbours, ReplaceOne)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from tacita.data.checks.design import design_problems, positive_rules
 from tacita.data.checks.levels import none_matches, unmatched_problem
-from tacita.data.engine import Engine, code_text, is_missing, is_whole, level_code, number_of, text_of
-from tacita.data.schema import Categorical, Identifier, Integer, Numeric, Schema
+from tacita.data.checks.rules import rule_problems
+from tacita.data.engine import Engine, bounds_of, code_text, is_missing, is_whole, number_of, text_of
+from tacita.data.schema import Categorical, Date, Identifier, Integer, Numeric, Schema
 
 _IN_MEMORY = 50_000_000  # ids that are looked at outside the engine: 400 MB
 
@@ -43,7 +44,7 @@ class FileChecks:
             keys = [column for column in table.columns if isinstance(self.schema[column].kind, Identifier)]
             found += self._check_table(name, table, [one for one in here if one not in keys], keys if ids else [])
         if not found:
-            found += self._check_links(todo, ids=ids) + self._check_zeros(todo)
+            found += self._check_links(todo, ids=ids) + self._check_rules(todo)
         design = self.schema.design
         if not found and design is not None and design.weight in todo:
             found += design_problems(self.tables[self.main], self.schema, self.engine)
@@ -63,7 +64,7 @@ class FileChecks:
             kind, where = self.schema[column].kind, f"{name}.{column}"
             if isinstance(kind, Categorical) and kind.missing is None and kind.outside != "error":
                 rules[f"{where} missing"] = (is_missing(table[column]), _missing(where, column))
-            if isinstance(kind, Integer | Numeric):
+            if isinstance(kind, Integer | Numeric | Date):
                 if self.schema[column].role == "size":
                     rules[f"{where} whole"] = (
                         (number_of(table[column]) % 1.0 != 0.0).fill_null(False),
@@ -119,23 +120,11 @@ class FileChecks:
             problems += self._check_constant(job, workplace, todo)
         return problems
 
-    def _check_zeros(self, todo: list[str]) -> list[str]:
-        """A combination that the schema calls impossible must not occur."""
-        problems = []
-        for zero in self.schema.zeros:
-            names = [name for name, _ in zero]
-            table = self.tables[self._table_of(names[0])]
-            if not set(names) & set(todo) or not set(names) <= set(table.columns):
-                continue
-            found = table
-            for name, level in zero:
-                kind = self.schema.categorical(name)
-                found = found.filter(level_code(found[name], kind) == kind.code[level])
-            if self.engine.collect(found.limit(1)).num_rows:
-                problems.append(
-                    f"{', '.join(names)}: a record has a combination of levels that [[zeros]] calls impossible; "
-                    "repair the file, or take that entry out of the schema"
-                )
+    def _check_rules(self, todo: list[str]) -> list[str]:
+        """What [[rules]] and [[zeros]] say must hold in every record of the table that has their columns."""
+        problems: list[str] = []
+        for table in self.tables.values():
+            problems += rule_problems(table, todo, self.schema, self.engine)
         return problems
 
     def _check_constant(self, job: Any, workplace: str, todo: list[str]) -> list[str]:
@@ -245,7 +234,7 @@ def _missing(where: str, column: str) -> str:
     )
 
 
-def _number_rules(where: str, stored: Any, kind: Integer | Numeric) -> dict[str, tuple[Any, str]]:
+def _number_rules(where: str, stored: Any, kind: Integer | Numeric | Date) -> dict[str, tuple[Any, str]]:
     number = number_of(stored)
     missing = number.isnull()
     if kind.missing_codes:
@@ -253,14 +242,18 @@ def _number_rules(where: str, stored: Any, kind: Integer | Numeric) -> dict[str,
     rules: dict[str, tuple[Any, str]] = {}
     key = where.partition(".")[2]
     if kind.missing is None and not kind.own_missing:
+        what, hint = ("NaN or not a number", "decimals have a point, not a comma")
+        if isinstance(kind, Date):
+            what, hint = ("or not a date", "dates are written as 2026-01-31")
         rules[f"{where} missing"] = (
             missing,
-            f"{where}: a value is missing, NaN or not a number, and the schema has no rule for it; "
-            f'declare variables.{key}.missing = <number> (or "own state"), or repair the file (decimals have a point, '
-            "not a comma)",
+            f"{where}: a value is missing, {what}, and the schema has no rule for it; "
+            f'declare variables.{key}.missing = <{"date" if isinstance(kind, Date) else "number"}> (or "own state"), '
+            f"or repair the file ({hint})",
         )
     if kind.outside == "error":
-        outside = (number < kind.lower) | (number > kind.upper)
+        lower, upper = bounds_of(kind)
+        outside = (number < lower) | (number > upper)
         if isinstance(kind, Integer) and not stored.type().is_integer():
             outside = outside | ~is_whole(number)
         rules[f"{where} outside"] = (

@@ -6,7 +6,9 @@ and SPSS files into Arrow; `expressions` brings stored values into one canonical
 
 from tacita.data.engine.backends import Engine, connect
 from tacita.data.engine.expressions import (
+    bounds_of,
     canonical_number,
+    day_in,
     is_missing,
     is_whole,
     level_code,
@@ -14,14 +16,17 @@ from tacita.data.engine.expressions import (
     number_of,
     ruled_number,
     text_of,
+    unit_of_rows,
 )
 from tacita.data.engine.frames import code_text, to_arrow
 
 __all__ = [
     "Engine",
+    "bounds_of",
     "canonical_number",
     "code_text",
     "connect",
+    "day_in",
     "is_missing",
     "is_whole",
     "level_code",
@@ -30,4 +35,5 @@ __all__ = [
     "ruled_number",
     "text_of",
     "to_arrow",
+    "unit_of_rows",
 ]

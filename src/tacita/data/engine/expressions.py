@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from datetime import date
 from typing import Any
 
 import ibis
 
-from tacita.data.schema import Categorical, Integer, Numeric
+from tacita.data.schema import Categorical, Date, Identifier, Integer, Kind, Numeric
+from tacita.data.schema.units import Domain
 
 # Numbers are compared to a millionth: finer digits do not survive every file format anyway.
 _PARTS = 1_000_000
 _MILLIONTHS = 9e9  # below, a number's millionths are a whole number that a float holds
+_DAY = r"^\d{4}-\d{2}-\d{2}($|[T ])"
 EXACT = 2**53  # whole floats below stand for one integer each; from here on a float may stand for several
 
 
@@ -83,7 +86,17 @@ def number_of(column: Any) -> Any:
     return ibis.ifelse(column.isnan(), ibis.null("float64"), column)
 
 
-def ruled_number(column: Any, kind: Integer | Numeric) -> Any:
+def day_in(stored: Any) -> Any:
+    """A stored date as days since 1970-01-01, without its time of day; missing where text is no date."""
+    kind = stored.type()
+    if kind.is_string():
+        stored = ibis.ifelse(stored.re_search(_DAY), stored.substr(0, 10), ibis.null("string")).try_cast("date")
+    elif kind.is_timestamp():
+        stored = stored.date()
+    return stored.epoch_days().cast("float64")
+
+
+def ruled_number(column: Any, kind: Integer | Numeric | Date) -> Any:
     """A number after the schema's own rule: missing replaced, clamped to its bounds, rounded to its places.
 
     Where the rule is to refuse the file, a missing value stays missing: `Confidential.check` has refused it before.
@@ -97,13 +110,22 @@ def ruled_number(column: Any, kind: Integer | Numeric) -> Any:
     missing = number.isnull()
     if kind.missing_codes:
         missing = missing | number.isin([float(code) for code in kind.missing_codes])
-    clamped = ibis.least(ibis.greatest(number, float(kind.lower)), float(kind.upper))
+    lower, upper = bounds_of(kind)
+    clamped = ibis.least(ibis.greatest(number, lower), upper)
     parts = 10.0**kind.scale if isinstance(kind, Numeric) else 1.0
     # The cast is for Spark, whose floor is an integer and would divide to a decimal.
     rounded = (clamped * parts + 0.5).floor().cast("float64") / parts
-    instead = ibis.null("float64") if kind.missing is None else ibis.literal(float(kind.missing))
+    known = Date.day(kind.missing) if isinstance(kind.missing, date) else kind.missing
+    instead = ibis.null("float64") if known is None else ibis.literal(float(known))
     value = ibis.ifelse(missing, instead, rounded)
-    return value.cast("int64") if isinstance(kind, Integer) else value
+    return value if isinstance(kind, Numeric) else value.cast("int64")
+
+
+def bounds_of(kind: Integer | Numeric | Date) -> tuple[float, float]:
+    """The least and the largest number; of dates in days."""
+    if isinstance(kind, Date):
+        return float(kind.first), float(kind.last)
+    return float(kind.lower), float(kind.upper)
 
 
 def level_code(column: Any, kind: Categorical) -> Any:
@@ -122,7 +144,7 @@ def level_code(column: Any, kind: Categorical) -> Any:
     ).cast("int32")
 
 
-def canonical_number(column: Any, kind: Integer | Numeric) -> Any:
+def canonical_number(column: Any, kind: Integer | Numeric | Date) -> Any:
     """A number as text that DuckDB and Spark write alike: whole millionths, by arithmetic that IEEE 754 fixes.
 
     Numbers that the schema's rule tells apart always differ here: where the millionths alone (or, from 9e9 on, the
@@ -151,3 +173,13 @@ def canonical_number(column: Any, kind: Integer | Numeric) -> Any:
         (ruled == ruled_number(kept, kind), shown),
         else_=shown + added,
     )
+
+
+def unit_of_rows(column: Any, kind: Kind) -> Any:
+    """A stored value as the whole number that rules between columns are about, after the column's own rule."""
+    if isinstance(kind, Categorical):
+        return level_code(column, kind).cast("int64")
+    assert not isinstance(kind, Identifier)  # or no rule would be about it
+    domain = Domain.of(kind)
+    number = ruled_number(column, kind).cast("float64") * float(10**domain.places)
+    return (number + 0.5).floor().cast("int64").fill_null(domain.first - 1)

@@ -210,6 +210,7 @@ class Date:
     outside: Literal["clamp", "error"] = "clamp"
     missing: date | None = None
     own_missing: bool = field(default=False, kw_only=True)
+    missing_codes: ClassVar[tuple[float, ...]] = ()  # text that is no date is missing
 
     def __post_init__(self) -> None:
         if self.lower > self.upper:
@@ -219,14 +220,18 @@ class Date:
         if self.missing is not None and (self.own_missing or not self.lower <= self.missing <= self.upper):
             raise SchemaError(f'missing: must lie between lower and upper, or be "{OWN_STATE}"')
 
+    @classmethod
+    def day(cls, one: date) -> int:
+        """Days since 1970-01-01."""
+        return one.toordinal() - cls.epoch
+
     @property
     def first(self) -> int:
-        """Days since 1970-01-01, as those of `last`."""
-        return self.lower.toordinal() - self.epoch
+        return self.day(self.lower)
 
     @property
     def last(self) -> int:
-        return self.upper.toordinal() - self.epoch
+        return self.day(self.upper)
 
     def to_dict(self) -> dict[str, Any]:
         missing = None if self.missing is None else self.missing.isoformat()
@@ -253,7 +258,7 @@ def a_date(value: Any, where: str) -> date:
 
 def day_of(value: Any, where: str) -> int:
     """The same as days since 1970-01-01."""
-    return a_date(value, where).toordinal() - Date.epoch
+    return Date.day(a_date(value, where))
 
 
 Kind = Identifier | Categorical | Integer | Numeric | Date

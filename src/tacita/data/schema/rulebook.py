@@ -5,8 +5,9 @@ Public arithmetic. Rules about columns that follow from others are turned into r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, reduce
+from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,7 +79,7 @@ class Rulebook:
                 bounds = self.domains[one.column]
                 resolved.append(self._resolved(Limit(one.terms, bounds.last)))
                 resolved.append(self._resolved(Limit(tuple((n, -f) for n, f in one.terms), -bounds.first)))
-        return tuple(limit for limit in dict.fromkeys(resolved) if limit.terms)
+        return tuple(limit for limit in dict.fromkeys([*resolved, *_chained(resolved, self.domains)]) if limit.terms)
 
     def _resolved(self, limit: Limit) -> Limit:
         """Sums written out."""
@@ -89,6 +90,14 @@ class Rulebook:
                 for name, factor in one.terms:
                     factors[name] = factors.get(name, 0) + times * factor
         return Limit(tuple(sorted((name, factor) for name, factor in factors.items() if factor)), limit.most)
+
+    def sources(self, rule: Rule) -> list[str]:
+        """The drawn columns that a rule is about, directly or through what follows from them."""
+        names = set(rule.columns)
+        for one in reversed(self.derived):
+            if one.column in names:
+                names = (names - {one.column}) | set(one.sources)
+        return sorted(names)
 
     def borders(self, name: str) -> tuple[int, ...]:
         """First units of parts of a drawn column that rules tell apart."""
@@ -149,23 +158,55 @@ class Rulebook:
 
     def broken(self, units: Mapping[str, Integers]) -> Bools:
         """Which records break a rule or leave the bounds of a sum; of all columns."""
-        rows = len(next(iter(units.values())))
-        wrong = np.zeros(rows, dtype=np.bool_)
+        wrong = np.zeros(len(units[self.names[0]]), dtype=np.bool_)
         for rule in self.rules:
-            for combination in rule.combinations:
-                wrong |= np.all([values.holds(units[name]) for name, values in combination], axis=0)
-            for limit in rule.limits:
-                wrong |= self._exceeded(limit, units)
-        for one in self.derived:
-            if isinstance(one, Total):
-                domain = self.domains[one.column]
-                here = units[one.column]
-                wrong |= (here > domain.last) | (here < domain.first - domain.missing)
+            wrong |= self.breaks(rule, units)
         return wrong
 
-    def _exceeded(self, limit: Limit, units: Mapping[str, Integers]) -> Bools:
-        present = np.all([units[name] >= self.domains[name].first for name, _ in limit.terms], axis=0)
-        return np.asarray(present & (sum(units[name] * factor for name, factor in limit.terms) > limit.most))
+    def breaks(self, rule: Rule, units: Mapping[str, Any]) -> Any:
+        """Of arrays of units, or of an engine's expressions for them: where a rule is broken."""
+        wrong = [_all(values.holds(units[name]) for name, values in one) for one in rule.combinations]
+        for limit in rule.limits:
+            present = _all(units[name] >= self.domains[name].first for name, _ in limit.terms)
+            wrong.append(present & (sum(units[name] * factor for name, factor in limit.terms) > limit.most))
+        if isinstance(rule.derived, Total):
+            here, domain = units[rule.derived.column], self.domains[rule.derived.column]
+            wrong.append((here > domain.last) | (here < domain.first - domain.missing))
+        return reduce(or_, wrong) if wrong else False
+
+
+def _chained(limits: Sequence[Limit], domains: Mapping[str, Domain]) -> list[Limit]:
+    """What inequalities between two columns say together: a below b and b below c, where b is never missing."""
+    pairs = [dict(one.terms) for one in limits]
+    finest = max((domains[name].places for one in pairs for name in one), default=0)
+
+    def size(name: str) -> int:
+        return 10 ** (finest - domains[name].places)
+
+    gaps: dict[tuple[str, str], int] = {}  # what the first may be above the second at most, in the finest unit
+    for one, factors in zip(limits, pairs, strict=True):
+        low = [name for name, factor in factors.items() if factor > 0]
+        high = [name for name, factor in factors.items() if factor < 0]
+        if len(low) == len(high) == 1 and factors[low[0]] * size(high[0]) == -factors[high[0]] * size(low[0]):
+            gap = one.most * size(low[0]) // factors[low[0]]
+            gaps[low[0], high[0]] = min(gap, gaps.get((low[0], high[0]), gap))
+    known = set(gaps)
+    for by in sorted({name for pair in gaps for name in pair if not domains[name].missing}):
+        for (a, to), first in list(gaps.items()):
+            for (start, c), second in list(gaps.items()):
+                if to == start == by:
+                    gaps[a, c] = min(first + second, gaps.get((a, c), first + second))
+    chained = []
+    for a, c in sorted(gaps.keys() - known):
+        if a != c:
+            chained.append(Limit(tuple(sorted([(a, size(a)), (c, -size(c))])), gaps[a, c]))
+        elif gaps[a, c] < 0:  # below itself: nobody has it
+            chained.append(Limit(((a, 1),), domains[a].first - 1))
+    return chained
+
+
+def _all(conditions: Iterable[Any]) -> Any:
+    return reduce(and_, conditions)
 
 
 def zeros_as_rules(schema: Schema) -> list[Rule]:

@@ -13,6 +13,10 @@ from itertools import pairwise
 from math import ceil, floor
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
 from tacita.data.schema.kinds import Categorical, Date, Identifier, Integer, Kind, Numeric, day_of
 from tacita.errors import SchemaError
 
@@ -127,7 +131,8 @@ def unit_of(value: Any, kind: Kind, where: str) -> int:
     unit = value * 10**domain.places
     if abs(unit - round(unit)) > 1e-6:
         raise SchemaError(f"{where}: has more places after the point than the column's scale; round it")
-    return int(round(unit))
+    whole: int = round(unit)
+    return whole
 
 
 def value_of(unit: int, kind: Kind) -> Any:
@@ -155,3 +160,14 @@ def written_values(values: Values, kind: Kind) -> list[Any]:
             low = max(first, domain.first)
             held.append({"least": value_of(low, kind), "most": value_of(last, kind)})
     return held
+
+
+def published(kind: Kind, units: NDArray[np.int64]) -> pa.Array:
+    """Units as a file shows them."""
+    if isinstance(kind, Categorical):
+        return pa.array(kind.levels, type=pa.string()).take(pa.array(units.astype(np.int32)))
+    domain = Domain.of(kind)
+    gone = units < domain.first
+    values: Any = units / 10.0**domain.places if isinstance(kind, Numeric) else units
+    shown = pa.array(values, mask=gone if gone.any() else None)
+    return shown.cast(pa.int32()).cast(pa.date32()) if isinstance(kind, Date) else shown

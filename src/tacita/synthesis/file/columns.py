@@ -31,14 +31,11 @@ class Grid:
     first: int
     last: int
     parts: float
-    whole: bool
-    days: bool = False
 
     @classmethod
     def of(cls, kind: Integer | Numeric | Date) -> Grid:
         domain = Domain.of(kind)
-        whole = not isinstance(kind, Numeric)
-        return cls(domain.first, domain.last, 10.0**domain.places, whole, isinstance(kind, Date))
+        return cls(domain.first, domain.last, 10.0**domain.places)
 
     @property
     def size(self) -> int:

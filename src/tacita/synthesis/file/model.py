@@ -13,16 +13,16 @@ import pyarrow as pa
 from attrs import evolve, frozen
 
 from tacita.data.schema import Rulebook, Schema
+from tacita.data.schema.units import published
 from tacita.implicates import Implicates
 from tacita.privacy import text
 from tacita.synthesis.base import Model
 from tacita.synthesis.file.bins import number_of
 from tacita.synthesis.file.budget import Question
-from tacita.synthesis.file.columns import Category, Column, Grid, Number, Shape, column_of
+from tacita.synthesis.file.columns import Category, Column, Number, Shape, column_of
 from tacita.synthesis.file.fitting import Fit, drawn, fitted
 from tacita.synthesis.file.keeping import kept
 from tacita.synthesis.file.targets import Answer
-from tacita.synthesis.file.values import published
 
 
 @frozen(eq=False)
@@ -91,11 +91,7 @@ class FileModel(Model[Tables]):
             again = tuple(_drawn_once_more(one, random) for one in self.released.answers)
             fit = self._fitted(again, random, fit)
         units = kept(self.book, self.columns, drawn(fit, rows, random), random)
-        return pa.table({name: published(self._shown(name), units[name]) for name in self.plan.columns})
-
-    def _shown(self, name: str) -> Category | Grid:
-        public = column_of(self.schema, name)
-        return public if isinstance(public, Category) else public[0]
+        return pa.table({name: published(self.schema[name].kind, units[name]) for name in self.plan.columns})
 
     # ------------------------------------------------------------ stored
 

@@ -104,7 +104,7 @@ def _counted(units: Integers, listed: Integers) -> Integers:
 def round_values(grid: Grid) -> Integers:
     """The ends of the grid and, in between, whole numbers of two digits followed by zeros.
 
-    >>> round_values(Grid(-3, 1200, 1.0, True))[[0, 1, 2, 3, -3, -2, -1]].tolist()
+    >>> round_values(Grid(-3, 1200, 1.0))[[0, 1, 2, 3, -3, -2, -1]].tolist()
     [-3, -2, -1, 0, 1000, 1100, 1200]
     """
     sizes = {digits * 10**zeros for digits in range(100) for zeros in range(17)}

@@ -60,6 +60,7 @@ class FileSynthesis(Synthesizer[FileModel]):
     proof = "synthesis/file/file.md"
     takes_any_rows = True
     takes_missing = True
+    keeps_rules = True
 
     delta: Fraction = field(default=Fraction(1, 10**9), converter=as_delta)
     bins: int | None = field(default=None, validator=whole(2, 200, optional=True))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tacita.data.schema.bars import Bar, impossible, possible
 from tacita.synthesis.file.graph import Graph, tabulate
-from tacita.synthesis.file.sweeps import mend
+from tacita.synthesis.file.sweeps import graft, mend
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -49,10 +49,12 @@ def agree(
         return np.asarray((tabulate(records, levels, one.attributes) - one.counts) * (one.weight / heaviest))
 
     slopes, flat = np.concatenate([slope(one) for one in ones]), graph.flat([slope(one) for one in tables])
+    held_by = [[k for k, one in enumerate(tables) if set(one.attributes) & set(block)] for block in graph.blocks]
     for _ in range(passes):
+        order = random.permutation(len(records))
         changed = mend(
             records,
-            random.permutation(len(records)),
+            order,
             graph.starts,
             slopes,
             one_weight,
@@ -64,6 +66,10 @@ def agree(
             graph.owner,
             graph.kin,
         )
+        for block, some in zip(graph.blocks, held_by, strict=True):
+            donors, tied = random.permutation(len(records)), np.array(some, dtype=np.int64)
+            laid = (graph.starts, slopes, one_weight, graph.views, flat, weight, graph.kin)
+            changed += graft(records, order, donors, block, tied, *laid)
         if changed <= _ENOUGH * len(records):
             break
 

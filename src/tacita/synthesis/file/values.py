@@ -6,14 +6,11 @@ and are rounded as often as values of that size are.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tacita.synthesis.file.bins import curve_of, likeliest, listed_counts
-from tacita.synthesis.file.columns import Category, Column, Grid, Number, Shape
+from tacita.synthesis.file.columns import Category, Column, Number, Shape
 from tacita.synthesis.file.numbers import ROUND, digits_of
 from tacita.synthesis.file.targets import nearest
 from tacita.synthesis.quantile.curve import Curve
@@ -22,15 +19,10 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-def written(column: Column, codes: Integers, random: np.random.Generator) -> pa.Array:
-    """Published values of these states."""
-    return published(column if isinstance(column, Category) else column.grid, units_of(column, codes, random))
-
-
 def units_of(column: Column, codes: Integers, random: np.random.Generator) -> Integers:
     """Values of these states in units of the last place; a missing one stands below all."""
     if isinstance(column, Category):
-        return codes
+        return codes.copy()
     bins = _Bins(column)
     units = np.full(codes.size, column.grid.first - 1, dtype=np.int64)
     for state in range(len(column.cuts) + 1):
@@ -40,16 +32,6 @@ def units_of(column: Column, codes: Integers, random: np.random.Generator) -> In
     for k, mass in enumerate(column.masses):
         units[codes == len(column.cuts) + 1 + k] = mass
     return units
-
-
-def published(column: Category | Grid, units: Integers) -> pa.Array:
-    """Units as a file shows them."""
-    if isinstance(column, Category):
-        return pa.array(column.kind.levels, type=pa.string()).take(pa.array(units.astype(np.int32)))
-    gone = units < column.first
-    values: Any = units if column.whole else units / column.parts
-    shown = pa.array(values, mask=gone if gone.any() else None)
-    return shown.cast(pa.int32()).cast(pa.date32()) if column.days else shown
 
 
 class _Bins:
