@@ -181,7 +181,7 @@ def _chained(limits: Sequence[Limit], domains: Mapping[str, Domain]) -> list[Lim
     finest = max((domains[name].places for one in pairs for name in one), default=0)
 
     def size(name: str) -> int:
-        return 10 ** (finest - domains[name].places)
+        return int(10 ** (finest - domains[name].places))
 
     gaps: dict[tuple[str, str], int] = {}  # what the first may be above the second at most, in the finest unit
     for one, factors in zip(limits, pairs, strict=True):
