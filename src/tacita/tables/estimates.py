@@ -135,9 +135,13 @@ def _amounts(name: str, result: Measurements) -> tuple[Floats, Floats, float, fl
     step = facts["step"]
     variance, kurtosis = spread_of(facts["law"])
     value = result.noisy[name].astype(np.float64) * step
-    # What was not seen lies in few records, so in few cells; spread over all, it would be missed where it is.
-    unseen = 2 * facts["unseen"] * facts["upper"] / max(1.0, np.sqrt(value.size))
-    return value, np.full(value.size, variance * step**2), kurtosis, unseen
+    return value, np.full(value.size, variance * step**2), kurtosis, beyond(facts, value.size)
+
+
+def beyond(facts: Mapping[str, Any], cells: int) -> float:
+    """What one of so many cells may hold above the clamp. It lies in few records, so in few cells; spread evenly over
+    all, it would be missed where it is."""
+    return float(facts["unseen"] * facts["upper"] / np.sqrt(max(cells, 1)))
 
 
 # ---------------------------------------------------------------- what follows from them
@@ -159,8 +163,10 @@ def _means(result: Measurements, keys: dict[str, Any], confidence: float) -> Est
     safe = np.where(known, number, 1.0)
     value = np.where(known, low + share * (high - low), np.nan)
     half = np.where(known, half / safe, np.inf)
-    unseen = 2 * facts["unseen"] * high / max(1.0, np.sqrt(value.size)) / safe
-    lower, upper = np.maximum(value - half, low), value + half + unseen
+    unseen = beyond(facts, value.size) / safe
+    # Where numbers may be negative, the clamp cuts them off on both sides.
+    lower, upper = value - half - (unseen if low < 0 else 0.0), value + half + unseen
+    lower = lower if low < 0 and facts["unseen"] else np.maximum(lower, low)
     upper = upper if facts["unseen"] else np.minimum(upper, high)
     return Estimates(keys, value, np.where(known, lower, low), np.where(known, upper, np.inf))
 
@@ -182,7 +188,10 @@ def _variances(result: Measurements, keys: dict[str, Any], confidence: float) ->
     correction = safe / np.maximum(safe - 1, 1)
     value = np.where(known, spread * length * correction, np.nan)
     half = np.where(known, half * length * correction, np.inf)
-    return Estimates(keys, value, np.maximum(value - half, 0.0), value + half, bounds=(0.0, np.inf))
+    # A number above the clamp adds its square to the variance, and more where the mean may be negative.
+    signed = 2 * facts["unseen"] if facts["lower"] < 0 else 0.0
+    above = (facts["unseen_squares"] + signed) * facts["upper"] ** 2 / np.sqrt(max(value.size, 1)) / safe
+    return Estimates(keys, value, np.maximum(value - half, 0.0), value + half + above, bounds=(0.0, np.inf))
 
 
 def _shares(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:

@@ -22,7 +22,7 @@ from tacita.mechanisms.table.levels import LEVEL, TableLevels, error_parts
 from tacita.mechanisms.table.noise import spread_of
 from tacita.noise.combination import margin
 from tacita.noise.discrete import DiscreteLaplace
-from tacita.tables.estimates import Estimates
+from tacita.tables.estimates import Estimates, beyond
 
 Floats = NDArray[np.float64]
 
@@ -114,6 +114,5 @@ def _own_margin(described: dict[str, str], confidence: float) -> float:
 
 
 def _unseen(facts: dict[str, Any], levels: TableLevels) -> Floats:
-    """What a cell may hold above the clamp, by level: it lies in few records, so in few cells."""
-    by_level = [2 * facts["unseen"] * facts["upper"] / max(1.0, np.sqrt(size)) for size in levels.sizes]
-    return np.repeat(by_level, levels.sizes)
+    """What a cell may hold above the clamp, by level: coarser cells may hold more of it."""
+    return np.repeat([beyond(facts, size) for size in levels.sizes], levels.sizes)

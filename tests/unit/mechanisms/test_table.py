@@ -235,6 +235,26 @@ def test_the_clamp_lies_further_above_the_visible_where_counts_fall_slowly(falli
     assert found.exponent == expected
 
 
+@pytest.mark.parametrize(
+    ("law", "statistic"), [("pareto", "sum"), ("pareto", "variance"), ("log-normal", "sum"), ("exponential", "sum")]
+)
+def test_margins_hold_what_lies_above_a_bought_clamp(law: str, statistic: str) -> None:
+    """Of files of one law, each with a seed of its own, nearly all have their value within the margin."""
+    held = []
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        drawn = {
+            "pareto": 1000 * (random.pareto(2.2 if statistic == "variance" else 1.4, 3000) + 1),
+            "log-normal": np.exp(10 + 1.5 * random.standard_normal(3000)),
+            "exponential": random.exponential(30_000, 3000),
+        }[law]
+        frame = _frame(3000).assign(pay=np.round(drawn).clip(0, 10**9))
+        found = _published(_plan(statistic, "1", of="pay"), frame, seed=seed)
+        true = frame["pay"].sum() if statistic == "sum" else frame["pay"].var()
+        held.append(abs(found["value"][0] - true) <= found["margin_of_error"][0])
+    assert np.mean(held) >= 0.8
+
+
 def test_where_nobody_is_visible_nothing_is_said() -> None:
     found = _published(_plan("mean", "1/10", of="pay", by=["region"]), FRAME.head(5))
     assert found["value"].isna().all()

@@ -72,12 +72,13 @@ class Ask:
 
 @dataclass(frozen=True)
 class Interval:
-    """Between which amounts a record counts; outside it counts as the nearer end. `unseen` is what is expected above,
-    in units of the upper end, over all records."""
+    """Between which amounts a record counts; outside it counts as the nearer end. `unseen` is what all records together
+    may have beyond, in units of the upper end, and `squares` how much more their squares may be, in its square."""
 
     lower: float
     upper: float
     unseen: float = 0.0
+    squares: float = 0.0
 
     @property
     def furthest(self) -> float:
@@ -145,7 +146,7 @@ def variances(
     parts = np.stack([two, 2 * most * one - 2 * two, most * most * number - 2 * most * one + two])
     reach = ask.reach(most * most)
     noisy = ask.budget.noisy(parts, reach, entropy, label_of(f"variance of {_spoken(amount)}", ask))
-    facts = _facts(interval, size, ask.law(reach)) | {"steps": most}
+    facts = _facts(interval, size, ask.law(reach)) | {"steps": most, "unseen_squares": interval.squares}
     return {"high": noisy[0], "cross": noisy[1], "low": noisy[2]}, {"variance": facts}
 
 
@@ -175,8 +176,10 @@ def interval_of(
         clamped = lowered(noisy.astype(np.float64), lowest, clamped, ranks)
     top = 2.0**clamped.exponent
     upper = min(top, max(abs(low), abs(high)))
-    unseen = clamped.unseen if top < max(abs(low), abs(high)) else 0.0
-    return _on_steps(max(low, 0.0 if low >= 0 else -upper), min(upper, high), amount.grain(schema), unseen), rest
+    interval = _on_steps(max(low, 0.0 if low >= 0 else -upper), min(upper, high), amount.grain(schema))
+    if top < max(abs(low), abs(high)):
+        interval = replace(interval, unseen=clamped.unseen, squares=clamped.squares)
+    return interval, rest
 
 
 def public_interval(schema: Schema, amount: Amount, clamp: tuple[float, float] | None) -> Interval | None:
@@ -197,10 +200,10 @@ def mean_steps(interval: Interval, grain: float, finest: int = FINEST) -> Steps:
     return Steps(interval.lower, size, 0, max(1, round((interval.upper - interval.lower) / size)))
 
 
-def _on_steps(low: float, high: float, grain: float, unseen: float = 0.0) -> Interval:
+def _on_steps(low: float, high: float, grain: float) -> Interval:
     """Ends between two steps are moved outwards: records have whole steps, and counted in steps from elsewhere they
     would be others than they are."""
-    return Interval(floor(low / grain + _SLIP) * grain, ceil(high / grain - _SLIP) * grain, unseen)
+    return Interval(floor(low / grain + _SLIP) * grain, ceil(high / grain - _SLIP) * grain)
 
 
 def buys_clamp(schema: Schema, amount: Amount, clamp: tuple[float, float] | None) -> bool:

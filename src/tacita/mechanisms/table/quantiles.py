@@ -72,7 +72,7 @@ def _weighed(
     """Weights are clamped where the least is lost: a draw strays by a number of heaviest weights."""
     worst = max(max(share, 1 - share) for share in wanted.shares)
     ranks = max(_shifts(ask, wanted, 1)) / float(worst)
-    many = min(1.0, 2 / sqrt(ask.cells.count(data.schema)))  # what is cut off lies in few records, so in few cells
+    many = 1 / sqrt(ask.cells.count(data.schema))  # what is cut off lies in few records, so in few cells
     interval, ask = interval_of(data, ask, amount, None, entropy, ranks / many)
     if interval is None:
         return None, ask, {}, {}
