@@ -70,8 +70,18 @@ class Model(Generic[Released]):
     def implicates(self) -> Implicates:
         return self.sample()
 
-    def sample(self, m: int | None = None, *, seed: int | None = None, rows: int | None = None) -> Implicates:
+    def sample(
+        self,
+        m: int | None = None,
+        *,
+        seed: int | None = None,
+        rows: int | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> Implicates:
         """m synthetic files, by default as many as the plan says; a seed draws others from the same release.
+
+        `where` draws records of one kind alone, such as `{"sex": "F", "age": {"least": 65}}`, with what a rule of a
+        schema may say of a column; without `rows` about as many as the whole file would have.
 
         A single file follows the release as it stands. With m > 1 each file also draws what the noise leaves open, so
         that `combine(files, analysis)` gives honest intervals.
@@ -88,7 +98,14 @@ class Model(Generic[Released]):
             raise UsageError("rows: must be a whole number of at least 1")
         if rows is not None and not self.any_length:
             raise UsageError("rows: the files have the length of the release; leave rows out")
-        return self.files(count, self.random(self.seed if seed is None else seed), rows)
+        random = self.random(self.seed if seed is None else seed)
+        return self.files(count, random, rows) if where is None else self.files_where(count, random, rows, where)
+
+    def files_where(self, m: int, random: Any, rows: int | None, where: Mapping[str, Any]) -> Implicates:
+        """The same of records of one kind."""
+        raise UsageError(
+            "where: files of this method are drawn as a whole; leave where out, and choose records of them"
+        )
 
     def random(self, seed: int) -> Any:
         """Where `files` takes its draws from."""

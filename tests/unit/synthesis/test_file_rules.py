@@ -113,3 +113,31 @@ def test_other_methods_refuse_rules_that_they_cannot_keep() -> None:
         HistogramSynthesis(["housing"], "1", neighbours=ReplaceOne("person")),
         Confidential.from_frame(people(50), schema()),
     )
+
+
+def test_records_of_one_kind_keep_the_rules_and_follow_the_same_law() -> None:
+    where = {"group": ["middle", "old"], "age": {"most": 70}, "end": {"not": "missing"}, "income": {"least": 4000}}
+    real, (file,) = people(ROWS), model().sample(where=where, rows=4000)
+    assert len(file) == 4000
+    assert set(broken(file).values()) == {0}
+    assert file["age"].between(18, 70).all()
+    assert file["end"].notna().all()
+    assert (file["income"] >= 4000).all()
+    alike = real[real["age"].between(18, 70) & real["end"].notna() & (real["income"] >= 4000)]
+    assert (file["smokes"] == "yes").mean() == pytest.approx((alike["smokes"] == "yes").mean(), abs=0.05)
+    assert file["wage"].median() == pytest.approx(alike["wage"].median(), rel=0.15)
+    (as_many,) = model().sample(where={"smokes": "yes"})
+    assert len(as_many) == pytest.approx((real["smokes"] == "yes").sum(), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({"smokes": "yes", "group": "young"}, "no record that the schema allows"),
+        ({"sex": "F"}, "where: sex is not declared"),
+        ({"smokes": "often"}, "where.smokes: must be one of the column's levels"),
+    ],
+)
+def test_records_that_cannot_be_are_refused(where: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        model().sample(where=where)

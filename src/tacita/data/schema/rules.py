@@ -115,6 +115,12 @@ def rules_of(entries: Any, kinds: Kinds, folder: Path | None) -> tuple[Rule, ...
     return rules
 
 
+def only(where: Any, kinds: Kinds) -> tuple[Rule, ...]:
+    """What holds in records of one kind, such as `{"sex": "F", "age": {"least": 65}}`, as rules."""
+    others = {name: one.others(Domain.of(kinds[name])) for name, one in _conditions(where, kinds, "where").items()}
+    return tuple(Rule((name,), {}, (((name, one),),)) for name, one in others.items() if one.spans)
+
+
 def in_order(derived: Sequence[Derived | Total]) -> list[Derived | Total]:
     """Derived columns, each after those that it follows from."""
     waiting, ordered = list(derived), list[Derived | Total]()

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from tacita.data.schema.bars import Bar
+from tacita.data.schema.bars import Bar, impossible
 from tacita.synthesis.file.field import Field, Wanted
 from tacita.synthesis.file.records import Goal, agree, unrelated
 from tacita.synthesis.file.targets import Answer, margins, wanted_of
@@ -25,6 +25,7 @@ _LEAST_LEFT = 0.2  # of the noise, where the field has followed all of it
 _GUESS = 0.3  # weight of a pair that was not measured, beside the lightest that was
 _MOST_GUESSED = 4_000_000  # cells of such pairs, of which there are at most twice as many as were measured
 _PASSES = 30
+_ALONE = 20  # passes from records of one kind to others of the same kind
 
 
 @frozen(eq=False)
@@ -86,6 +87,21 @@ def drawn(fit: Fit, rows: int, random: np.random.Generator) -> Integers:
     records = field.pool[random.permutation(rows)]
     agree(records, fit.levels, ones, goals, fit.bars, _PASSES, random)
     return records
+
+
+def given(fit: Fit, bars: tuple[Bar, ...], rows: int | None, length: int, random: np.random.Generator) -> Integers:
+    """Records of the field that these bars allow: so many, or about as many as a file of this length has."""
+    field = fit.field.copy()
+    allowed = ~impossible(field.pool, bars)
+    rows = max(1, round(length * float(allowed.mean()))) if rows is None else rows
+    field.bars = bars
+    if allowed.any():
+        field.pool = field.pool[allowed]
+    else:
+        field.pool = unrelated([one / one.sum() for one, _ in fit.ones], bars, rows, random)
+    field.resize(rows, random)
+    field.expected([], fit.records, _ALONE, random)
+    return field.pool[random.permutation(rows)]
 
 
 def _real(one: Wanted, mean: Floats, freedom: float) -> Floats:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tacita.data.schema import Rulebook
 from tacita.errors import UsageError
-from tacita.synthesis.file.columns import Column
+from tacita.synthesis.file.columns import Column, Number
 from tacita.synthesis.file.values import units_of
 
 Integers = NDArray[np.int64]
@@ -28,8 +28,8 @@ def kept(
     units = {one.name: units_of(one, codes[:, k], random) for k, one in enumerate(columns)}
     whole = book.completed(units)
     wrong = np.flatnonzero(book.broken(whole)) if book.rules else np.zeros(0, dtype=np.int64)
-    linked = {name for limit in book.limits for name, _ in limit.terms}
-    wide = [k for k, one in enumerate(columns) if one.name in linked]
+    linked = {name for rule in book.rules for name in book.sources(rule)}
+    wide = [k for k, one in enumerate(columns) if one.name in linked and isinstance(one, Number)]
     for _ in range(_TRIES):
         if not wrong.size:
             break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -11,16 +11,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from attrs import evolve, frozen
+from numpy.typing import NDArray
 
 from tacita.data.schema import Rulebook, Schema
+from tacita.data.schema.bars import possible
+from tacita.data.schema.rules import only
 from tacita.data.schema.units import published
+from tacita.errors import SchemaError, UsageError
 from tacita.implicates import Implicates
 from tacita.privacy import text
 from tacita.synthesis.base import Model
 from tacita.synthesis.file.bins import number_of
 from tacita.synthesis.file.budget import Question
 from tacita.synthesis.file.columns import Category, Column, Number, Shape, column_of
-from tacita.synthesis.file.fitting import Fit, drawn, fitted
+from tacita.synthesis.file.fitting import Fit, drawn, fitted, given
 from tacita.synthesis.file.keeping import kept
 from tacita.synthesis.file.targets import Answer
 
@@ -82,15 +86,35 @@ class FileModel(Model[Tables]):
 
     def files(self, m: int, random: np.random.Generator, rows: int | None) -> Implicates:
         length = self.rows if rows is None else rows
-        frames = tuple(self._file(one, length, noisy=m > 1) for one in random.spawn(m))
-        return Implicates(frames, self.schema, self.plan.columns, "one-measurement")
+        frames = (self._file(self.book, drawn(fit, length, one), one) for fit, one in self._fits(m, random))
+        return Implicates(tuple(frames), self.schema, self.plan.columns, "one-measurement")
 
-    def _file(self, random: np.random.Generator, rows: int, *, noisy: bool) -> pa.Table:
-        fit = self.fit
-        if noisy:
-            again = tuple(_drawn_once_more(one, random) for one in self.released.answers)
-            fit = self._fitted(again, random, fit)
-        units = kept(self.book, self.columns, drawn(fit, rows, random), random)
+    def files_where(
+        self, m: int, random: np.random.Generator, rows: int | None, where: Mapping[str, Any]
+    ) -> Implicates:
+        """Records of one kind, from the same law: what is asked for is a rule that only these files keep."""
+        kinds = {name: self.schema[name].kind for name in self.plan.columns}
+        try:
+            book = evolve(self.book, rules=(*self.book.rules, *only(where, kinds)))
+        except SchemaError as problem:
+            raise UsageError(str(problem)) from None
+        bars = book.bars({one.name: one.spans for one in self.columns})
+        if possible([one.size for one in self.columns], bars) is None:
+            raise UsageError("where: no record that the schema allows is of this kind; ask for another")
+        frames = (self._file(book, given(fit, bars, rows, self.rows, one), one) for fit, one in self._fits(m, random))
+        return Implicates(tuple(frames), self.schema, self.plan.columns, "one-measurement")
+
+    def _fits(self, m: int, random: np.random.Generator) -> Iterator[tuple[Fit, np.random.Generator]]:
+        """For each file the field it is drawn from: where there are several, with what the noise leaves open."""
+        for one in random.spawn(m):
+            if m == 1:
+                yield self.fit, one
+            else:
+                again = tuple(_drawn_once_more(answer, one) for answer in self.released.answers)
+                yield self._fitted(again, one, self.fit), one
+
+    def _file(self, book: Rulebook, records: NDArray[np.int64], random: np.random.Generator) -> pa.Table:
+        units = kept(book, self.columns, records, random)
         return pa.table({name: published(self.schema[name].kind, units[name]) for name in self.plan.columns})
 
     # ------------------------------------------------------------ stored
