@@ -36,6 +36,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
     "pure": {"delta": "0"},
     "large epsilon": {"epsilon": "30"},
+    # Totals are measured where records are many beside the noise.
+    "weights": {"weight": "age", "epsilon": "9000", "delta": "0"},
+    "weights, Gaussian": {"weight": "age", "epsilon": "30000"},
     "bins given": {"bins": 4, "rows": 50, "epsilon": "1/5"},
 }
 

@@ -45,6 +45,15 @@ def kept(
     return whole
 
 
+def kept_still(book: Rulebook, units: dict[str, Integers], changed: dict[str, Integers]) -> dict[str, Integers]:
+    """The changed values, where the record still keeps every rule with them."""
+    whole = book.completed({name: changed.get(name, units[name]) for name in book.drawn})
+    if book.rules:
+        broken = book.broken(whole)
+        whole = {name: np.where(broken, units[name], values) for name, values in whole.items()}
+    return whole
+
+
 def _copy(whole: dict[str, Integers], cells: Integers, wrong: Integers, random: np.random.Generator) -> None:
     """Wrong records become copies of right ones, of the same cell where there is one."""
     right = np.setdiff1d(np.arange(len(cells)), wrong)

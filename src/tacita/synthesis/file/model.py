@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -25,18 +25,24 @@ from tacita.synthesis.file.bins import number_of
 from tacita.synthesis.file.budget import Question
 from tacita.synthesis.file.columns import Category, Column, Number, Shape, column_of
 from tacita.synthesis.file.fitting import Fit, drawn, fitted, given
-from tacita.synthesis.file.keeping import kept
+from tacita.synthesis.file.keeping import kept, kept_still
 from tacita.synthesis.file.targets import Answer
+from tacita.synthesis.file.totals import held_units
+from tacita.synthesis.pinned.measuring import Pin
+
+Integers = NDArray[np.int64]
 
 
 @frozen(eq=False)
 class Tables:
-    """The number of records, public or as measured; the shape of every number; bins; and all noisy tables."""
+    """The number of records, public or as measured; the shape of every number; bins; all noisy tables; totals."""
 
     records: int
     bins: int
     shapes: Mapping[str, Shape]
     answers: tuple[Answer, ...]
+    pins: Mapping[str, Pin]
+    """Totals that were measured directly, by column."""
 
 
 def columns_of(book: Rulebook, schema: Schema, shapes: Mapping[str, Shape], bins: int) -> tuple[Column, ...]:
@@ -55,7 +61,7 @@ def columns_of(book: Rulebook, schema: Schema, shapes: Mapping[str, Shape], bins
 class FileModel(Model[Tables]):
     """Noisy tables of columns and pairs, from which any number of files can be drawn."""
 
-    form = "file-model-1"
+    form = "file-model-2"
     any_length = True
 
     @cached_property
@@ -86,7 +92,10 @@ class FileModel(Model[Tables]):
 
     def files(self, m: int, random: np.random.Generator, rows: int | None) -> Implicates:
         length = self.rows if rows is None else rows
-        frames = (self._file(self.book, drawn(fit, length, one), one) for fit, one in self._fits(m, random))
+        frames = []
+        for fit, one in self._fits(m, random):
+            units = kept(self.book, self.columns, drawn(fit, length, one), one)
+            frames.append(self._written(self._held(units, length, one if m > 1 else None)))
         return Implicates(tuple(frames), self.schema, self.plan.columns, "one-measurement")
 
     def files_where(
@@ -101,7 +110,10 @@ class FileModel(Model[Tables]):
         bars = book.bars({one.name: one.spans for one in self.columns})
         if possible([one.size for one in self.columns], bars) is None:
             raise UsageError("where: no record that the schema allows is of this kind; ask for another")
-        frames = (self._file(book, given(fit, bars, rows, self.rows, one), one) for fit, one in self._fits(m, random))
+        frames = (
+            self._written(kept(book, self.columns, given(fit, bars, rows, self.rows, one), one))
+            for fit, one in self._fits(m, random)
+        )
         return Implicates(tuple(frames), self.schema, self.plan.columns, "one-measurement")
 
     def _fits(self, m: int, random: np.random.Generator) -> Iterator[tuple[Fit, np.random.Generator]]:
@@ -113,8 +125,15 @@ class FileModel(Model[Tables]):
                 again = tuple(_drawn_once_more(answer, one) for answer in self.released.answers)
                 yield self._fitted(again, one, self.fit), one
 
-    def _file(self, book: Rulebook, records: NDArray[np.int64], random: np.random.Generator) -> pa.Table:
-        units = kept(book, self.columns, records, random)
+    def _held(self, units: dict[str, Integers], rows: int, random: np.random.Generator | None) -> dict[str, Integers]:
+        """Records that keep to the measured totals, as far as the rules let them."""
+        if not self.released.pins:
+            return units
+        numbers = [one for one in self.columns if isinstance(one, Number)]
+        weight, stands_for = self.plan.weighing(self.schema), self.released.records / rows
+        return kept_still(self.book, units, held_units(numbers, units, self.released.pins, weight, stands_for, random))
+
+    def _written(self, units: Mapping[str, Integers]) -> pa.Table:
         return pa.table({name: published(self.schema[name].kind, units[name]) for name in self.plan.columns})
 
     # ------------------------------------------------------------ stored
@@ -150,6 +169,7 @@ class FileModel(Model[Tables]):
                 }
                 for one in self.released.answers
             ],
+            "totals": {name: asdict(pin) for name, pin in self.released.pins.items()},
         }
 
     @classmethod
@@ -181,7 +201,8 @@ class FileModel(Model[Tables]):
             )
             for one in content["tables"]
         )
-        return Tables(content["records"], content["bins"], shapes, answers)
+        pins = {name: Pin(**{**one, "totals": tuple(one["totals"])}) for name, one in content["totals"].items()}
+        return Tables(content["records"], content["bins"], shapes, answers, pins)
 
 
 def _drawn_once_more(answer: Answer, random: np.random.Generator) -> Answer:

@@ -27,6 +27,7 @@ Integers = NDArray[np.int64]
 _MASSES, _BETWEEN, _HABITS = Fraction(1, 6), Fraction(1, 3), Fraction(1, 6)
 _FIRM = 6.0  # a part is cut again while its records times ε are more
 _DEEPEST = 7
+_CROWD = 0.25  # of the records: more noise over all values would drown those that are rare
 _MASS = 0.03  # of the records: a point mass is a state of its own
 _MOST_MASSES = 6
 _CLEAR = 4.5  # standard deviations of its noise: a count that is no chance
@@ -46,10 +47,11 @@ def measure_number(
     units = grid.units(values)
     if grid.size <= FEW:
         return Shape(records)
-    if grid.size <= LISTED:
+    counting = budget.table(amount)
+    if grid.size <= LISTED and grid.size * sqrt(counting.variance) <= _CROWD * records:
         listed = np.arange(grid.first, grid.last + 1)
-        counts = noisy(_counted(units, listed), budget.table(amount), entropy, f"values of {name}")
-        return Shape(records, tuple(listed.tolist()), tuple(counts.tolist()), noise=budget.table(amount).variance)
+        counts = noisy(_counted(units, listed), counting, entropy, f"values of {name}")
+        return Shape(records, tuple(listed.tolist()), tuple(counts.tolist()), noise=counting.variance)
     counting = budget.table(amount * _MASSES)
     listed = round_values(grid)
     counts = noisy(_counted(units, listed), counting, entropy, f"round values of {name}")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import sqrt
+from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import Attribute, field, frozen
 
+from tacita.data.cells import Amount
 from tacita.data.confidential import Confidential
 from tacita.data.reading import read
-from tacita.data.schema import Rulebook, Schema
+from tacita.data.schema import Integer, Numeric, Rulebook, Schema
 from tacita.data.schema.rulebook import any_possible
 from tacita.errors import UsageError
 from tacita.noise.concentrated import rho_for
@@ -27,9 +29,11 @@ from tacita.synthesis.file.measuring import measure_tables
 from tacita.synthesis.file.model import FileModel, Tables, columns_of
 from tacita.synthesis.file.numbers import measure_number, noisy
 from tacita.synthesis.file.targets import records_of
+from tacita.synthesis.pinned.measuring import Pin, Pinning, spending, worth_pinning
 
 _COUNT = Fraction(1, 100)  # of the budget, where the number of records is not public
 _NUMBERS = Fraction(1, 2)  # times the share of columns that need cuts
+_TOTAL, _MOST_TOTALS = Fraction(1, 20), Fraction(1, 5)  # of the budget, for each total and for all
 _USUAL = 10_000  # records, where their number is neither public nor given
 _FEWEST_BINS, _MOST_BINS = 6, 24
 _TOLERATED = 0.3  # of the records moved by noise in a table of two numbers: bins are as many as that allows
@@ -37,6 +41,11 @@ _TABLES_PER_COLUMN = 4
 _FINEST = 1000  # no table gets a smaller part of the budget than a column's over this
 _LOUDEST = 1e8  # records
 _MOST_UNSURE = 1e6  # records; files as long as the noise happens to say might not fit anywhere
+
+
+def one_of_columns(plan: Any, setting: Attribute[Any], given: Any) -> None:
+    if given is not None and given not in plan.columns:
+        raise UsageError(f"{setting.name}: must name one of the columns")
 
 
 @frozen(kw_only=True)
@@ -48,6 +57,8 @@ class FileSynthesis(Synthesizer[FileModel]):
     missing, in dependence on the other columns. Which pairs of columns are counted is chosen privately; a random field
     is fitted to all noisy tables, and records of the files agree with what is more than noise in them. What the
     schema's [[rules]] and [[zeros]] say holds in every record; nothing is spent on columns that follow from others.
+    Where a column is a `weight`, named here or in the schema, totals of values times weights are measured directly as
+    well, and the files are held to them.
 
     With `delta = 0` the promise is pure: noise is then larger. `bins` is how many bins a number has in tables of two
     columns; without it they are as many as the budget carries. `rows` is the length of the synthetic files.
@@ -63,6 +74,7 @@ class FileSynthesis(Synthesizer[FileModel]):
     keeps_rules = True
 
     delta: Fraction = field(default=Fraction(1, 10**9), converter=as_delta)
+    weight: str | None = field(default=None, validator=one_of_columns)
     bins: int | None = field(default=None, validator=whole(2, 200, optional=True))
     rows: int | None = field(default=None, validator=whole(1, 10**9, optional=True))
 
@@ -93,6 +105,12 @@ class FileSynthesis(Synthesizer[FileModel]):
     def reads(self, schema: Schema) -> tuple[str, ...]:
         for name in self.columns:
             column_of(schema, name)
+        weight = self.weighing(schema)
+        grid = self._numbers(schema).get(weight or "")
+        if weight is not None and (grid is None or grid.first < 0):
+            raise UsageError(
+                f"weight: {weight} must be a number whose lower bound is at least 0, and follow from no rule"
+            )
         book = Rulebook.of(schema, self.columns)
         if book.rules and not any_possible(book):
             raise UsageError(
@@ -117,13 +135,38 @@ class FileSynthesis(Synthesizer[FileModel]):
         public = {name: column_of(schema, name) for name in self._drawn(schema)}
         return {name: one[0] for name, one in public.items() if not isinstance(one, Category)}
 
-    def _amounts(self, schema: Schema) -> tuple[Fraction, dict[str, Fraction], Fraction]:
-        """For the number of records, for each number, for tables."""
+    @property
+    def _count(self) -> Fraction:
+        """For the number of records."""
+        return Fraction(0) if self.size_is_public else self.budget.total * _COUNT
+
+    def _amounts(self, schema: Schema, records: int) -> tuple[dict[str, Fraction], Fraction, Fraction]:
+        """For each number, for each total, for tables."""
         total = self.budget.total
-        count = Fraction(0) if self.size_is_public else total * _COUNT
         cut = [name for name, grid in self._numbers(schema).items() if grid.size > FEW]
         each = {name: total * _NUMBERS / len(self._drawn(schema)) for name in cut}
-        return count, each, total - count - sum(each.values(), Fraction(0))
+        number = len(self._totals(schema))
+        total_each = total * min(_TOTAL, _MOST_TOTALS / max(number, 1))
+        if records < worth_pinning(spending(total_each, pure=not self.delta), replaced=self.size_is_public):
+            total_each = Fraction(0)
+        return each, total_each, total - self._count - number * total_each - sum(each.values(), Fraction(0))
+
+    def _totals(self, schema: Schema) -> dict[str, Amount]:
+        """What is added up directly: the weight, and numbers of many values times the weight."""
+        weight = self.weighing(schema)
+        if weight is None:
+            return {}
+        wide = [
+            name
+            for name, grid in self._numbers(schema).items()
+            if grid.size > FEW and name != weight and isinstance(schema[name].kind, Integer | Numeric)
+        ]
+        return {weight: Amount((weight,)), **{name: Amount((weight, name)) for name in wide}}
+
+    def weighing(self, schema: Schema) -> str | None:
+        """The column of weights: the one that is named, or the one that the schema calls a weight."""
+        declared = [name for name in self.columns if schema[name].role == "weight"]
+        return declared[0] if self.weight is None and len(declared) == 1 else self.weight
 
     def _bins(self, records: int, columns: int) -> int:
         if self.bins is not None:
@@ -134,7 +177,7 @@ class FileSynthesis(Synthesizer[FileModel]):
     def forecast(self, schema: Schema) -> Forecast:
         self.reads(schema)
         records = self.rows or _USUAL
-        *_, rest = self._amounts(schema)
+        *_, rest = self._amounts(schema, records)
         drawn = self._drawn(schema)
         levels = tuple(_likely(schema, name, self._bins(records, len(drawn))) for name in drawn)
         spent = division(levels, records, self.budget, rest)
@@ -154,7 +197,11 @@ class FileSynthesis(Synthesizer[FileModel]):
                 "values fill their bounds, by less if they do not"
             )
         if self._numbers(schema):
-            sentences.append("means that hang on few large values, or are weighted by another column, may be far off")
+            sentences.append(
+                "means that hang on few large values may be far off"
+                if self.weighing(schema) is None
+                else "weighted totals are measured directly; those that hang on few records may still be off by some"
+            )
         return Forecast(self.product, len(levels) + spent.number, tuple(sentences), figures)
 
     # ------------------------------------------------------------ acting
@@ -165,11 +212,11 @@ class FileSynthesis(Synthesizer[FileModel]):
         names = book.drawn
         columns = read(data, names)
         budget = self.budget
-        count, each, rest = self._amounts(data.schema)
         records = len(columns[names[0]])
         if not self.size_is_public:
-            question = budget.table(count)
+            question = budget.table(self._count)
             records = max(1, int(noisy(np.array([records]), question, entropy, "number of records")[0]))
+        each, total_each, rest = self._amounts(data.schema, records)
         shapes = {
             name: measure_number(columns[name], grid, records, budget, each[name], entropy, name)
             if name in each
@@ -183,7 +230,12 @@ class FileSynthesis(Synthesizer[FileModel]):
         answers = measure_tables(codes, levels, records, budget, rest, entropy)
         if not self.size_is_public:
             records = records_of(answers, records, question.variance)
-        return Tables(records, bins, shapes, answers)
+        pins: dict[str, Pin] = {}
+        if total_each:
+            pinning = Pinning(np.zeros(codes.shape[0], dtype=np.int64), 1, data.schema, self.size_is_public)
+            paid = spending(total_each, pure=not self.delta)
+            pins = pinning.measure_all(columns, self._totals(data.schema), paid, entropy)
+        return Tables(records, bins, shapes, answers, pins)
 
 
 def _likely(schema: Schema, name: str, bins: int) -> int:

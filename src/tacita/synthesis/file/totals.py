@@ -1,0 +1,62 @@
+"""Numbers of a synthetic file, held to the totals that were measured. Post-processing only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from tacita.synthesis.file.columns import Number
+from tacita.synthesis.file.numbers import ROUND
+from tacita.synthesis.pinned.adjusting import Values, hold
+from tacita.synthesis.pinned.measuring import Pin
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_DIGITS = 10  # a value is no rounder than this part of it
+
+
+@frozen(eq=False)
+class Drawn:
+    """One number of a file as it was drawn: units of its last place; what is missing stands below all."""
+
+    column: Number
+    units: Integers
+
+    @property
+    def values(self) -> Values:
+        """Point masses and missing values stay; what is missing adds nothing."""
+        grid, absent = self.column.grid, self.units < self.column.grid.first
+        free = ~absent & ~np.isin(self.units, self.column.masses)
+        values = np.where(absent, 0.0, self.units / grid.parts)
+        return Values(values, free, grid.first / grid.parts, grid.last / grid.parts)
+
+    def moved(self, values: Floats, *, round_as_before: bool = True) -> Integers:
+        """Units of other values."""
+        grid = self.column.grid
+        exact = np.clip(np.rint(values * grid.parts), grid.first, grid.last).astype(np.int64)
+        step = np.ones(exact.size, dtype=np.int64)
+        for one in ROUND.tolist() if round_as_before else ():
+            step[(self.units % one == 0) & (np.abs(exact) >= _DIGITS * one)] = one
+        near = np.clip((exact + step // 2) // step * step, grid.first, grid.last)
+        return np.where((self.units < grid.first) | (exact == self.units), self.units, near)
+
+
+def held_units(
+    columns: Sequence[Number],
+    units: Mapping[str, Integers],
+    pins: Mapping[str, Pin],
+    weight: str,
+    stands_for: float,
+    random: np.random.Generator | None,
+) -> dict[str, Integers]:
+    """Units that add up as measured, of the columns that changed; a record stands for so many of those measured."""
+    drawn = {one.name: Drawn(one, units[one.name]) for one in columns if one.name in (*pins, weight)}
+    weighed = {name: pin for name, pin in pins.items() if name != weight}
+    values = {name: one.values for name, one in drawn.items()}
+    weights, held = hold(values[weight].values * stands_for, values, pins.get(weight), weighed, random)
+    found = {name: drawn[name].moved(some) for name, some in held.items()}
+    return found | {weight: drawn[weight].moved(weights / stands_for, round_as_before=False)}

@@ -1,0 +1,184 @@
+"""Synthetic values and weights held to measured totals: only as much is changed as they ask for, and far out first.
+
+Post-processing only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.synthesis.pinned.measuring import Pin
+
+Floats = NDArray[np.float64]
+Change = Callable[[float], Floats]
+
+_FROM = (0.95, 0.9, 0.75, 0.5)  # of the values of one sign, by rank: those above may be stretched or drawn in
+_MILD = (1 / 3, 3 / 2)  # powers that a tail may be bent by before more of it is
+_ANY = (0.0, 4.0)
+_FACTORS = (0.0, 1e3)
+_HALVINGS = 50
+_WEIGHED_FROM = 0.75  # of the values of one sign, by rank: weights of those above may change
+_SLOPES = (-1.0, 1.0)  # by which power of the value
+_MOST = 20.0  # times, by which a weight may change
+_ROUNDS = 6
+_SURELY = 2.0  # standard deviations of the noise: what is off by more, the model has wrong
+_TINY = 1e-300
+
+
+def wanted(pin: Pin, cell: int, adding: Floats, random: np.random.Generator | None) -> float:
+    """The total that records of a cell should have: between theirs and the measured one, as far as noise speaks for it.
+
+    Records that were drawn differ from those collected by chance at least; they differ by more where the model errs.
+    With `random` the total is drawn from what the noise leaves open.
+    """
+    held = pin.held(adding)
+    off, noise = pin.totals[cell] - float(held.sum()), pin.spread**2
+    trust = max(float(held.var()) * held.size, off**2 - _SURELY**2 * noise, _TINY)
+    trust /= trust + noise
+    drawn = 0.0 if random is None else float(random.standard_normal()) * pin.spread * trust**0.5
+    return float(held.sum()) + trust * off + drawn
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """A number of a synthetic file: those that are `free` may change, between the bounds."""
+
+    values: Floats
+    free: NDArray[np.bool_]
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, eq=False)
+class Adding:
+    """Values that are to add up to `total`, each times its weight and clamped as the measurement was.
+
+    Of the two signs the one that adds more is changed.
+    """
+
+    pin: Pin
+    number: Values
+    total: float
+
+    @cached_property
+    def sign(self) -> float:
+        return 1.0 if self.pin.upper >= -self.pin.lower else -1.0
+
+    @cached_property
+    def size(self) -> Floats:
+        return np.asarray(self.sign * self.number.values)
+
+    @cached_property
+    def movable(self) -> NDArray[np.bool_]:
+        return np.asarray(self.number.free & (self.size > 0))
+
+    def start(self, share: float) -> float:
+        """The size that this share of those that may change stays below."""
+        return float(np.quantile(self.size[self.movable], share))
+
+    def met(self, change: Change, added: Callable[[Floats], float], between: tuple[float, float]) -> Floats:
+        """What a rising change makes of the records where they add up to the total, or come as near as they can."""
+        low, high = between
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if added(change(middle)) > self.sign * self.total else (middle, high)
+        return change((low + high) / 2)
+
+    def bent(self, weights: Floats) -> Floats:
+        """Values far out stretched or drawn in; nearer ones too where that is not enough."""
+        if not self.movable.any():
+            return self.number.values
+        cap, target = self._cap(weights), self.sign * self.total
+
+        def added(sizes: Floats) -> float:
+            return self._added(sizes, weights)
+
+        bends = [self._bending(self.start(share), cap) for share in _FROM]
+        for bend, powers in [*((one, _MILD) for one in bends), (bends[-1], _ANY)]:
+            if added(bend(powers[0])) <= target <= added(bend(powers[1])):
+                return np.asarray(self.sign * self.met(bend, added, powers))
+        ends = [bends[-1](power) for power in _ANY]
+        nearest = ends[0] if added(ends[0]) > target else ends[1]
+        return np.asarray(self.sign * self.met(self._scaling(nearest, cap), added, _FACTORS))
+
+    def reweighted(self, weights: Floats) -> Floats:
+        """Weights of records far out raised or lowered, the further out the more."""
+        if not self.movable.any():
+            return weights
+        start = self.start(_WEIGHED_FROM)
+        ratio = np.log(np.maximum(self.size, start) / start)
+
+        def added(some: Floats) -> float:
+            return self._added(self.size, some)
+
+        return self.met(lambda power: np.asarray(weights * np.exp(power * ratio)), added, _SLOPES)
+
+    def _bending(self, start: float, cap: Floats) -> Change:
+        """Sizes beyond `start` raised to a power, as ratios to it; none beyond its cap."""
+        far = self.movable & (self.size > start)
+        ratio = np.log(self.size[far] / start)
+
+        def bend(power: float) -> Floats:
+            sizes = self.size.copy()
+            sizes[far] = start * np.exp(np.minimum(power * ratio, 700.0))
+            return np.asarray(np.where(self.movable, np.minimum(sizes, cap), sizes))
+
+        return bend
+
+    def _scaling(self, size: Floats, cap: Floats) -> Change:
+        return lambda factor: np.asarray(np.where(self.movable, np.minimum(factor * size, cap), size))
+
+    def _added(self, sizes: Floats, weights: Floats) -> float:
+        return self.sign * float(self.pin.held(self.sign * sizes * weights).sum())
+
+    def _cap(self, weights: Floats) -> Floats:
+        """Sizes at which no record adds more than one is known to, nor all more above the clamp than was seen there."""
+        pin = self.pin
+        clamp, most, beyond, bound = (
+            (pin.upper, pin.most, pin.beyond, self.number.upper)
+            if self.sign > 0
+            else (-pin.lower, -pin.least, pin.short, -self.number.lower)
+        )
+        over = np.maximum(self.size * weights - clamp, 0.0)
+        low, high = 0.0, max(most - clamp, 0.0)
+        for _ in range(_HALVINGS if np.minimum(over, high).sum() > beyond else 0):
+            middle = (low + high) / 2
+            low, high = (low, middle) if np.minimum(over, middle).sum() > beyond else (middle, high)
+        return np.asarray(np.minimum((clamp + high) / np.maximum(weights, _TINY), bound))
+
+
+def hold(
+    weights: Floats,
+    numbers: Mapping[str, Values],
+    population: Pin | None,
+    pins: Mapping[str, Pin],
+    random: np.random.Generator | None,
+    cell: int = 0,
+) -> tuple[Floats, dict[str, Floats]]:
+    """Weights and values that add up as measured. With `random` totals are drawn from what the noise leaves open.
+
+    Surveys choose large units with other chances than small ones. A model of few bins hardly knows that, while it knows
+    the values themselves: so it is weights that change first.
+    """
+    size = None if population is None else wanted(population, cell, weights, random)
+
+    def brought(now: Floats) -> Floats:
+        if population is None or size is None:
+            return now
+        return np.asarray(now * max(size, 0.0) / max(float(population.held(now).sum()), _TINY))
+
+    now = drawn = brought(weights)
+    totals = {
+        name: Adding(pin, numbers[name], wanted(pin, cell, numbers[name].values * drawn, random))
+        for name, pin in pins.items()
+    }
+    for _ in range(_ROUNDS if population is not None else 0):
+        for one in totals.values():
+            now = np.clip(one.reweighted(now), drawn / _MOST, drawn * _MOST)
+        now = brought(now)
+    return now, {name: one.bent(now) for name, one in totals.items()}

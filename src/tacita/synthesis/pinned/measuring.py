@@ -1,0 +1,157 @@
+"""Totals of a number, weighted or not, measured directly: the only step here that sees records. Proof: pinned.md.
+
+A model of a distribution hardly knows the few records on which a total hangs. What a record adds, its weight times its
+value, is therefore clamped at a level that is bought from noisy counts of octaves, and added up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor, log2, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.data import rowwise
+from tacita.data.cells import Amount
+from tacita.data.schema import Schema
+from tacita.mechanisms.table.clamp import clamp_from, lowered
+from tacita.mechanisms.table.noise import FINEST, Budget, Reach, spread_of
+from tacita.noise.entropy import Entropy
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_OCTAVES = Fraction(1, 4)  # of a total's budget, for where it is clamped
+_ENOUGH = 20  # records, in scales of the noise of their counts
+_WITHIN = 1.44  # mean of an octave whose logarithms are even, over its lower end
+_UNSURE = 0.5  # standard deviations
+_MODELLED = 0.5  # of what is cut off is missed, as the model knows some of it
+
+
+@dataclass(frozen=True)
+class Pin:
+    """Noisy sums of what records add, each cell of them, held between `lower` and `upper`.
+
+    No record is known to add more than `most` or less than `least`, and all records together about `beyond` more than
+    they are held to, and `short` less. `spread` is the standard deviation of the noise.
+    """
+
+    lower: float
+    upper: float
+    least: float
+    most: float
+    short: float
+    beyond: float
+    totals: tuple[float, ...]
+    spread: float
+
+    def held(self, amounts: Floats) -> Floats:
+        return np.asarray(np.clip(amounts, self.lower, self.upper))
+
+
+def spending(amount: Fraction, *, pure: bool) -> Budget:
+    """ε, or ρ of zero-concentrated privacy."""
+    return Budget(amount) if pure else Budget.of_rho(amount)
+
+
+def worth_pinning(budget: Budget, *, replaced: bool) -> float:
+    """With fewer records, those that matter most cannot be told from the noise, and the model knows more."""
+    return _ENOUGH * _scale(budget.share(_OCTAVES), Reach.of_one(1, 2 if replaced else 1))
+
+
+def _scale(budget: Budget, reach: Reach) -> float:
+    """The scale of a Laplace number of the same variance, for both laws."""
+    return sqrt(spread_of(budget.law(reach).describe())[0] / 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Pinning:
+    """Which records are in which cell, what they may add, and what one unit can change: it comes or goes, or it is
+    replaced and stays in its cell."""
+
+    cell: Integers
+    cells: int
+    schema: Schema
+    replaced: bool
+
+    def measure_all(
+        self, columns: Mapping[str, Floats], amounts: Mapping[str, Amount], each: Budget, entropy: Entropy
+    ) -> dict[str, Pin]:
+        """Those totals that can be told from the noise."""
+        pins = {name: self.measure(columns, amount, each, entropy) for name, amount in amounts.items()}
+        return {name: pin for name, pin in pins.items() if pin is not None}
+
+    def measure(self, columns: Mapping[str, Floats], amount: Amount, budget: Budget, entropy: Entropy) -> Pin | None:
+        """The totals of an amount; None where no record can be told from the noise."""
+        grain = amount.grain(self.schema)
+        added = np.ones(self.cell.size)
+        for name in amount.columns:
+            added = added * columns[name]
+        added = np.where(np.isnan(added), 0.0, added)  # a missing number adds nothing
+        above, below = self._ends(added, amount, grain, budget, entropy)
+        if above is None and below is None:
+            return None
+        upper, most, beyond = above or (0.0, 0.0, 0.0)
+        lower, least, short = below or (0.0, 0.0, 0.0)
+        size = max(grain, (upper + lower) / FINEST)
+        low, high = -round(lower / size), max(round(upper / size), 1)
+        steps = np.clip(np.rint(added / size), low, high).astype(np.int64)
+        reach = Reach.of_one(high - low if self.replaced else max(high, -low), 1)
+        left, label = budget.share(1 - _OCTAVES), f"totals of {' × '.join(amount.columns) or 'records'}"
+        totals = left.noisy(rowwise.sums(self.cell, steps, self.cells), reach, entropy, label)
+        spread = sqrt(spread_of(left.law(reach).describe())[0])
+        return Pin(low * size, high * size, -least, most, short, beyond, tuple((totals * size).tolist()), spread * size)
+
+    def _ends(
+        self, added: Floats, amount: Amount, grain: float, budget: Budget, entropy: Entropy
+    ) -> tuple[tuple[float, float, float] | None, ...]:
+        """For amounts above and below 0 where they are clamped, what none is known to exceed, and what all have above
+        the clamp."""
+        bounds = amount.bounds(self.schema)
+        count = max(floor(log2(max(abs(one) for one in (*bounds, grain)) / grain)) + 1, 1)
+        octave = np.clip(np.frexp(np.abs(added) / grain)[1] - 1, 0, count - 1).astype(np.int64)
+        place = np.where(added > 0, octave, octave + count)[added != 0]
+        there = np.bincount(place, minlength=2 * count).astype(np.int64)
+        bought, reach = budget.share(_OCTAVES), Reach.of_one(1, 2 if self.replaced else 1)
+        noisy = bought.noisy(there, reach, entropy, f"octaves of {' × '.join(amount.columns) or 'records'}")
+        scale, ranks = _scale(bought, reach), _scale(budget.share(1 - _OCTAVES), Reach.of_one(1, 1))
+        ends: list[tuple[float, float, float] | None] = []
+        for counts, bound in ((noisy[:count], bounds[1]), (noisy[count:], -bounds[0])):
+            seen = counts.astype(np.float64)
+            clamp = clamp_from(seen, 0, scale, ranks) if bound > 0 else None
+            if clamp is None:
+                ends.append(None)
+                continue
+            # Counts no larger than the noise are taken for noise: a clamp that is too high costs more than one too low.
+            likely = _MODELLED * np.maximum(falling(seen) - scale, 0.0)
+            balanced = lowered(likely, 0, clamp, ranks * sqrt(self.cells))
+            upper, top = (min(grain * 2.0**one.exponent, bound) for one in (balanced, clamp))
+            ends.append((upper, top, _over(seen[balanced.exponent : clamp.exponent], grain, balanced.exponent, scale)))
+        return tuple(ends)
+
+
+def _over(noisy: Floats, grain: float, exponent: int, scale: float) -> float:
+    """What records are likely to add above a clamp at most, by noisy counts of the octaves from there on."""
+    size = grain * 2.0**exponent
+    each = size * (_WITHIN * 2.0 ** np.arange(noisy.size) - 1)
+    return max(float(noisy @ each), 0.0) + _UNSURE * scale * sqrt(2 * float(each @ each))
+
+
+def falling(noisy: Floats) -> Floats:
+    """Counts that do not rise again beyond the fullest octave: what does is pooled with those before it.
+
+    >>> falling(np.array([1.0, 9.0, 2.0, 4.0, 0.0])).tolist()
+    [1.0, 9.0, 3.0, 3.0, 0.0]
+    """
+    mode = int(noisy.argmax())
+    pools: list[tuple[float, int]] = []
+    for one in noisy[mode:].tolist():
+        mean, size = one, 1
+        while pools and pools[-1][0] < mean:
+            before, count = pools.pop()
+            mean, size = (before * count + mean * size) / (count + size), count + size
+        pools.append((mean, size))
+    return np.concatenate([noisy[:mode], *(np.full(size, mean) for mean, size in pools)])
