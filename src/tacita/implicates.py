@@ -156,11 +156,11 @@ class Synthetic(Protocol):
     """What a synthesizer's run returns: a `tacita.plan.Result` that holds synthetic files.
 
     `measured` are the released parameters the files were drawn from, as JSON values; `implicates` are the files, the
-    same ones each time, also after the result was stored and restored.
+    same ones each time, also after the result was stored and restored, or None where they are withheld.
     """
 
     @property
-    def implicates(self) -> Implicates: ...
+    def implicates(self) -> Implicates | None: ...
 
     @property
     def measured(self) -> Mapping[str, Any]: ...

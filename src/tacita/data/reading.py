@@ -26,8 +26,11 @@ def refuse_linked(schema: Schema, name: str) -> None:
         )
 
 
-def read(data: Confidential, names: Iterable[str]) -> dict[str, Floats]:
-    """One pass over the file for all columns; codes come as whole floats, missing numbers of their own state as NaN."""
+def read(data: Confidential, names: Iterable[str], *, gaps: bool = False) -> dict[str, Floats]:
+    """One pass over the file for all columns; codes come as whole floats, missing numbers of their own state as NaN.
+
+    With `gaps` whatever is missing and has no rule comes as it is: as NaN, or as a code below 0.
+    """
     table = rows(data)
     wanted = {name: _ruled(table[name], data.schema[name].kind, name).cast("float64") for name in names}
     collected = engine_of(data).collect(table.select(**wanted))
@@ -38,7 +41,7 @@ def read(data: Confidential, names: Iterable[str]) -> dict[str, Floats]:
             bad |= values < 0
         elif isinstance(kind, Integer | Numeric | Date) and kind.own_missing:
             continue
-        if bool(bad.any()):
+        if not gaps and bool(bad.any()):
             # Confidential.check refuses such files before anything is spent; this is for callers that skip it.
             raise UsageError(
                 f"{name}: a value is missing or not declared and the schema has no rule for it; "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from math import floor, log, log1p, log10
+from math import exp, floor, log, log1p, log10, sqrt
 
 from flint import arb, ctx, fmpq
 
@@ -48,6 +48,37 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     while not _proves(rho, Fraction(order), epsilon, delta):
         rho -= step
     return rho
+
+
+@lru_cache(maxsize=256)
+def epsilon_for(rho: Fraction, delta: Fraction) -> Fraction:
+    """The inverse of `rho_for`: an ε of nine digits that with this δ allows no more than this ρ, and hardly less.
+
+    >>> from fractions import Fraction
+    >>> whole = rho_for(Fraction(1), Fraction(1, 10**9))
+    >>> float(epsilon_for(whole / 2, Fraction(1, 10**9)))
+    0.696823957
+    """
+    goal = log(float(rho))
+    before = Fraction(float(rho) + 2 * sqrt(float(rho) * -log(float(delta))))
+    off, slope, epsilon = _missed(before, delta, goal), 2.0, before
+    for _ in range(30):
+        if abs(off) < 1e-8:  # `rho_for` has nine digits
+            break
+        epsilon = Fraction(float(before) * exp(-off / slope))
+        now = _missed(epsilon, delta, goal)
+        if epsilon != before and now != off:
+            slope = (now - off) / log(float(epsilon / before))
+        before, off = epsilon, now
+    step = Fraction(10) ** (floor(log10(epsilon)) + 1 - _DIGITS)
+    epsilon = (floor(epsilon / step) + 1) * step
+    while rho_for(epsilon, delta) > rho:
+        epsilon -= step
+    return epsilon
+
+
+def _missed(epsilon: Fraction, delta: Fraction, goal: float) -> float:
+    return log(float(rho_for(epsilon, delta))) - goal
 
 
 def _log_delta(alpha: float, rho: float, epsilon: float) -> float:

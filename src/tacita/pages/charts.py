@@ -122,6 +122,41 @@ def _error_bars(confidence: str, is_log: bool) -> dict[str, Any]:
     return look
 
 
+def limit_bars(
+    labels: Sequence[str],
+    values: Sequence[float],
+    ends: Sequence[tuple[float, float | None]],
+    limits: Sequence[float],
+) -> Markup:
+    """Shares with the interval they lie in, each beside its limit; bars that break one for certain are warm."""
+    most = max(1.3 * max(limits), 1.1 * max(values))  # an end far out would leave no room for the rest
+    rows = [
+        {
+            "check": label,
+            "value": value,
+            "low": low,
+            "high": most if high is None else min(high, most),
+            "limit": limit,
+            "what": "limit broken" if low > limit else "within, or not decided",
+        }
+        for label, value, (low, high), limit in zip(labels, values, ends, limits, strict=True)
+    ]
+    axis = alt.Axis(labelLimit=0, title=None, ticks=False, domain=False, labelPadding=10, labelFontSize=11.5)
+    base = alt.Chart(alt.Data(values=rows)).encode(y=alt.Y("check:N", sort=None, axis=axis))
+    across = alt.X(
+        "low:Q",
+        title="share of records, or of the mean; the mark is the limit",
+        scale=alt.Scale(domain=[0, most], nice=False),
+        axis=alt.Axis(format="~%", tickCount=6),
+    )
+    shades = {"within, or not decided": ACCENT, "limit broken": WARM}
+    shade = alt.Color("what:N", scale=alt.Scale(domain=list(shades), range=list(shades.values())), legend=None)
+    bars = base.mark_rule(strokeWidth=7, opacity=0.35).encode(x=across, x2="high:Q", color=shade)
+    points = base.mark_circle(size=52, opacity=1).encode(x="value:Q", color=shade)
+    marks = base.mark_tick(thickness=2.5, size=17, color=INK).encode(x="limit:Q")
+    return inline_svg((bars + points + marks).properties(width=380, height=alt.Step(24)))
+
+
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 

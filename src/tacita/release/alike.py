@@ -158,9 +158,9 @@ def read_table(path: Path, most_rows: int) -> pa.Table:
     return pq.read_table(path)
 
 
-def read_both(path: Path) -> pa.Table:
+def read_both(path: Path, twin: Path | None = None) -> pa.Table:
     """A table that stands in its bundle as Parquet and as CSV, where each row takes at least one byte."""
-    twin = path.with_suffix(".csv")
+    twin = twin or path.with_suffix(".csv")
     table = read_table(path, twin.stat().st_size)
     options = pa_csv.ConvertOptions(
         column_types=table.schema, strings_can_be_null=True, quoted_strings_can_be_null=False

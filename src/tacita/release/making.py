@@ -17,6 +17,7 @@ from tacita.release.bundle_files import fingerprint
 from tacita.release.measurements import long_form, noise_record
 from tacita.release.microdata import Microdata
 from tacita.release.plans import PUBLISHING, PlannedMicrodata, PlannedRelease, PlannedTable, forecast_record
+from tacita.synthesis.selfcheck import Checked
 from tacita.tables.together import publish_all
 
 
@@ -69,6 +70,7 @@ def _microdata(planned: PlannedRelease, files: PlannedMicrodata, released: Relea
         implicates=result.implicates,
         stored=released.stored,
         tables=files.spec.tables,
+        check=result.report.record() if isinstance(result, Checked) else None,
     )
 
 

@@ -28,8 +28,13 @@ from tacita.release.csv_cells import write_csv
 from tacita.release.facts import Column, TableFacts, kind_of, spoken
 from tacita.release.plans import plan_from_record
 from tacita.release.survey_tables import check_survey_tables_made, survey_table_facts, write_survey_tables
+from tacita.synthesis.selfcheck import Checked
+from tacita.synthesis.selfcheck.report import UNFIT
 
 FOLDER = "microdata"
+WITHHELD = "withheld"  # the kind of files that are not there
+_REHEARSAL = ((b"REHEARSAL", b"no guarantee"),)
+_UNFIT = ((b"NOT FIT FOR USE", b"failed its self-check"),)
 
 
 @dataclass(frozen=True)
@@ -44,15 +49,22 @@ class Microdata:
     guarantee: Guarantee
     forecast: dict[str, Any]
     measured: Mapping[str, Any]
-    implicates: Implicates
+    implicates: Implicates | None
+    """None where they failed their self-check and were withheld."""
     stored: bytes
     tables: tuple[tuple[str, ...], ...] = ()
     """Survey tables to make from the files."""
+    check: dict[str, Any] | None = None
+    """What their self-check found."""
 
     def record(self) -> dict[str, Any]:
         """What plan.json says about the files beyond what it says about every product."""
         files = self.implicates
+        checked = {} if self.check is None else {"check": self.check}
+        if files is None:
+            return {"kind": WITHHELD, "rows": [], "columns": [], "synthesized": [], **checked}
         return {
+            **checked,
             "kind": files.kind,
             "rows": list(files.rows),
             "columns": list(files.columns),
@@ -61,26 +73,36 @@ class Microdata:
         }
 
 
-def csv_name(number: int, *, rehearsal: bool) -> str:
-    """The name of a file as CSV. A CSV cannot carry a stamp inside, so that of a rehearsal has it in its name."""
-    return f"implicate-{number:02d}{'.REHEARSAL' if rehearsal else ''}.csv"
+def is_unfit(record: Mapping[str, Any]) -> bool:
+    """Whether the files of a product failed their self-check; `record` is what plan.json says of it."""
+    return bool((record.get("check") or {}).get("verdict") == UNFIT)
+
+
+def csv_name(number: int, *, rehearsal: bool, unfit: bool = False) -> str:
+    """The name of a file as CSV. A CSV cannot carry a stamp inside, so a stamped one has it in its name."""
+    return f"implicate-{number:02d}{'.REHEARSAL' * rehearsal}{'.NOT-FIT-FOR-USE' * unfit}.csv"
 
 
 def write_microdata(product: Microdata, folder: Path, *, rehearsal: bool) -> None:
-    """The files as Parquet and CSV, the released parameters, and the sealed bytes."""
-    files = product.implicates
-    plain = Implicates(tuple(map(_plain, files.tables)), files.schema, files.synthesized, files.kind)
-    for number, path in enumerate(plain.write(folder / FOLDER), start=1):
-        table = pq.read_table(path)
-        write_csv(table, folder / FOLDER / csv_name(number, rehearsal=rehearsal))
-        if rehearsal:
-            stamp = {**(table.schema.metadata or {}), b"REHEARSAL": b"no guarantee"}
-            pq.write_table(table.replace_schema_metadata(stamp), path)
-    promise = "REHEARSAL: no guarantee" if rehearsal else str(product.guarantee)
-    write_survey_tables(files, product.name, product.tables, folder, promise)
+    """The files as Parquet and CSV unless they are withheld, the released parameters, and the sealed bytes."""
     measurements = folder / "measurements"
     (measurements / f"{product.name}.json").write_text(_parameters(product.measured), encoding="utf-8")
     (measurements / f"{product.name}.result").write_bytes(product.stored)
+    if product.implicates is not None:
+        _write_files(product, product.implicates, folder, rehearsal=rehearsal)
+
+
+def _write_files(product: Microdata, files: Implicates, folder: Path, *, rehearsal: bool) -> None:
+    unfit = is_unfit(product.record())
+    stamps = _REHEARSAL * rehearsal + _UNFIT * unfit
+    plain = Implicates(tuple(map(_plain, files.tables)), files.schema, files.synthesized, files.kind)
+    for number, path in enumerate(plain.write(folder / FOLDER), start=1):
+        table = pq.read_table(path)
+        write_csv(table, folder / FOLDER / csv_name(number, rehearsal=rehearsal, unfit=unfit))
+        if stamps:
+            pq.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), **dict(stamps)}), path)
+    promise = "REHEARSAL: no guarantee" if rehearsal else str(product.guarantee)
+    write_survey_tables(files, product.name, product.tables, folder, promise)
 
 
 def _plain(table: pa.Table) -> pa.Table:
@@ -106,18 +128,18 @@ def microdata_facts(record: Mapping[str, Any], files: Implicates, *, rehearsal: 
     `record` is what plan.json says of the product.
     """
     name, title, schema = record["name"], record["title"], files.schema
-    guarantee = guarantee_from_json(record["guarantee"])
+    guarantee, unfit = guarantee_from_json(record["guarantee"]), is_unfit(record)
     columns = tuple(_column(field, schema, files) for field in _plain(files.tables[0]).schema)
     rule = "collected units with drawn values" if files.kind == "partial" else "synthetic records, none of them real"
     synthetic = [
         TableFacts(
             name=f"{name}-{number:02d}",
-            title=f"{title}, synthetic file {number} of {files.m}",
+            title=f"{title}, synthetic file {number} of {files.m}{', NOT FIT FOR USE' * unfit}",
             universe=f"{spoken(schema.unit)}: {rule}",
             guarantee=str(guarantee),
             rows=rows,
             columns=columns,
-            file=f"{FOLDER}/{csv_name(number, rehearsal=rehearsal)}",
+            file=f"{FOLDER}/{csv_name(number, rehearsal=rehearsal, unfit=unfit)}",
             series=name,
         )
         for number, rows in enumerate(files.rows, start=1)
@@ -147,16 +169,23 @@ def check_microdata(folder: Path, record: dict[str, Any], sealed: list[tuple[Any
     stored = (folder / "measurements" / f"{name}.result").read_bytes()
     if (record["mechanism"], digest(stored)) not in sealed:
         raise VerificationError(f"measurements/{name}.result is not what the ledger stored")
-    names = [f"implicate-{number:02d}" for number in range(1, len(record["rows"]) + 1)]
-    expected = sorted(f"{one}{suffix}" for one in names for suffix in (".csv", ".parquet"))
-    if sorted(path.name for path in (folder / FOLDER).iterdir()) != expected:
+    unfit = is_unfit(record)
+    twins = {
+        f"implicate-{number:02d}.parquet": csv_name(number, rehearsal=False, unfit=unfit)
+        for number in range(1, len(record["rows"]) + 1)
+    }
+    present = (folder / FOLDER).iterdir() if (folder / FOLDER).exists() else ()
+    if sorted(path.name for path in present) != sorted((*twins, *twins.values())):
         raise VerificationError(f"{FOLDER}/ does not hold the files that plan.json lists")
-    for one, rows in zip(names, record["rows"], strict=True):
-        table = read_both(folder / FOLDER / f"{one}.parquet")
+    for (one, twin), rows in zip(twins.items(), record["rows"], strict=True):
+        table = read_both(folder / FOLDER / one, folder / FOLDER / twin)
         if table.num_rows != rows or table.column_names != record["columns"]:
-            raise VerificationError(f"{FOLDER}/{one}.parquet does not have the rows and columns that plan.json lists")
-        if b"REHEARSAL" in (table.schema.metadata or {}):
-            raise VerificationError(f"{FOLDER}/{one}.parquet is stamped as a rehearsal, which is never released")
+            raise VerificationError(f"{FOLDER}/{one} does not have the rows and columns that plan.json lists")
+        stamps = table.schema.metadata or {}
+        if dict(_REHEARSAL).keys() & stamps.keys():
+            raise VerificationError(f"{FOLDER}/{one} is stamped as a rehearsal, which is never released")
+        if unfit != bool(dict(_UNFIT).keys() & stamps.keys()):
+            raise VerificationError(f"{FOLDER}/{one} is not stamped as its self-check asks for")
 
 
 def check_made_again(folder: Path, record: dict[str, Any], schema: Schema) -> None:
@@ -170,7 +199,15 @@ def check_made_again(folder: Path, record: dict[str, Any], schema: Schema) -> No
         raise VerificationError(f"measurements/{name}.result is a rehearsal, which is never released")
     if not same_document(read_json(folder / "measurements" / f"{name}.json"), json.loads(_parameters(again.measured))):
         raise VerificationError(f"measurements/{name}.json does not hold the parameters that were measured")
-    written, made = Implicates.read(folder / FOLDER, schema), again.implicates
+    found = again.report.record() if isinstance(again, Checked) else None
+    if not same_document(record.get("check"), json.loads(json.dumps(found))):
+        raise VerificationError("plan.json: the self-check is not the one that was measured")
+    made = again.implicates
+    if (made is None) != (record["kind"] == WITHHELD):
+        raise VerificationError("plan.json: does not say truly whether files were withheld")
+    if made is None:
+        return
+    written = Implicates.read(folder / FOLDER, schema)
     same = (written.kind, written.synthesized, written.m) == (made.kind, made.synthesized, made.m)
     if not same or (record["kind"], record["synthesized"]) != (made.kind, list(made.synthesized)):
         raise VerificationError(f"{FOLDER}/ does not say truly how its files were made")

@@ -11,6 +11,7 @@ from rich.table import Table
 from tacita.errors import RefusedError
 from tacita.ledger import Ledger
 from tacita.privacy import UNCHECKED
+from tacita.release.checked import verdict_of
 from tacita.release.spec import TableSpec
 from tacita.release.words import account_of, firmly, kind_of_privacy, left_open, odds_example, up_front
 from tacita.terminal import styled
@@ -156,6 +157,9 @@ def show_finished(console: Console, finished: Finished, bundle: Path) -> None:
     console.print(Padding(table, (0, 0, 0, 2), expand=False))
     if finished.spent_before == finished.spent_after:
         console.print("Nothing new was charged: this release had been paid for, and its stored results were used.")
+    for files in finished.release.microdata:
+        if files.check is not None:
+            _say(console, verdict_of(files.record()), indent=0)
     console.print(f"Bundle: {bundle}\nPage:   {bundle / 'report.html'}", highlight=False)
 
 

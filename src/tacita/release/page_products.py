@@ -24,8 +24,9 @@ from tacita.inference.rules import rule_for
 from tacita.inference.survey.tables import ALL
 from tacita.pages.charts import error_bars
 from tacita.plan.how import How
+from tacita.release.checked import check_view, verdict_of
 from tacita.release.facts import spoken
-from tacita.release.microdata import FOLDER
+from tacita.release.microdata import FOLDER, WITHHELD
 from tacita.release.plans import plan_from_record
 from tacita.release.survey_tables import file_of
 from tacita.tables.publish import attributes, without_totals
@@ -173,13 +174,20 @@ def _by_size(values: Floats, margins: Floats) -> Iterator[tuple[str, str, str, s
 
 def files_view(folder: Path, record: Mapping[str, Any], plan: Mapping[str, Any]) -> View:
     """The synthetic files: their columns, their survey tables or the means they give, the synthesizer's settings."""
+    view: View = {
+        "record": record,
+        "how": how_of(record),
+        "check": check_view(record),
+        "verdict": verdict_of(record),
+        "settings": settings_of(record["mechanism"]),
+    }
+    if record["kind"] == WITHHELD:
+        return view | {"m": 0, "survey_tables": [], "means": []}
     schema = Schema.from_dict(plan["schema"])
     files = Implicates.read(folder / FOLDER, schema)
     weight = weight_of(record["mechanism"], schema, files.columns)
     survey_tables = [_survey_table(folder, record["name"], tuple(by), schema) for by in record.get("tables", ())]
-    return {
-        "record": record,
-        "how": how_of(record),
+    return view | {
         "m": files.m,
         "rows": " or ".join(f"{count:,}" for count in dict.fromkeys(files.rows)),
         "columns": [
@@ -189,7 +197,6 @@ def files_view(folder: Path, record: Mapping[str, Any], plan: Mapping[str, Any])
         "survey_tables": survey_tables,
         "weight": weight,
         "means": [] if survey_tables else list(_means(files, schema, weight)),
-        "settings": settings_of(record["mechanism"]),
     }
 
 

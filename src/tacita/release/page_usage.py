@@ -20,7 +20,7 @@ from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.inference import snippets
 from tacita.mechanisms.table.levels import LEVEL
 from tacita.pages.render import code
-from tacita.release.microdata import FOLDER, csv_name
+from tacita.release.microdata import FOLDER, csv_name, is_unfit
 from tacita.release.page_products import weight_of
 from tacita.tables.publish import attributes, finest_level, summed_over, without_totals
 from tacita.tables.statistics import TOTAL
@@ -78,7 +78,8 @@ def files_code(files: Sequence[Path], plan: Mapping[str, Any]) -> dict[str, Any]
         "unit": plan["schema"]["dataset"]["unit"],
         "example": _example(plan, stored.names),
     }
-    first = csv_name(1, rehearsal=plan["rehearsal"])
+    unfit = any(is_unfit(one) for one in plan.get("microdata", []))
+    first = csv_name(1, rehearsal=plan["rehearsal"], unfit=unfit)
     before = {"R": f"{snippets.R}\n", "Stata": f"{snippets.STATA}\n"} if len(files) > 1 else {}
     blocks = [
         (language, (before.get(language, "") + code(f"files.{form}.j2", folder=FOLDER, first=first, **view)).strip())

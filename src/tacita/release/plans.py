@@ -24,6 +24,7 @@ from tacita.privacy.json_form import canonical, neighbours_from_json
 from tacita.release.mechanisms import MAGNITUDE_MECHANISMS, TABLE_MECHANISMS, mechanism_named, synthesizer_names
 from tacita.release.spec import CapSpec, MicrodataSpec, Spec, TableSpec
 from tacita.release.survey_tables import check_survey_tables
+from tacita.synthesis.selfcheck import SelfCheck
 from tacita.tables.statistics import TOTAL
 from tacita.tables.together import refuse_disagreement
 
@@ -168,6 +169,8 @@ def _with_mechanism(table: TableSpec, cap: CapSpec) -> TableSpec:
 def _planned(product: Named, spec: Spec, schema: Schema, rehearsal: bool) -> tuple[Plan[Any], Guarantee]:
     mechanism = _mechanism(product)
     plan: Plan[Any] = _named(product, mechanism, **_arguments(spec, product, mechanism))
+    if isinstance(product, MicrodataSpec) and product.check is not None:
+        plan = _named(product, SelfCheck, plan, **product.check.settings)
     at_most = spec.cap.at_most if product.at_most is None else product.at_most
     if at_most is not None:
         if spec.cap.at_most is not None and at_most > spec.cap.at_most:
@@ -359,8 +362,10 @@ def plan_as_set(settings: Mapping[str, Any], record: Mapping[str, Any]) -> Plan[
 
 def plan_from_record(record: Mapping[str, Any]) -> Plan[Any]:
     """The plan that described itself so; for checking a bundle with the software that made it."""
-    settings = {key: _tuples(value) for key, value in record.items() if key not in ("mechanism", "at_most")}
+    around = ("mechanism", "at_most", "check")
+    settings = {key: _tuples(value) for key, value in record.items() if key not in around}
     if isinstance(settings.get("neighbours"), dict):
         settings["neighbours"] = neighbours_from_json(settings["neighbours"])
     plan = mechanism_named(record["mechanism"]).from_record(settings)
+    plan = SelfCheck(plan, **record["check"]) if "check" in record else plan
     return Bounded(plan, record["at_most"]) if "at_most" in record else plan

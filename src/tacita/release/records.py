@@ -23,10 +23,11 @@ from tacita.implicates import Implicates
 from tacita.mechanisms.table.levels import LEVEL, TableLevels
 from tacita.privacy.json_form import guarantee_from_json, loss_from_json
 from tacita.release.bundle_files import fingerprint, json_bytes, read_json
+from tacita.release.checked import verdict_of
 from tacita.release.codebook import data_package, ddi
 from tacita.release.facts import ALL_LEVELS, TableFacts, table_facts
 from tacita.release.mechanisms import JOB_MECHANISMS
-from tacita.release.microdata import FOLDER, microdata_facts
+from tacita.release.microdata import FOLDER, WITHHELD, is_unfit, microdata_facts
 from tacita.release.page import render_page
 from tacita.release.registry import registry_record
 from tacita.release.sdmx import sdmx_csv, sdmx_structure
@@ -68,16 +69,18 @@ def records(folder: Path, made: Mapping[str, Any]) -> dict[str, bytes]:
     files = [
         fact
         for one in plan["microdata"]
+        if one["kind"] != WITHHELD
         for fact in microdata_facts(one, Implicates.read(folder / FOLDER, schema), rehearsal=plan["rehearsal"])
     ]
     title, promise = full_title(plan), promise_in_short(guarantee)
     bounded = "NOT protected: no formal guarantee" if guarantee.holds == "never" else "protected as stated"
+    checks = [verdict_of(one) for one in plan["microdata"] if one.get("check")]
     codebook = ddi(
         title=title,
         publisher=plan["publisher"],
         published=date,
         software=f"tacita {version}",
-        abstract=f"{_products(plan)} made from a confidential file and {bounded}.",
+        abstract=" ".join([f"{_products(plan)} made from a confidential file and {bounded}.", *checks]),
         confidentiality=promise,
         unit=schema.unit,
         tables=[*facts, *files],
@@ -85,7 +88,7 @@ def records(folder: Path, made: Mapping[str, Any]) -> dict[str, bytes]:
     package = data_package(
         name=re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "release",
         title=title,
-        description=promise,
+        description=" ".join([promise, *checks]),
         publisher=plan["publisher"],
         created=f"{date}T00:00:00Z",
         version=date,
@@ -118,7 +121,8 @@ def _sdmx(plan: dict[str, Any], facts: list[TableFacts], tables: dict[str, pa.Ta
 
 
 def _in_short(record: dict[str, Any]) -> dict[str, Any]:
-    return {"name": record["name"], "title": record["title"], "mechanism": record["settings"]["mechanism"]}
+    stamp = " (NOT FIT FOR USE)" * is_unfit(record)
+    return {"name": record["name"], "title": record["title"] + stamp, "mechanism": record["settings"]["mechanism"]}
 
 
 def _products(plan: dict[str, Any]) -> str:

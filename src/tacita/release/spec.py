@@ -35,6 +35,7 @@ from tacita.privacy import (
     exact,
     text,
 )
+from tacita.release.check_spec import CheckSpec
 from tacita.release.evaluation_spec import EvaluationSpec
 from tacita.release.spec_errors import explain
 from tacita.release.spec_part import Part, PublicInputSpec
@@ -265,6 +266,7 @@ class MicrodataSpec(Part):
     epsilon: Exact | None = None
     delta: Exact | None = None
     at_most: AtMost | None = None
+    check: CheckSpec | None = None
     tables: tuple[tuple[str, ...], ...] = ()
     guarantee: Literal["none"] | None = None
     reason: str = ""

@@ -28,6 +28,7 @@ from tacita.release.making import as_release, made, unpaid
 from tacita.release.mechanisms import JOB_MECHANISMS
 from tacita.release.mock import mock_tables
 from tacita.release.plans import PlannedMicrodata, PlannedRelease, PlannedTable
+from tacita.synthesis.selfcheck import stamped
 
 _CELLS = 2_000  # of one mock table
 _ROWS = 50  # of one mock file that no synthesizer made
@@ -82,7 +83,7 @@ def _tried(files: PlannedMicrodata, mock: Callable[[], Any]) -> Synthetic | None
     except Exception:
         return None
     try:
-        return cast(Synthetic, files.plan.run(rows, SeededEntropy(0)))
+        return cast(Synthetic, stamped(files.plan).run(rows, SeededEntropy(0)))
     except UsageError as problem:
         raise UsageError(f"{files.spec.spoken}: {problem}. Nothing was spent") from None
     except TacitaError:

@@ -143,6 +143,10 @@ class Synthesizer(Plan[M]):
     """Columns to draw, ε, the number of files, and what is protected: the settings that all synthesizers have."""
 
     model: ClassVar[type[Model[Any]]]
+    concentrated: ClassVar[bool] = False
+    """Whether, where δ > 0, all it measures is ρ-zero-concentrated for the ρ that `rho_for` says (ε, δ) allows."""
+    one_row: ClassVar[bool] = True
+    """Whether its files have one row for each unit, as the confidential file has."""
 
     columns: tuple[str, ...] = field(converter=as_names, validator=at_least_one)
     epsilon: Fraction = field(converter=as_epsilon)

@@ -70,6 +70,7 @@ class FileSynthesis(Synthesizer[FileModel]):
     model = FileModel
     proof = "synthesis/file/file.md"
     takes_any_rows = True
+    concentrated = True
     takes_missing = True
     keeps_rules = True
 

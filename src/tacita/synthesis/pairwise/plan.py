@@ -86,6 +86,7 @@ class PairwiseSynthesis(Synthesizer[PairwiseModel]):
     proof = "synthesis/pairwise/pairwise.md"
     former: ClassVar[Mapping[str, str]] = {"attributes": "columns"}
     takes_any_rows = True
+    concentrated = True
 
     delta: Fraction = field(default=Fraction(1, 10**9), converter=as_delta)
     cuts: Named[tuple[float, ...]] = field(default=Named(), converter=as_cuts, validator=rising)

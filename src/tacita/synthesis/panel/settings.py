@@ -151,6 +151,11 @@ class PanelPlan(Plan[M], metaclass=FormerPanels):
         """All rows of a unit are taken together: `suits` sees to it that they are one history."""
 
     @property
+    def one_row(self) -> bool:
+        """A wide file has one row for each unit."""
+        return self.period is None
+
+    @property
     def public(self) -> str:
         """What leaves exactly, in words for readers of the page."""
         return as_collected(self.keep).replace("record", self.unit)

@@ -43,6 +43,7 @@ class SurveySynthesis(SurveyPlan[SurveyModel]):
 
     model = SurveyModel
     proof = "synthesis/survey/survey.md"
+    concentrated = True
 
     delta: Fraction = field(default=Fraction(0), converter=as_delta)
     weights: Weights = field(default="synthetic", validator=one_of(Weights))

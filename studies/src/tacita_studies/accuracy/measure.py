@@ -90,9 +90,12 @@ class Attempt:
         yield from self._compared(base, microdata[0])
 
     def _compared(self, base: AccuracyRow, files: Microdata) -> Iterator[AccuracyRow]:
-        frames = [self._long(frame) for frame in files.implicates]
-        for one in questions(self, tuple(frames[0].columns), files.implicates.synthesized):
-            value, margin = combined([one.answer(frame) for frame in frames], files.implicates.kind)
+        drawn = files.implicates
+        if drawn is None:  # they failed their self-check, and were withheld
+            return
+        frames = [self._long(frame) for frame in drawn]
+        for one in questions(self, tuple(frames[0].columns), drawn.synthesized):
+            value, margin = combined([one.answer(frame) for frame in frames], drawn.kind)
             forecast = self._forecast.figures.get(one.forecast or one.name)
             for at, cell in enumerate(one.cells):
                 if math.isfinite(one.truth[at]):

@@ -106,7 +106,8 @@ def from_survey_tables(
     base: AccuracyRow, files: Microdata, original: pd.DataFrame, schema: Schema
 ) -> Iterator[AccuracyRow]:
     """The tables that a bundle has beside its synthetic samples."""
-    for by in files.tables:
+    for by in files.tables if files.implicates is not None else ():
+        assert files.implicates is not None
         assert schema.design is not None  # or the specification were refused
         weight = schema.design.weight
         records = made_table(files.implicates, by, "").to_pylist()
