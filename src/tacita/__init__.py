@@ -9,7 +9,8 @@ Where to look:
 * `Ledger` pays for a plan once and keeps its result; nothing reaches confidential rows any other way.
 * `publish` turns what was measured into a table with margins of error.
 * `FileSynthesis`, `PairwiseSynthesis`, `QuantileSynthesis`, `SurveySynthesis`, `PanelSynthesis`: synthetic files;
-  `tacita.comparison` has the methods that they are measured against.
+  `tacita.comparison` has the methods that they are measured against. `SelfCheck` around one of them measures, with a
+  share of its budget, what its first file got wrong.
 * `Implicates` are synthetic files; `combine` gets valid answers from them (`tacita.inference`).
 * `Release` writes and verifies the bundle that a board and a reader get.
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         QuantileSynthesis,
         SurveySynthesis,
     )
+    from tacita.synthesis.selfcheck import SelfCheck
     from tacita.tables import publish
 
 __version__ = "0.1.0"
@@ -80,6 +82,7 @@ _HOMES = {
         "QuantileSynthesis",
         "SurveySynthesis",
     ],
+    "tacita.synthesis.selfcheck": ["SelfCheck"],
     "tacita.tables": ["publish"],
 }
 _MODULES = ("comparison", "inference", "mechanisms", "tables")
@@ -124,6 +127,7 @@ __all__ = [
     "ReplaceOne",
     "Schema",
     "SchemaError",
+    "SelfCheck",
     "SmoothStaircase",
     "SmoothVector",
     "SpecError",

@@ -27,6 +27,7 @@ from tacita.synthesis.quantile.design import Design, anchor_weights, cell_of
 from tacita.synthesis.quantile.fitting import _along
 from tacita.synthesis.quantile.sharing import cells_for
 from tacita.synthesis.quantile.variables import Column
+from tacita.synthesis.selfcheck.yardstick import Number, centred
 from tacita.synthesis.survey.columns import Measure
 from tacita.synthesis.survey.measuring import Range
 
@@ -47,6 +48,10 @@ LOGS = LogRange.public(10_000, 10_000_000).narrowed(np.arange(128), 1.0)
 def _positive(rows: Floats) -> Floats:
     """Skewed positive numbers, one per record."""
     return np.maximum(np.abs(rows[:, 0] * rows[:, 1] * 37.0), 0.5)
+
+
+CHECKED = Number.of("x", _positive(ROWS[:2000]))
+(CENTRED,) = centred("x", "w", {"x": _positive(ROWS[:2000]), "w": np.abs(ROWS[:2000, 3])}, lambda ends: True)
 
 
 def _heads(rows: Floats) -> Any:
@@ -71,6 +76,9 @@ CODINGS: dict[str, Coding] = {
     "lattice of a tail": lambda rows: TailLattice(1.0, 1e6, gap=3.7).place(_positive(rows)),
     "lattice of a lower tail": lambda rows: TailLattice(100.0, 0.0, gap=3.7).place(_positive(rows)),
     "cuts": lambda rows: Attribute("x", WIDE, (1.0, 10.0, 33.3)).code(_positive(rows)),
+    "self-check: bins": lambda rows: CHECKED.code(_positive(rows)),
+    "self-check: ranks": lambda rows: CHECKED.places(_positive(rows)),
+    "self-check: means": lambda rows: CENTRED.steps({"x": _positive(rows), "w": np.abs(rows[:, 3])}),
     "survey: log": lambda rows: Measure("x", WIDE, "log").forward(_positive(rows)),
     "survey: log1p": lambda rows: Measure("x", WIDE, "log1p").forward(_positive(rows)),
     "survey: steps": lambda rows: Range(-0.3, 9.1).steps(Measure("x", WIDE, "log").forward(_positive(rows))),

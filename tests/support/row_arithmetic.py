@@ -167,6 +167,7 @@ REVIEWED = {
     "synthesis/comparison/steps/score.py::_breakpoints": "a public table of breakpoints",
     "synthesis/comparison/steps/score.py::_slopes": "a public table of breakpoints",
     "synthesis/comparison/steps/score.py::log_units": "logarithms of public numbers of levels",
+    "synthesis/selfcheck/yardstick.py::centred": "synthetic values",
     "synthesis/survey/columns.py::Measure.back": "synthetic values",
     "synthesis/survey/shape.py::shaped": "synthetic values",
     "data/workforce.py::_from_flat": "the engine's sums of counts",

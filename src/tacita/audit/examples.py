@@ -16,7 +16,7 @@ from typing import Any
 from tacita import synthesis
 from tacita.audit.families import Files
 from tacita.audit.jobs import Form, job_files
-from tacita.audit.mixed import mixed_claims
+from tacita.audit.mixed import COLUMNS, MIXED, mixed_claims
 from tacita.audit.panels import YEARS, panel_files
 from tacita.audit.records import record_files
 from tacita.audit.statistics import statistic_claims
@@ -26,6 +26,7 @@ from tacita.mechanisms import eree, magnitude
 from tacita.mechanisms.survey import SurveyLaplace
 from tacita.plan.bounded import Bounded
 from tacita.privacy import AddRemoveOne, ReplaceOne
+from tacita.synthesis.selfcheck import SelfCheck
 
 ENTRY_POINTS = "tacita.plans"
 
@@ -50,6 +51,7 @@ class Example:
 def examples() -> tuple[Example, ...]:
     """All of them, those of other packages last."""
     own = (*_tables(), *_magnitudes(), *_quantiles(), *_cells(), *_bounded(), *_surveys(), *_panels())
+    own += tuple(_checked())
     own += tuple(Example(*claim) for claim in statistic_claims())
     own += tuple(Example(*claim, adaptive=True) for claim in mixed_claims())
     return (*own, *third_party())
@@ -328,3 +330,32 @@ def _panels() -> Iterator[Example]:
         plan = synthesis.PanelSynthesis(epsilon="4", **more)
         files = panel_files(plan.guarantee.neighbours, long="period" in given)
         yield Example(setting, plan, files, adaptive=True)
+
+
+# ---------------------------------------------------------------- files that are checked
+
+_MUCH: dict[str, Any] = {"share": "3/4"}  # far more than anybody would pay, so that a leak of the check shows
+
+
+def _checked() -> Iterator[Example]:
+    """A synthesizer of each kind with a self-check, under every relation that it knows."""
+    for word, neighbours in (("added", _PERSON_ADDED), ("replaced", _PERSON)):
+        kinds: dict[str, dict[str, Any]] = {"all kinds": {"rows": 50}, "pure": {"delta": "0"}}
+        for setting, given in kinds.items():
+            mixed = synthesis.FileSynthesis(COLUMNS, "2", neighbours=neighbours, **given)
+            files = record_files(MIXED, neighbours)
+            yield Example(f"{setting}, {word}", SelfCheck(mixed, **_MUCH), files, adaptive=True)
+        pairs = synthesis.PairwiseSynthesis(_ATTRIBUTES, "1", neighbours=neighbours, **_CUTS)
+        withheld = SelfCheck(pairs, fail="withhold", limits={"two_way": "0.01"}, **_MUCH)
+        yield Example(f"withheld, {word}", withheld, record_files(_PERSONS, neighbours), adaptive=True)
+        several = record_files(_PERSONS, neighbours, sizes=(1, 2, 9), rows=5)
+        yield Example(f"two rows, {word}", Bounded(SelfCheck(pairs, **_MUCH), 2), several, adaptive=True)
+    quantiles = synthesis.QuantileSynthesis(["size", "pay"], "2", neighbours=_FIRM_ADDED)
+    yield Example("numbers", SelfCheck(quantiles, **_MUCH), record_files(_FIRMS, _FIRM_ADDED), adaptive=True)
+    weighted = synthesis.QuantileSynthesis(["y", "w"], "2", neighbours=_PERSON)
+    yield Example("weights", SelfCheck(weighted, **_MUCH), record_files(_SURVEY, _PERSON), adaptive=True)
+    for alpha in (None, "0.1"):
+        more: dict[str, Any] = {"unit": "firm", "keep": ["county", "industry"], "years": (YEARS[0], YEARS[-1])}
+        panel = synthesis.PanelSynthesis(epsilon="4", alpha=alpha, **more, **_WIDE, **_LIVES)
+        firms = panel_files(panel.guarantee.neighbours)
+        yield Example(f"panel{', within alpha' if alpha else ''}", SelfCheck(panel, **_MUCH), firms, adaptive=True)

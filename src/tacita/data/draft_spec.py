@@ -44,6 +44,7 @@ _FILES = (
     '# columns = ["TODO"]        # categories and numbers',
     '# epsilon = "1"',
     '# delta = "1e-9"',
+    "# check = {}                # a share of epsilon tells readers whether the files are any good",
 )
 
 

@@ -79,6 +79,8 @@ class Findings:
     promise: Guarantee | None = None
     """Of the bundle that was evaluated, if one was."""
     product: str = "Synthetic files"
+    self_check: str | None = None
+    """What the paid self-check of the bundle's files said, if there was one."""
     limits: LimitsSpec = field(default_factory=LimitsSpec)
     earlier: str = ""
     changes: tuple[Change, ...] = ()

@@ -84,6 +84,7 @@ def evaluate(
         promise=_promise(request),
         limits=request.asked.limits,
         product=_product(request),
+        self_check=_self_check(request),
         touches=tuple(
             touches(request.ledger, moment, columns, [one.name for one in tables], [one.product for one in attacks])
         ),
@@ -192,6 +193,14 @@ def _product(request: Request) -> str:
     of_bundle = request.bundle is not None and request.synthetic == (request.bundle,)
     titles = [one["title"] for one in _plan(request.bundle)["microdata"]] if of_bundle and request.bundle else []
     return str(titles[0]) if titles else "Synthetic files"
+
+
+def _self_check(request: Request) -> str | None:
+    """The verdict of the paid self-check, where the bundle's own files are looked at and have one."""
+    if request.bundle is None or request.synthetic != (request.bundle,):
+        return None
+    checks = [one.get("check") for one in _plan(request.bundle)["microdata"]]
+    return next((str(one["verdict"]) for one in checks if one), None)
 
 
 def _plan(bundle: Path) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from tacita.evaluation.marginals import total_variation
 from tacita.evaluation.trends import EMPLOYMENT_TREND
 from tacita.pages.figures import number, percent
 from tacita.release.evaluation_spec import LimitsSpec
+from tacita.synthesis.selfcheck.report import FIT, OPEN, UNFIT
 
 if TYPE_CHECKING:
     from tacita.dossier.findings import Findings
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 Grade = Literal["fit", "fit with care", "unfit"]
 GRADES: tuple[Grade, ...] = ("fit", "fit with care", "unfit")
 _BY_CHANCE = 0.01  # so rarely would a right margin leave out as many cells
+_CHECKED: dict[str, float] = {FIT: 0.0, OPEN: 1.0, UNFIT: 3.0}  # what is public already is never called better inside
 _SAMPLING = 2.0  # standard errors of the file's own mean, within which a difference is no news
 
 
@@ -108,6 +110,8 @@ def _shortfall(coverage: float, margins: int, confidence: float, limit: float) -
 
 
 def _of_files(findings: Findings, limits: LimitsSpec) -> Iterator[Measure]:
+    if findings.self_check is not None:
+        yield Measure(f"the paid self-check says {findings.self_check}", _CHECKED.get(findings.self_check, 1.0))
     for one in findings.estimates():
         is_sum = one.name == findings.weight
         if is_sum:

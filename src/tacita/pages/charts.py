@@ -154,7 +154,7 @@ def limit_bars(
     bars = base.mark_rule(strokeWidth=7, opacity=0.35).encode(x=across, x2="high:Q", color=shade)
     points = base.mark_circle(size=52, opacity=1).encode(x="value:Q", color=shade)
     marks = base.mark_tick(thickness=2.5, size=17, color=INK).encode(x="limit:Q")
-    return inline_svg((bars + points + marks).properties(width=380, height=alt.Step(24)))
+    return inline_svg((bars + points + marks).properties(width=420, height=alt.Step(24)))
 
 
 def _finite(value: float) -> float | None:

@@ -40,7 +40,7 @@ def verdict_of(record: Mapping[str, Any]) -> str:
 
 
 def _said(one: Finding) -> str:
-    return f"{SPOKEN[one.name]} {_interval(one)}, limit {percent(one.limit)}"
+    return f"{SPOKEN[one.name]}: {_interval(one)} off, limit {percent(one.limit)}"
 
 
 def _interval(one: Finding) -> str:

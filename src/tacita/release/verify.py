@@ -302,7 +302,8 @@ def _recomputed(folder: Path, manifest: dict[str, Any], plan: dict[str, Any], le
     yield f"the measurements are those the ledger sealed, and the {made_from} follow from them"
     for record in plan.get("microdata", []):
         if record.get("check"):
-            yield f"the self-check of {record['name']} is the one that was paid for, and says: {record['check']['verdict']}"
+            verdict = record["check"]["verdict"]
+            yield f"the self-check of {record['name']} is the one that was paid for, and says: {verdict}"
 
 
 def _make_again(folder: Path, plan: dict[str, Any], ledger: dict[str, Any]) -> None:

@@ -194,7 +194,7 @@ def _drop_last(folder: Path) -> None:
         (_forge_value, r"microdata/implicate-02\.parquet does not follow"),
         (_forge_kind, "does not say truly how its files were made"),
         (_drop_last, "does not hold the files that plan.json lists"),
-        (lambda folder: shutil.rmtree(folder / "microdata"), "lacks a part"),
+        (lambda folder: shutil.rmtree(folder / "microdata"), "does not hold the files that plan.json lists"),
         (_edit("microdata/implicate-01.csv", '"01"', '"02"'), "do not hold the same values"),
         (_edit("measurements/people.json", '"pay": ', '"pay": 1'), "does not hold the parameters"),
         (_edit("measurements/people.result", '"pay": ', '"pay": 1'), "is not what the ledger stored"),

@@ -44,6 +44,8 @@ class _Bins:
             values, shares = curve_of(self.shape)
             inside = (shares > self.edge) & (shares < 1 - self.edge)
             inside &= np.append(True, np.diff(shares) > 0)
+            if not inside.any():  # of next to no records nothing is known but about where their middle is
+                values, shares, inside = values[values.size // 2 :][:1], np.array([0.5]), np.array([True])
             self.curve = Curve(shares[inside], values[inside], float(grid.first), float(grid.last + 1))
             self.habits = _Habits(self.shape, column.masses)
         elif self.shape.counts:

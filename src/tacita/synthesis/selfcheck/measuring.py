@@ -19,7 +19,7 @@ from tacita.data.reading import read
 from tacita.mechanisms.table.noise import Budget, Reach
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.selfcheck.report import CONFIDENCE, Finding, Report
-from tacita.synthesis.selfcheck.yardstick import STEPS, Centred, Columns, Yardstick, centred
+from tacita.synthesis.selfcheck.yardstick import STEPS, Centred, Columns, Yardstick, centred, coded
 
 Integers = NDArray[np.int64]
 
@@ -53,7 +53,7 @@ def measure(
     entropy: Entropy,
 ) -> Report:
     """The first synthetic file against the rows, by the columns of these names."""
-    synthetic = read(Confidential.from_frame(_plain(file), data.schema), names, gaps=True)
+    synthetic = coded(file, data.schema, names)
     yardstick = Yardstick.of(data.schema, synthetic)
     count = questions_of(len(yardstick.columns), len(yardstick.numbers), replaced)
     each = budget.share(Fraction(1, count))
@@ -92,17 +92,6 @@ def measure(
             Finding(asked.name, min(value, 1.0) if asked.share else value, low, high, limit, noisy, law.describe())
         )
     return Report(records, tuple(findings))
-
-
-def _plain(file: pa.Table) -> pa.Table:
-    """Codes as text rather than as a dictionary."""
-    columns = {name: file[name] for name in file.column_names}
-    return pa.table(
-        {
-            name: one.cast(one.type.value_type) if pa.types.is_dictionary(one.type) else one
-            for name, one in columns.items()
-        }
-    )
 
 
 @dataclass(frozen=True)

@@ -26,13 +26,13 @@ LIMITS = {
     "mean": Fraction(1, 10),
 }
 SPOKEN = {
-    "one_way": "one column, on average",
-    "one_way_worst": "one column, the worst",
-    "two_way": "two columns, on average",
-    "two_way_worst": "two columns, the worst",
-    "rank": "ranks of a number, the worst",
-    "beyond": "numbers beyond the file's range",
-    "mean": "mean of a number, the worst",
+    "one_way": "tables of one column, on average",
+    "one_way_worst": "the worst table of one column",
+    "two_way": "tables of two columns, on average",
+    "two_way_worst": "the worst table of two columns",
+    "rank": "the worst rank of a number",
+    "beyond": "records beyond the file's range",
+    "mean": "the worst mean of a number",
 }
 CONFIDENCE = Fraction(19, 20)  # for all findings of a check together
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tacita.data.schema import Categorical, Identifier, Schema
@@ -23,7 +25,23 @@ STEPS = 1 << 12  # of one record, and of one mean
 _LEVELS = 20  # of a category that are states of their own; the others are one together
 _BINS, _RANKS = 10, 200
 _MOST_PAIRS = 2000
-_TRIMS = (0.999, 0.995, 0.99, 0.98, 0.95, 0.9)
+# Clamps at these quantiles of the file, or at so many times them: the rows may reach further than the file.
+_CLAMPS = ((0.999, 4), (0.999, 2), (0.999, 1), (0.995, 1), (0.99, 1), (0.98, 1), (0.95, 1), (0.9, 1))
+
+
+def coded(file: pa.Table, schema: Schema, names: Sequence[str]) -> dict[str, Floats]:
+    """Columns of a synthetic file as `tacita.data.reading.read` codes those of the confidential one."""
+    found = {}
+    for name in names:
+        kind, column = schema[name].kind, file[name].combine_chunks()
+        if isinstance(kind, Categorical):
+            column = pc.index_in(column.cast(pa.string()), value_set=pa.array(kind.levels, type=pa.string()))
+            instead = None if kind.missing is None else kind.code[kind.missing]
+        else:
+            instead = getattr(kind, "missing", None)
+        values = np.array(column.cast(pa.float64()).to_numpy(zero_copy_only=False))
+        found[name] = values if instead is None else np.where(np.isnan(values), instead, values)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +147,8 @@ def centred(
     size = float((weights * np.abs(values)).sum()) / len(file[name])
     off = weights * (values - mean)
     found = []
-    for trim in _TRIMS:
-        low, high = (float(one) for one in np.quantile(off, [1 - trim, trim]))
+    for trim, times in _CLAMPS:
+        low, high = (times * float(one) for one in np.quantile(off, [1 - trim, trim]))
         if low < high and size > 0:
             found.append(Centred(name, weight, mean, (low, high), float(np.clip(off, low, high).mean()), size))
     return [next((one for one in found if tolerated(one.ends)), found[-1])] if found else []
