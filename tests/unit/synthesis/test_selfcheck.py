@@ -229,7 +229,7 @@ def test_no_record_moves_a_number_further_than_its_reach_and_some_move_it_as_far
                 furthest[name] = max(furthest.get(name, 0.0), moved / reach)
     assert furthest.keys() == LIMITS.keys()
     assert all(furthest[name] == 1 for name in furthest if name != "mean"), furthest
-    assert furthest["mean"] > 0.9
+    assert furthest["mean"] > 0.8  # a reach of a fifth less would be passed
 
 
 def test_the_reach_of_a_distance_is_that_of_a_record_and_of_two() -> None:
