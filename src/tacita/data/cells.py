@@ -25,7 +25,8 @@ from tacita.errors import SchemaError, UsageError
 Integers = NDArray[np.int64]
 
 MOST_CELLS = 20_000_000
-_N = "tacita_n"
+_OWN = "tacita_"  # how no column of a file is called
+_N = f"{_OWN}n"
 _POWERS = frozenset(2.0**power for power in range(32))
 _DENSE = 4  # times as many keys as rows are added up in an array of all of them, sooner than by sorting
 
@@ -170,7 +171,7 @@ class Tally:
         steps = {}
         for name, amount, step, power in self.sums:
             whole = step.of(amount.of(table, schema))
-            steps[name] = whole if power == 1 else whole * whole
+            steps[_OWN + name] = whole if power == 1 else whole * whole
         codes = {name: table[name] for name in self.by}
         coded = table.select(**codes, **steps) if codes or steps else table
         grouped = coded.group_by(list(codes)) if codes else coded
@@ -193,7 +194,9 @@ def totals(data: Confidential, cells: Cells, sums: Mapping[str, tuple[Adding, St
         table = _kept(data, cells, [name for amount, _, _ in sums.values() for name in amount.columns])
         part = engine_of(data).collect(tally.over(table, data.schema))
     place = cell_places(part, data.schema, cells.by)
-    return {name: rowwise.sums(place, whole_numbers(part, name), cells.count(data.schema)) for name in (_N, *sums)}
+    number = cells.count(data.schema)
+    added = {name: rowwise.sums(place, whole_numbers(part, _OWN + name), number) for name in sums}
+    return {_N: rowwise.sums(place, whole_numbers(part, _N), number), **added}
 
 
 def unit_totals(

@@ -44,7 +44,8 @@ def explorer_model(release: PlannedRelease) -> dict[str, Any]:
     """Everything that the page's script is told."""
     cap = release.spec.cap
     products = [_product(release, at, one) for at, one in enumerate(release.products)]
-    confidences = {exact(one["model"]["confidence"]) for one in products if "confidence" in one["model"]}
+    models = [one["model"] for one in products]
+    confidences = {exact(one[key]) for one in models for key in ("confidence", "prudent") if key in one}
     own_alpha = [one for one in release.spec.table if one.alpha not in (None, cap.alpha)]
     alphas = [cap.alpha] if own_alpha else alphas_of(release)
     return {

@@ -21,9 +21,9 @@ from tacita.mechanisms import eree
 from tacita.mechanisms.eree.smooth import SmoothPlan
 from tacita.mechanisms.magnitude import SmoothSums
 from tacita.mechanisms.table import Table
-from tacita.mechanisms.table.accuracy import UNSIGNED, clamped_ends, gradient, reach_in_clamps
+from tacita.mechanisms.table.accuracy import ROUNDED, UNSIGNED, clamped_ends, gradient, reach_in_clamps
 from tacita.mechanisms.table.measuring import BOUGHT, NUMERATOR, buys_clamp
-from tacita.mechanisms.table.noise import FINEST
+from tacita.mechanisms.table.noise import FINEST, prudent
 from tacita.mechanisms.table.quantiles import DRAWN, UNEVEN
 from tacita.noise.combination import deviations
 from tacita.plan import Forecast, Plan
@@ -71,6 +71,7 @@ def staircase_table() -> dict[str, Any]:
 
 def _of_table(table: Table, schema: Schema) -> Form:
     told: Form = {"statistic": table.statistic, "records": table.records, "confidence": text(table.confidence)}
+    told["prudent"] = text(prudent(table.confidence))
     told["budget"] = float(table.budget.part)
     if table.levels:
         return told | {"form": "levels"} | _of_levels(table, schema)
@@ -87,7 +88,7 @@ def _of_table(table: Table, schema: Schema) -> Form:
         reach = table.records if table.attributes else 1
         levels = len(schema.levels(table.of[0])) if table.statistic == "share" else 0
         return told | {"form": table.statistic, "reach": reach, "levels": levels}
-    return told | {"form": "sums"} | _of_sums(table, schema)
+    return told | {"form": "sums", "rounded": ROUNDED} | _of_sums(table, schema)
 
 
 def _of_sums(table: Table, schema: Schema) -> Form:

@@ -110,18 +110,20 @@ def odds_rows(guarantee: Guarantee) -> tuple[tuple[str, str, str], ...]:
     >>> from tacita.privacy import Loss
     >>> odds_rows(Guarantee(StrongAlpha("0.1"), Loss("1")))[1]
     ('10%', '3.9%', '23%')
+    >>> odds_rows(Guarantee(StrongAlpha("0.1"), Loss("1000")))[1]
+    ('10%', 'less than 0.1%', 'more than 99.9%')
     """
     loss = guarantee.loss
     if guarantee.holds != "always" or loss.rho is not None or loss.delta:
         return ()
-    factor = math.exp(loss.epsilon)
+    factor = math.exp(-loss.epsilon)  # never the other way round: that overflows at an ε of 710
 
-    def after(belief: float, change: float) -> str:
-        odds = belief / (1 - belief) * change
-        return _percent(odds / (1 + odds))
+    def least(odds: float) -> float:
+        return odds * factor / (1 + odds * factor)
 
     return tuple(
-        (_percent(belief), after(belief, 1 / factor), after(belief, factor)) for belief in (0.01, 0.1, 0.5, 0.9)
+        (_percent(belief), _percent(least(belief / (1 - belief))), _percent(1 - least((1 - belief) / belief)))
+        for belief in (0.01, 0.1, 0.5, 0.9)
     )
 
 

@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.measured import Measurements
-from tacita.mechanisms.table.noise import law_of, spread_of
+from tacita.mechanisms.table.noise import PRUDENCE, law_of, spread_of
 from tacita.noise.combination import margin as combined
 from tacita.tables import sampling
 
 Floats = NDArray[np.float64]
 
 _SURELY = 0.8  # confidence, on both sides, that a cell has as many records as a quantile needs
-_PRUDENCE = 0.75  # share of the doubt that margins leave
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +73,7 @@ def _kind(result: Measurements) -> str:
 def margin(confidence: float, parts: list[tuple[Floats, float]]) -> Floats:
     """Half the length of an interval for a sum of errors, on the safe side: where a value is no plain sum of noises,
     its margin is computed as if the noises' weights were known, and is a little short."""
-    return combined(1 - _PRUDENCE * (1 - confidence), parts)
+    return combined(1 - float(PRUDENCE) * (1 - confidence), parts)
 
 
 # ---------------------------------------------------------------- counts and sums

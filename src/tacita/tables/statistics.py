@@ -122,6 +122,7 @@ def _numbers(
     """Values and margins with as many digits as the margin leaves meaningful: three of the margin's own."""
     if found.whole and integers:
         value = np.rint(np.where(shown, found.value, 0)).astype(np.int64)
+        half = half + np.abs(value - np.where(shown, found.value, 0))
         margin = np.ceil(np.where(bounded, half, 0))
         return {"value": pa.array(value, mask=~shown), "margin_of_error": pa.array(margin, mask=~bounded)}
     safe = np.where(bounded & (half > 0), half, 1.0)
@@ -132,6 +133,7 @@ def _numbers(
         places = np.minimum(places, found.decimals)
     unit = 10.0 ** -places.astype(np.float64)
     value = np.round(np.where(shown, found.value, 0) / unit) * unit
+    half = half + np.abs(value - np.where(shown, found.value, 0))  # rounding is an error too
     margin = np.ceil(np.where(bounded, half, 0) / unit - 1e-9) * unit
     digits = np.maximum(places, 0)
     value = np.array([round(one, at) for one, at in zip(value.tolist(), digits.tolist(), strict=True)])

@@ -21,6 +21,7 @@ from tacita.mechanisms.table.ladder import Ladder, draw_value, runs, scores_of
 from tacita.noise.entropy import SeededEntropy, reserve
 from tacita.privacy import AddRemoveOne, ReplaceOne
 from tacita.release.plans import plan_as_set, plan_from_record
+from tacita.tables.estimates import estimated
 
 PERSON = AddRemoveOne("person")
 
@@ -292,6 +293,38 @@ def test_a_margin_has_its_price() -> None:
     assert plan_from_record(plan.describe()) == plan
 
 
+@pytest.mark.parametrize("wanted", ["777", "200", "100.5"])
+def test_published_margins_are_no_wider_than_the_wanted_one(wanted: str) -> None:
+    plan = _plan("sum", None, of="age", clamp=[17, 90], margin=wanted, by=["region"])
+    found = _published(plan)
+    assert found["margin_of_error"].max() <= float(wanted)
+    assert found["margin_of_error"].min() >= 0.8 * float(wanted)
+
+
+def test_rounding_is_part_of_the_margin() -> None:
+    """Values are rounded to three digits of their margin; the interval around the rounded value holds the other one."""
+    result = _plan("mean", of="pay", by=["region"]).rehearse(FRAME, SCHEMA, seed=3)
+    exact, shown = estimated(result, 0.95), tc.publish(result, SCHEMA).to_pandas()
+    value, half = (shown[name].to_numpy(dtype=float) for name in ("value", "margin_of_error"))
+    assert (value != exact.value).any()
+    assert (value + half >= exact.upper - 1e-9).all()
+    assert (value - half <= exact.lower + 1e-9).all()
+
+
+def test_a_limit_that_is_bought_is_spoken_of_in_percent_too() -> None:
+    said = _plan("sum", of="pay", by=["region"]).forecast(SCHEMA).sentences
+    assert any("times the mean" in one and "% of 10,000" in one for one in said)
+
+
+@pytest.mark.parametrize("name", ["sum", "above", "one", "octave", "margin", "n"])
+def test_columns_may_have_the_names_of_what_is_measured(name: str) -> None:
+    schema = _schema(**{name: {"role": "confidential", "type": "categorical", "levels": ["a", "b"]}})
+    frame = FRAME.assign(**{name: np.where(FRAME["age"] < 50, "a", "b")})
+    for statistic in ("sum", "mean", "variance"):
+        found = _plan(statistic, "100", of="pay", by=[name]).rehearse(frame, schema, seed=1)
+        assert list(found.keys) == [name]
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -342,6 +375,8 @@ def test_names_of_published_columns_are_taken() -> None:
     level = {"role": "confidential", "type": "categorical", "levels": ["a", "b"]}
     with pytest.raises(UsageError, match="by: a column of every table is called value"):
         _plan(by=["value"]).reads(_schema(value=level))
+    with pytest.raises(UsageError, match="by: sex_label is what the column of labels of sex is called"):
+        _plan(by=["sex", "sex_label"]).reads(_schema(sex_label=level))
 
 
 # ---------------------------------------------------------------- publishing

@@ -14,7 +14,7 @@ from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.mechanisms.table.levels import error_parts
 from tacita.mechanisms.table.measuring import BOUGHT, NUMERATOR, buys_clamp
-from tacita.mechanisms.table.noise import FINEST, Budget, Reach, reach_of, spread_of
+from tacita.mechanisms.table.noise import FINEST, Budget, Reach, prudent, reach_of, spread_of
 from tacita.mechanisms.table.quantiles import DRAWN, least_of, rate_of, shift_of
 from tacita.noise.combination import margin as combined
 from tacita.privacy import text
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 SIZES = (100, 1_000, 10_000)  # records of the cells that a forecast speaks of
 _TYPICAL = 0.25  # where in its interval a mean is taken to lie: nearer to the lower end, as most numbers are
+_LIMITS = (20, 100)  # limits over means of the same column: of pay, and of wealth and turnover
+_LARGER = (1_000, 10_000, 100_000)  # records whose total has a margin worth to be said in percent
+ROUNDED = 1.015  # what rounding to three digits may add to a margin
 UNSIGNED = (0.0, 1.0)  # the ends between which a record counts, in units of the further one
 _MIDDLE = 0.5  # half of all errors are smaller than the median error
 
@@ -80,11 +83,12 @@ def _of_sums(table: Table, schema: Schema, amount: Amount, bought: bool) -> Fore
     low, high = table.clamp if isinstance(table.clamp, tuple) else amount.bounds(schema)
     is_sum = table.statistic in ("sum", "count", "share")
     noise = _in_clamps(table, budget, clamped_ends(low, high, bought) if is_sum else UNSIGNED)
-    half, wide = (float(combined(one, [noise])[0]) for one in (_MIDDLE, float(table.confidence)))
+    half, wide = (float(combined(one, [noise])[0]) for one in (_MIDDLE, float(prudent(table.confidence))))
     if bought:
         return (
             f"the limit at which {_named(amount)} is clamped is bought with a quarter of the budget; a sum of it is "
             f"within ± {wide:.3g} times that limit with {level} confidence, half of the errors are below {half:.3g}",
+            *([_in_means(wide)] if table.of and table.statistic in ("sum", "mean") else []),
             "for a mean that is divided by the records of the cell; what may lie above the limit widens the margin",
         ), {"margin_in_clamps": wide, "median_error_in_clamps": half}
     length = high - low
@@ -146,7 +150,7 @@ def _of_ratios(table: Table, schema: Schema) -> Foreseen:
     columns = (*table.of, None)[:2]  # of a weighted mean the weights alone stand below
     parts = zip(((1 - BOUGHT) * share, (1 - BOUGHT) * (1 - share)), columns, strict=True)
     above, below = (
-        float(combined(float(table.confidence), [_in_clamps(table, table.budget.share(one), ends)])[0])
+        float(combined(float(prudent(table.confidence)), [_in_clamps(table, table.budget.share(one), ends)])[0])
         for one, ends in ((one, clamped_ends(*table.amount(column).bounds(schema), True)) for one, column in parts)
     )
     return (
@@ -200,7 +204,17 @@ def _in_clamps(table: Table, budget: Budget, ends: tuple[float, float]) -> tuple
 def _share_margin(table: Table, levels: int, records: int) -> float:
     variance, kurtosis = spread_of(table.budget.law(_counted(table)).describe())
     parts = [(np.array([variance * 0.75**2]), kurtosis)] + [(np.array([variance * 0.25**2]), kurtosis)] * (levels - 1)
-    return float(combined(float(table.confidence), parts)[0]) / records
+    return float(combined(float(prudent(table.confidence)), parts)[0]) / records
+
+
+def _in_means(clamps: float) -> str:
+    """What a margin in limits comes to, for limits as real files have them: no public fact says where one will lie."""
+    few, many = _LIMITS
+    said = ", ".join(f"± {clamps * few / n:.2%} of {n:,}" for n in _LARGER)
+    return (
+        f"where that limit is {few} times the mean, as for pay, the total of so many records has {said}; where it is "
+        f"{many} times, as for wealth and turnover, {many // few} times as much; only the run tells"
+    )
 
 
 def _named(amount: Amount) -> str:
@@ -241,7 +255,7 @@ def _margin(table: Table, epsilon: Fraction) -> float:
         return float(budget.law(_counted(table)).margin(table.confidence))
     low, high = table.clamp if isinstance(table.clamp, tuple) else (0.0, 1.0)
     ends = clamped_ends(low, high, False) if table.statistic == "sum" else UNSIGNED
-    wide = float(combined(float(table.confidence), [_in_clamps(table, budget, ends)])[0])
+    wide = ROUNDED * float(combined(float(prudent(table.confidence)), [_in_clamps(table, budget, ends)])[0])
     if table.statistic == "sum":
         return wide * max(abs(low), abs(high))
     return wide * gradient("mean", high - low) / float(table.margin_at or 1)

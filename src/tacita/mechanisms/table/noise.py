@@ -21,6 +21,7 @@ from tacita.noise.gaussian import DiscreteGaussian, add_discrete_gaussian
 
 Integers = NDArray[np.int64]
 
+PRUDENCE = Fraction(3, 4)  # share of the doubt that margins leave where a value is no plain sum of noises
 FINEST = 1 << 22  # steps between the clamps of a sum: finer ones would not show beside the noise
 
 
@@ -105,6 +106,12 @@ def _root_below(value: Fraction) -> Fraction:
     """A fraction of nine digits no larger than the square root."""
     scale = 10**18
     return Fraction(isqrt(value.numerator * scale // value.denominator), 10**9)
+
+
+def prudent(confidence: Fraction) -> Fraction:
+    """The confidence at which margins are computed that would be a little short otherwise: as if the weights of the
+    noises that make a value were known."""
+    return 1 - PRUDENCE * (1 - confidence)
 
 
 def law_of(described: dict[str, str]) -> DiscreteLaplace | DiscreteGaussian:

@@ -240,6 +240,11 @@ class Table(Plan[Measurements]):
             TableLevels.of(schema, self.by, self.levels)
         if taken := [name for name in self.attributes if name in RESERVED or name.startswith(NOISY)]:
             raise UsageError(f"by: a column of every table is called {taken[0]}; rename the variable")
+        for name in self.attributes:
+            if f"{name}_label" in self.attributes:
+                raise UsageError(
+                    f"by: {name}_label is what the column of labels of {name} is called; rename the variable"
+                )
         numbers = self.of if self.statistic != "share" else ()
         for name in (*numbers, *((self.weights,) if self.weights else ())):
             number_kind(schema, name)

@@ -17,13 +17,13 @@ const FORMS = {
     const law = noiseFor(at, model.budget, model.reach, model.reach);
     if (!law) return null;
     const others = Array(model.levels - 1).fill([law.variance * 0.25 ** 2, law.kurtosis]);
-    const margin = combinedMargin(model.confidence, [[law.variance * 0.75 ** 2, law.kurtosis], ...others]);
+    const margin = combinedMargin(model.prudent, [[law.variance * 0.75 ** 2, law.kurtosis], ...others]);
     return bySize("margin_points", 100 * margin);
   },
   sums(model, at) {
     const noise = inClamps(model, at, model.part, model.square);
     if (!noise) return null;
-    const [wide, half] = [model.confidence, "0.5"].map((one) => combinedMargin(one, [noise]) * model.times);
+    const [wide, half] = [model.prudent, "0.5"].map((one) => combinedMargin(one, [noise]) * model.times);
     if (model.margin === "at") return { ...bySize("margin", wide), ...bySize("median_error", half) };
     const tail = model.margin && `_${model.margin}`;
     return { [`margin${tail}`]: wide, [`median_error${tail}`]: half };
@@ -37,7 +37,7 @@ const FORMS = {
   ratio(model, at) {
     const noises = model.parts.map(([part, square]) => inClamps(model, at, part, square));
     if (!noises.every(Boolean)) return null;
-    const [above, below] = noises.map((noise) => combinedMargin(model.confidence, [noise]));
+    const [above, below] = noises.map((noise) => combinedMargin(model.prudent, [noise]));
     return { margin_in_clamps: above, margin_in_clamps_below: below };
   },
   quantiles(model, at) {

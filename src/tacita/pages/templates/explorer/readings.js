@@ -138,7 +138,8 @@ function priced(product, words, at) {
   if (here.row && !asked.size && here.row(1)[1] !== here.row(1000)[1]) return `Say for cells of how many: ${asked.amount} at 500.`;
   const found = epsilonFor((epsilon) => {
     const figures = forecast(product, epsilon, at.delta, at.alpha);
-    return figures && reading(product, figures, at.alpha, at.share).margin(asked.size || 1) <= wanted;
+    const shown = figures && reading(product, figures, at.alpha, at.share).margin(asked.size || 1) * (product.model.rounded || 1);
+    return figures && shown <= wanted;
   });
   return found || "No price in reach gives so narrow a margin; ask for a wider one.";
 }
