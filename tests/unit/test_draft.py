@@ -50,6 +50,13 @@ def test_storage_types_decide_the_kind_of_domain(tmp_path: Path) -> None:
     assert [drafted[name]["type"] for name in ("place", "hours", "pay")] == ["categorical", "integer", "numeric"]
 
 
+def test_dates_are_drafted_as_dates(tmp_path: Path) -> None:
+    days = pa.array([0, 1], pa.int32()).cast(pa.date32())
+    pq.write_table(pa.table({"born": days, "seen": days.cast(pa.timestamp("us"))}), tmp_path / "d.parquet")
+    drafted = tomllib.loads(draft_schema(tmp_path / "d.parquet"))["variables"]
+    assert [(drafted[name]["type"], drafted[name]["lower"]) for name in ("born", "seen")] == [("date", "TODO")] * 2
+
+
 def test_a_file_declared_public_gives_levels_and_bounds(tmp_path: Path) -> None:
     confidential, public = parquet(tmp_path / "secret.parquet"), tmp_path / "public.parquet"
     pq.write_table(pa.table({"place": ["b", "a", None], "hours": [0, 80, 40]}), public)

@@ -163,6 +163,8 @@ def test_text_that_is_no_date_is_missing_and_numbers_are_refused() -> None:
     data = Confidential.from_frame(pd.DataFrame({"start": odd, "end": odd}), dated)
     with pytest.raises(SchemaError, match="start: a value is missing, or not a date"):
         data.check(["start"])
+    empty = Confidential.from_frame(pd.DataFrame({"start": ["2010-01-01"], "end": [None]}), dated)
+    assert np.isnan(read(empty, ["end"])["end"]).all()
     with pytest.raises(SchemaError, match="is declared as a date and stored as int64"):
         Confidential.from_frame(pd.DataFrame({"start": [20100101], "end": [1]}), dated)
 

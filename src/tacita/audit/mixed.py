@@ -1,4 +1,4 @@
-"""Claims of `FileSynthesis` to be tried: a file with every kind of column, under both relations."""
+"""Claims of `FileSynthesis` to be tried: files with every kind of column, also with rules, under both relations."""
 
 from __future__ import annotations
 
@@ -31,6 +31,25 @@ MIXED = Schema.from_dict(
         },
     }
 )
+_DATE = {"role": "confidential", "type": "date", "lower": "1930-01-01", "upper": "2020-12-31", "missing": "own state"}
+RULED = Schema.from_dict(
+    {
+        "dataset": {"identity": "ruled", "unit": "person"},
+        "variables": {
+            **MIXED.to_dict()["variables"],
+            "group": _category("young", "old"),
+            "born": _DATE,
+            "died": _DATE,
+        },
+        # Hostile files break rules; whether one does must not matter.
+        "rules": [
+            {"determines": "group", "from": "age", "bins": {"young": [0, 39], "old": [40, 110]}, "broken": "allow"},
+            {"when": {"group": "young"}, "then": {"kids": [0, 1, "missing"], "sex": "F"}, "broken": "allow"},
+            {"less": ["born", "died"], "broken": "allow"},
+            {"column": "worth", "only_when": {"region": ["N", "E"]}, "broken": "allow"},
+        ],
+    }
+)
 COLUMNS = [name for name in MIXED.names if name != "person"]
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -48,3 +67,10 @@ def mixed_claims() -> Iterator[tuple[str, FileSynthesis, Files]]:
         for word, neighbours in (("added", AddRemoveOne("person")), ("replaced", ReplaceOne("person"))):
             plan = FileSynthesis(COLUMNS, **{"epsilon": "2", "neighbours": neighbours, **given})
             yield f"{setting}, {word}", plan, record_files(MIXED, neighbours)
+    for word, neighbours in (("added", AddRemoveOne("person")), ("replaced", ReplaceOne("person"))):
+        names = [name for name in RULED.names if name != "person"]
+        yield (
+            f"rules and dates, {word}",
+            FileSynthesis(names, "2", neighbours=neighbours),
+            record_files(RULED, neighbours),
+        )

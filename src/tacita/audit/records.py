@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tacita.audit.families import Family, Files, Random, picked
-from tacita.data.schema import Categorical, Integer, Numeric, Schema
+from tacita.data.schema import Categorical, Date, Integer, Numeric, Schema
 from tacita.errors import UsageError
 from tacita.privacy import AddRemoveOne, Neighbours, ReplaceOne
 
@@ -125,6 +126,10 @@ class _Maker:
                 share = float(random.random()) ** (1 if random.random() < 0.5 else 6)
                 value = kind.lower + (kind.upper - kind.lower) * share
                 record[name] = float(round(value, kind.scale if isinstance(kind, Numeric) else 0))
+            elif isinstance(kind, Date):
+                record[name] = date.fromordinal(
+                    kind.epoch + int(random.integers(kind.first, kind.last + 1))
+                ).isoformat()
         return record
 
     def _pool(self, name: str) -> list[Any]:
@@ -143,6 +148,10 @@ class _Maker:
             lost = [] if kind.missing is None and not kind.own_missing else [np.nan, *map(float, kind.missing_codes)]
             inner = [middle, middle + step, kind.lower + step, kind.upper - step]
             return [float(kind.lower), *inner, *beyond, *lost, float(kind.upper)]
+        if isinstance(kind, Date):
+            beyond_days = [] if kind.outside == "error" else ["0001-01-01", "9999-12-31"]
+            no_day = [] if kind.missing is None and not kind.own_missing else [None, "2001-02-29", "soon"]
+            return [kind.lower.isoformat(), *beyond_days, *no_day, kind.upper.isoformat()]
         return [None]
 
     def _frame(self, units: list[Unit]) -> pd.DataFrame:
@@ -152,7 +161,7 @@ class _Maker:
             values = [record[name] for record in records]
             if name in self._ids():
                 columns[name] = np.array(values, dtype=np.int64)
-            elif isinstance(self.schema[name].kind, Categorical):
+            elif isinstance(self.schema[name].kind, Categorical | Date):
                 columns[name] = np.array(values, dtype=object)
             else:
                 columns[name] = np.array(values, dtype=np.float64)

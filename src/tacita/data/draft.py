@@ -22,7 +22,7 @@ from tacita.data.engine.header import csv_header
 from tacita.data.same_file import same_files
 from tacita.errors import RefusedError, SchemaError, UsageError
 
-Storage = Literal["text", "integer", "numeric"]
+Storage = Literal["text", "integer", "numeric", "date"]
 # What a name never is: nothing but digits and what stands between them in numbers, dates and times; or an address.
 _VALUE = re.compile(r"[-+]?[\d.,:/ T-]*\d[\d.,:/ TZ%-]*|\S+@\S+")
 _ROLE = 'role = "TODO"            # id | public | confidential | worker | workplace | weight | design | size'
@@ -105,6 +105,8 @@ def _parquet_types(path: Path) -> dict[str, Storage]:
 def _arrow_storage(kind: Any) -> Storage:
     if pa.types.is_integer(kind):
         return "integer"
+    if pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz is None):
+        return "date"
     return "numeric" if pa.types.is_floating(kind) or pa.types.is_decimal(kind) else "text"
 
 
@@ -169,6 +171,14 @@ def _public_values(path: Path, columns: Mapping[str, Storage]) -> dict[str, pa.A
 
 def _variable(storage: Storage, public: pa.Array | None) -> list[str]:
     role = _ROLE
+    if storage == "date":
+        return [
+            role,
+            'type = "date"            # days between public bounds; or "categorical" with levels',
+            'lower = "TODO"           # written as 2026-01-31; days outside are clamped',
+            'upper = "TODO"',
+            '# missing = "own state"  # keeps empty cells missing; without it they are an error',
+        ]
     if public is not None:
         if pa.types.is_floating(public.type) or (pa.types.is_integer(public.type) and storage != "text"):
             return [role, *_bounds(public)]

@@ -360,7 +360,7 @@ def _encode_numeric(name: str, stored: Sequence[pa.Array], declared: Any) -> tup
             if pa.types.is_null(array.type):
                 values = np.full(len(array), np.nan)
             else:
-                if isinstance(declared, Date):
+                if isinstance(declared, Date) and not pa.types.is_floating(array.type):  # days already, from rows
                     array = array.cast(pa.date32(), safe=False).cast(pa.int32())
                 values = array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(np.float64)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

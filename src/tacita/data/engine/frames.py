@@ -79,6 +79,8 @@ def _pandas_column(column: Any, what: str) -> pa.Array:
 def _for_engine(array: Any) -> Any:
     """The same values in a type that the engines know: wide decimals have none, and as floats would lose digits."""
     kind = array.type
+    if pa.types.is_null(kind):  # DuckDB would take a column without a value for whole numbers
+        return array.cast(pa.string())
     if pa.types.is_float16(kind):
         return array.cast(pa.float32())
     if pa.types.is_decimal256(kind) or (pa.types.is_decimal(kind) and kind.scale < 0):
