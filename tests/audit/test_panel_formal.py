@@ -105,7 +105,9 @@ NOTHING = [0.0] * len(YEARS)
     [
         ("tops of all years", ([5000.0] * len(YEARS), NOTHING), (NOTHING, NOTHING)),
         ("flows of all years", (RISING, NOTHING), (RISING[::-1], NOTHING)),
-        ("total pay", ([50.0] * len(YEARS), NOTHING), ([50.0] * len(YEARS), [900_000.0] * len(YEARS))),
+        ("sum jobs", ([5000.0] * len(YEARS), NOTHING), (NOTHING, NOTHING)),
+        ("years pay", ([50.0] * len(YEARS), NOTHING), ([50.0] * len(YEARS), [900_000.0] * len(YEARS))),
+        ("sum pay", ([50.0] * len(YEARS), NOTHING), ([50.0] * len(YEARS), [900_000.0] * len(YEARS))),
     ],
 )
 def test_a_sum_of_all_years_is_worth_what_it_costs(
@@ -120,7 +122,7 @@ def test_a_sum_of_all_years_is_worth_what_it_costs(
     for tape, history in ((first, one), (second, two)):
         jobs, pay = (dict(zip(YEARS, numbers, strict=True)) for numbers in history)
         _run(_with(1999, 2006, jobs, pay), tape, monkeypatch)
-    budget = Budget.of(plan(epsilon=str(EPSILON)).layout(wide_schema()), Fraction(EPSILON))
+    budget = Budget.of(plan(epsilon=str(EPSILON)).layout(wide_schema()), Fraction(EPSILON), len(FILE))
     lost = [
         int(np.abs(now - before).sum()) / asked[1]
         for (asked, before, _), (_, now, _) in zip(first.steps, second.steps, strict=True)

@@ -22,7 +22,7 @@ from tacita.synthesis.attributes import Attribute
 from tacita.synthesis.comparison.pseudo.lattice import Lattice as CostLattice
 from tacita.synthesis.panel.formal.lattice import Steps
 from tacita.synthesis.panel.formal.ratios import Range as LogRange
-from tacita.synthesis.panel.formal.ratios import in_heads
+from tacita.synthesis.panel.formal.sums import octaves, whole
 from tacita.synthesis.quantile.design import Design, anchor_weights, cell_of
 from tacita.synthesis.quantile.fitting import _along
 from tacita.synthesis.quantile.sharing import cells_for
@@ -42,7 +42,7 @@ _random = np.random.default_rng(20261115)
 ROWS = _random.integers(0, 4, (BORDER + 1, PREDICTORS)) + np.round(_random.normal(0, 1, (BORDER + 1, PREDICTORS)), 3)
 DESIGN = Design.of(_random.integers(0, 4, size=(2001, PREDICTORS)).astype(np.float64))
 WIDE = Numeric(0.5, 1e6, scale=2)
-LOGS = LogRange.public(10_000, 10_000_000).narrowed(np.arange(128), 1.0)
+LOGS = LogRange.public(10_000, 10_000_000).narrowed(np.arange(128), 1.0, 10_000)
 
 
 def _positive(rows: Floats) -> Floats:
@@ -54,8 +54,9 @@ CHECKED = Number.of("x", _positive(ROWS[:2000]))
 (CENTRED,) = centred("x", "w", {"x": _positive(ROWS[:2000]), "w": np.abs(ROWS[:2000, 3])}, lambda ends: True)
 
 
-def _heads(rows: Floats) -> Any:
-    return in_heads(np.stack([_positive(rows)] * 2), np.array([0.3, 0.7]), 50).T
+def _sums(rows: Floats) -> Any:
+    counts = _positive(rows).astype(np.int64)
+    return octaves(counts + 1) * 10**8 + whole(counts, 50)
 
 
 def _logs(rows: Floats) -> Floats:
@@ -90,7 +91,7 @@ CODINGS: dict[str, Coding] = {
     "panel: steps of logs": lambda rows: LOGS.steps(_logs(rows)),
     "panel: deviations": lambda rows: LOGS.deviation(_logs(rows) - 0.37),
     "panel: rows and moves": lambda rows: LOGS.row(_logs(rows)) * 100 + LOGS.move(_logs(rows)),
-    "panel: heads": _heads,
+    "panel: octaves and sums": _sums,
     "panel: steps of sizes": lambda rows: Steps.of(
         np.floor(_positive(rows)).astype(np.int64), np.floor(_positive(rows) * 1.3).astype(np.int64)
     ),

@@ -184,8 +184,8 @@ def _asymptotic() -> Twin:
 class _Twice(Promise):
     """Every question is given twice its share of ε."""
 
-    def budget(self, layout: Layout) -> Budget:
-        budget = super().budget(layout)
+    def budget(self, layout: Layout, units: int) -> Budget:
+        budget = super().budget(layout, units)
         return replace(budget, parts=tuple((name, 2 * part) for name, part in budget.parts))
 
 

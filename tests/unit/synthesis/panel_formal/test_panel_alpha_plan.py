@@ -19,8 +19,9 @@ from tacita.privacy import Guarantee, Loss, NumbersWithin, ReplaceOne
 from tacita.privacy.json_form import guarantee_from_json, guarantee_to_json
 from tacita.release.words import kind_of_privacy, not_protected
 from tacita.synthesis.panel.formal.promise import LIVES
-from tacita.synthesis.panel.formal.ratios import STEPS, Range, in_heads
-from tacita.synthesis.panel.formal.sensitivities import WithinAlpha
+from tacita.synthesis.panel.formal.ratios import STEPS, Range
+from tacita.synthesis.panel.formal.sensitivities import WholeHistory, WithinAlpha
+from tacita.synthesis.panel.formal.sums import whole
 from tacita.synthesis.panel.rules import broken_rules
 
 WITHIN, WHOLE = NumbersWithin("firm", "0.1"), ReplaceOne("firm")
@@ -81,14 +82,27 @@ def test_steps_and_logarithms_change_by_no_more_than_is_said(alpha: Fraction, cl
     assert np.abs(logs[:, 0] - logs[:, 1]).max() <= change.logs(STEPS, within.width, 1)
 
 
-@given(alphas, st.integers(1, 80), st.floats(-1, 3))
+@given(alphas, st.integers(1, 400), st.integers(1, 6), st.integers(0, 2**32))
 @settings(max_examples=80, deadline=None)
-def test_a_number_over_its_centre_changes_by_no_more_than_is_said(alpha: Fraction, clamp: int, centre: float) -> None:
-    change, pairs = WithinAlpha(alpha), np.array(neighbours(alpha, 150))
-    heads = in_heads(pairs.T, np.array([centre, centre]), clamp)
-    moved, said = int(np.abs(heads[0] - heads[1]).max()), change.in_heads(clamp, centre, 1)
-    assert moved <= said <= clamp
-    assert change.in_heads(clamp, centre, 5) == 5 * said
+def test_sums_of_years_change_by_no_more_than_is_said(alpha: Fraction, clamp: int, years: int, seed: int) -> None:
+    """The numbers of all years change at once, and go the same way."""
+    change, pairs, random = WithinAlpha(alpha), np.array(neighbours(alpha, 60)), np.random.default_rng(seed)
+    one, two = np.moveaxis(pairs[random.integers(0, len(pairs), (years, 2000))], -1, 0)
+    moved = np.abs(whole(two.sum(axis=0), clamp) - whole(one.sum(axis=0), clamp)).max()
+    assert moved <= change.of_sum(clamp, years) <= WholeHistory().of_sum(clamp, years)
+    moved = np.abs(whole(two, clamp) - whole(one, clamp)).sum(axis=0).max()
+    assert moved <= change.of_each(clamp, years) <= WholeHistory().of_each(clamp, years)
+
+
+@pytest.mark.parametrize("clamp", [1, 7, 2**20, 2**20 + 1, 3 * 2**30])
+def test_whole_steps_reach_what_is_said_and_no_more(clamp: int) -> None:
+    """Also where steps are longer than one: with numbers from nothing to anything, and to within a tenth."""
+    numbers = np.unique(np.concatenate([np.arange(50), np.linspace(0, 2 * clamp, 2000).astype(np.int64)]))
+    said = WholeHistory().of_sum(clamp, 3)
+    assert np.ptp(whole(numbers, clamp)) == said
+    assert WholeHistory().of_each(clamp, 3) == 3 * said
+    more = numbers + np.maximum(numbers // 10, 1)
+    assert (whole(more, clamp) - whole(numbers, clamp)).max() <= WithinAlpha(Fraction(1, 10)).of_each(clamp, 1)
 
 
 def test_it_promises_numbers_within_a_factor_and_says_what_it_leaves_open() -> None:
@@ -113,7 +127,7 @@ def test_lives_cost_nothing_and_keep_their_noise() -> None:
     layout = plain.layout(wide_schema())
     assert plain.promise is not None
     assert within.promise is not None
-    before, now = dict(plain.promise.budget(layout).parts), dict(within.promise.budget(layout).parts)
+    before, now = (dict(one.promise.budget(layout, 500).parts) for one in (plain, within))
     for name, part in before.items():
         assert now[name] == part if name.startswith(LIVES) else now[name] > part
     assert sum(part for name, part in now.items() if not name.startswith(LIVES)) == 4

@@ -80,9 +80,20 @@ def test_a_range_is_not_led_astray_by_a_single_noisy_bin() -> None:
     public = Range.public(1000, 10**6)
     noisy = np.zeros(public.bins, dtype=np.int64)
     noisy[60:66], noisy[3] = [400, 3000, 8000, 7000, 2500, 500], 300
-    found = public.narrowed(noisy, 20.0)
+    found = public.narrowed(noisy, 20.0, 22_000)
     assert public.of(np.array([found.low, found.high])).tolist() == [59, 67]
-    assert public.narrowed(np.zeros_like(noisy), 20.0) == public
+
+
+def test_a_range_is_found_where_no_bin_stands_out() -> None:
+    """900 units over some six octaves, each bin with noise as large as the fullest."""
+    public, random = Range.public(1000, 10**6), np.random.default_rng(6)
+    logs = random.normal(4.0, 0.7, 900)
+    counts = np.bincount(public.of(logs), minlength=public.bins)
+    for _ in range(10):
+        noisy = counts + np.rint(random.laplace(0, 40, public.bins)).astype(np.int64)
+        within = public.narrowed(noisy, 40 * 2**0.5, 900)
+        assert ((logs > within.low) & (logs < within.high)).mean() > 0.8
+        assert within.width < 0.8 * public.width
 
 
 def test_a_series_is_smoothed_as_far_as_its_noise_asks_for() -> None:

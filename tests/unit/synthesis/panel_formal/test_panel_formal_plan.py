@@ -61,13 +61,16 @@ def test_every_share_of_epsilon_is_said_beforehand() -> None:
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_the_shares_fill_epsilon_exactly(name: str) -> None:
-    one = plan(epsilon="1/3", **PLANS[name])
-    assert sum(part for _, part in Budget.of(one.layout(wide_schema()), Fraction(1, 3)).parts) == Fraction(1, 3)
+@pytest.mark.parametrize("units", [1, 1000, 10**7])
+def test_the_shares_fill_epsilon_exactly(name: str, units: int) -> None:
+    layout = plan(epsilon="1/3", **PLANS[name]).layout(wide_schema())
+    parts = dict(Budget.of(layout, Fraction(1, 3), units).parts)
+    assert sum(parts.values()) == Fraction(1, 3)
+    assert all(part > 0 for part in parts.values())
 
 
 def test_no_life_weighs_more_than_the_noise_allows_for() -> None:
-    budget = Budget.of(plan(epsilon="1").layout(wide_schema()), Fraction(1))
+    budget = Budget.of(plan(epsilon="1").layout(wide_schema()), Fraction(1), 100)
     assert max(count * weight_of(count) for count in range(1, len(YEARS))) == budget.most_weight
 
 

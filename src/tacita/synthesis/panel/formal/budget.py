@@ -16,7 +16,13 @@ _MOST_STATUSES = 8
 _LIVES, _STATIC, _PUBLIC, _CHANGE = 12, 2, 2, 1
 _SIZES, _STATUS, _ENTRANTS, _LEVELS, _TOPS, _FAR = 10, 2, 5, 15, 10, 7
 _PRESENT, _LEAVING, _STEPS, _KINDS, _FLOWS, _FAR_FLOWS = 3, 4, 9, 2, 19, 4
-_RANGE, _CENTRES, _RATIOS, _MOVES, _TOTAL = 1, 4, 4, 3, 4
+_RANGE, _CENTRES, _RATIOS, _MOVES = 1, 4, 4, 3
+_OCTAVES, _SUM, _YEARS = 1, 3, 5
+# What is added where a panel is small: there the level of every number comes first, where its range lies, and who is
+# there. What tells years apart is mostly noise then.
+_SMALL = {"octaves": 16, "sum": 24, "years": 4, "range": 6, "lives": 10}
+_SMALL |= {"levels": -7, "tops": -3, "flows": -2}
+_UNITS = 10_000  # units times ε at which half of that is added
 
 
 @dataclass(frozen=True)
@@ -27,9 +33,10 @@ class Budget:
     years: int
 
     @classmethod
-    def of(cls, layout: Layout, epsilon: Fraction) -> Budget:
-        years = len(layout.years)
-        wanted = {
+    def of(cls, layout: Layout, epsilon: Fraction, units: int) -> Budget:
+        """`units` are those of the group, a public number."""
+        years, small = len(layout.years), Fraction(_UNITS) / (_UNITS + units * epsilon)
+        wanted: dict[str, int] = {
             "lives": _LIVES,
             "sizes": _SIZES,
             "entrants": _ENTRANTS,
@@ -50,11 +57,14 @@ class Budget:
             wanted[f"change {change.name}"] = _CHANGE
         for one in layout.yearly[1:]:
             wanted |= {f"range {one.name}": _RANGE, f"centres {one.name}": _CENTRES, f"ratios {one.name}": _RATIOS}
-            wanted[f"total {one.name}"] = _TOTAL
+            wanted[f"years {one.name}"] = _YEARS
             if years > 1:
                 wanted[f"moves {one.name}"] = _MOVES
-        total = sum(wanted.values())
-        return cls(tuple((name, epsilon * part / total) for name, part in wanted.items()), years)
+        for one in layout.yearly:
+            wanted |= {f"octaves {one.name}": _OCTAVES, f"sum {one.name}": _SUM}
+        parts = {name: part + small * _SMALL.get(name.partition(" ")[0], 0) for name, part in wanted.items()}
+        total = sum(parts.values(), Fraction(0))
+        return cls(tuple((name, epsilon * part / total) for name, part in parts.items()), years)
 
     def __getitem__(self, name: str) -> Fraction:
         return dict(self.parts)[name]

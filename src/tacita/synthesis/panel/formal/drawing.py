@@ -7,12 +7,12 @@ import numpy as np
 from tacita.synthesis.panel.formal.growth import draw_sizes
 from tacita.synthesis.panel.formal.lattice import Floats, Integers
 from tacita.synthesis.panel.formal.lives import draw_first, draw_static, draw_status
-from tacita.synthesis.panel.formal.ratios import Range, held_to_total
+from tacita.synthesis.panel.formal.pinned import YearTotals, held_to
+from tacita.synthesis.panel.formal.ratios import Range
 from tacita.synthesis.panel.formal.released import PAY, Measurement, step_rows
 from tacita.synthesis.panel.formal.smoothing import law_of, pick_from, varied
-from tacita.synthesis.panel.formal.targets import not_negative
 from tacita.synthesis.panel.formal.units import alive, most_of
-from tacita.synthesis.panel.layout import Yearly
+from tacita.synthesis.panel.layout import Layout, Yearly
 from tacita.synthesis.panel.panel import MISSING, Panel
 from tacita.synthesis.panel.predictors import Flags
 from tacita.synthesis.panel.sequence import ruled
@@ -23,7 +23,7 @@ def draw_formal(public: Panel, found: Measurement, random: np.random.Generator, 
     made = public.blank()
     counts = draw_first(made, found, random, middle)
     draw_status(made, found, random, middle)
-    sizes = draw_sizes(made, counts, found, random, middle)
+    sizes = _held_sizes(made.layout, draw_sizes(made, counts, found, random, middle), found, random, middle)
     draw_static(made, found, random, middle)
     size, *others = made.layout.yearly
     made.values[size.name] = _published(sizes, sizes != MISSING, size)
@@ -38,6 +38,14 @@ def draw_formal(public: Panel, found: Measurement, random: np.random.Generator, 
     return made
 
 
+def _held_sizes(
+    layout: Layout, sizes: Integers, found: Measurement, random: np.random.Generator, middle: bool
+) -> Integers:
+    """Sizes that add up to the released sums."""
+    totals = YearTotals.of(found, layout, layout.yearly[0].name, sizes.shape[1], None if middle else random)
+    return held_to(sizes, totals, most_of(layout, 0), random)
+
+
 def _published(values: Integers, there: Flags, one: Yearly) -> Floats:
     return np.where(there, one.scale.published(values.astype(np.float64) * one.scale.step), np.nan)
 
@@ -49,7 +57,7 @@ def _beside(
     layout, doubt = made.layout, None if middle else random
     at = layout.yearly.index(one)
     noisy = found[f"range {one.name}"]
-    within = Range.public(most_of(layout, 0), most_of(layout, at)).narrowed(noisy.values, noisy.spread)
+    within = Range.public(most_of(layout, 0), most_of(layout, at)).narrowed(noisy.values, noisy.spread, made.rows)
     noisy = found[f"centres {one.name}"]
     counts = np.maximum(alive(layout, found["lives"].values), 1)
     centres = within.centres(noisy.values, counts, noisy.spread)
@@ -61,10 +69,7 @@ def _beside(
         noisy = found[f"moves {one.name}"]
         moves = law_of(varied(within.paths(noisy.values, noisy.spread), noisy.spread, doubt))
     apart = np.zeros(made.rows)
-    logs, weights = np.zeros(sizes.shape), np.zeros(sizes.shape)
-    # The fewer units of a class of sizes there are, the less is known of it.
-    share = np.maximum(found[f"ratios {one.name}"].values.sum(axis=1), 1.0) ** -0.5
-    share /= share.max()
+    logs = np.zeros(sizes.shape)
     for place in range(len(layout.years)):
         here = sizes[place] != MISSING
         there = here & (sizes[place - 1] != MISSING) if place else np.zeros(made.rows, dtype=bool)
@@ -75,10 +80,7 @@ def _beside(
             apart[old] += within.moves(pick_from(moves, within.row(apart[old]), random), random)
         who = np.flatnonzero(here)
         logs[place, who] = np.log1p(sizes[place, who]) + centres[place] + effects[of[who]] + apart[who]
-        weights[place, who] = share[of[who]]
-    most, there = np.log1p(most_of(layout, at)), sizes != MISSING
-    total = found[f"total {one.name}"]
-    released = float(not_negative(total, doubt)[0])
-    cap = found.caps[f"total {one.name}"]
-    logs = held_to_total(np.clip(logs, 0, most), there, weights, centres, cap, released, total.spread)
-    return np.where(there, np.rint(np.expm1(np.clip(logs, 0, most))), MISSING).astype(np.int64)
+    most, there = most_of(layout, at), sizes != MISSING
+    values = np.where(there, np.rint(np.expm1(np.clip(logs, 0, np.log1p(most)))), MISSING).astype(np.int64)
+    totals = YearTotals.of(found, layout, one.name, made.rows, doubt)
+    return held_to(values, totals, most, random)

@@ -21,7 +21,7 @@ from tacita.synthesis.panel.formal.lattice import (
     Steps,
     coarse_steps,
 )
-from tacita.synthesis.panel.formal.ratios import DEVIATIONS, MOVES, STEPS, Range, in_heads
+from tacita.synthesis.panel.formal.ratios import DEVIATIONS, MOVES, STEPS, Range
 from tacita.synthesis.panel.formal.released import (
     BROAD,
     COARSE,
@@ -38,6 +38,7 @@ from tacita.synthesis.panel.formal.released import (
     usual_sizes,
 )
 from tacita.synthesis.panel.formal.sensitivities import WholeHistory
+from tacita.synthesis.panel.formal.sums import octave_count, octaves, sum_clamp, whole, year_clamp
 from tacita.synthesis.panel.formal.units import (
     alive,
     condition,
@@ -80,6 +81,8 @@ def measure(
         _growth(panel, sizes, asking)
     for one in panel.layout.yearly[1:]:
         _ratios(panel, one.name, asking)
+    for at in range(len(panel.layout.yearly)):
+        _sums(panel, at, asking)
     return Measurement(asking.found, asking.caps)
 
 
@@ -231,7 +234,7 @@ def _ratios(panel: Panel, name: str, asking: Asking) -> None:
     logs = np.where(seen, rowwise.log1p(np.maximum(value, 0)) - rowwise.log1p(np.maximum(size, 0)), 0.0)
     who, place = _firsts(panel, size)
     noisy = asking.ask(f"range {name}", _table((public.bins,), public.of(logs[place, who])), asking.change.counts())
-    found = public.narrowed(noisy.values, noisy.spread)
+    found = public.narrowed(noisy.values, noisy.spread, panel.rows)
     held = np.where(seen, found.steps(logs), 0).sum(axis=1, dtype=np.int64)
     noisy = asking.ask(f"centres {name}", held, asking.change.logs(STEPS, found.width, years))
     counts = np.maximum(alive(layout, asking.found["lives"].values), 1)
@@ -240,12 +243,6 @@ def _ratios(panel: Panel, name: str, asking: Asking) -> None:
     classes = step_rows(asking.found, layout, PAY)
     codes = classes.of(size[place, who]), found.deviation(apart[place, who])
     noisy = asking.ask(f"ratios {name}", _table((len(PAY) + 1, DEVIATIONS), *codes), asking.change.counts())
-    share, bins = asking.budget[f"total {name}"], Bins.sizes(most_of(layout, 0))
-    cap = asking.caps[f"total {name}"] = size_cap(
-        usual_sizes(asking.found, layout), bins, asking.change.rate(share, share), doubt=DOUBT_TOPS
-    )
-    heads = _whole_sums(np.where(seen, in_heads(value, centres, cap), 0))
-    asking.ask(f"total {name}", heads, asking.change.in_heads(cap, float(centres.min()), years))
     if years == 1:
         return
     apart -= found.effects(noisy.values, noisy.spread)[classes.of(np.maximum(size, 0))]
@@ -256,3 +253,29 @@ def _ratios(panel: Panel, name: str, asking: Asking) -> None:
         before, after = apart[year - 1, who], apart[year, who]
         table += _table(table.shape, found.row(before), found.move(after - before), weights=weight[who])
     asking.ask(f"moves {name}", table, asking.change.counts(asking.budget.most_weight))
+
+
+# ---------------------------------------------------------------- what every number adds up to
+
+
+def _sums(panel: Panel, at: int, asking: Asking) -> None:
+    """The sum of all years of every unit, with a clamp that is bought; and of the numbers beside the size, each year's
+    sum with a lower one. The size has its ladder for that."""
+    layout, years, change = panel.layout, len(panel.layout.years), asking.change
+    name, most = layout.yearly[at].name, most_of(layout, at)
+    values = whole_steps(panel, name)
+    there = np.where(values == MISSING, 0, values)
+    own = there.sum(axis=0, dtype=np.int64)
+    who = np.flatnonzero(own > 0)
+    table = _table((octave_count(years * most),), octaves(own[who]))
+    counts, share = asking.ask(f"octaves {name}", table, change.counts()), asking.budget[f"sum {name}"]
+    clamp = asking.caps[f"sum {name}"] = sum_clamp(counts, panel.rows, change.rate(share, share), years * most)
+    asking.ask(f"sum {name}", _whole_sums(whole(own, clamp)), change.of_sum(clamp, years))
+    if not at:
+        return
+    share = asking.budget[f"years {name}"]
+    life = float(alive(layout, asking.found["lives"].values).sum()) / max(panel.rows, 1)
+    life = min(max(life, 1.0), float(years))
+    rate = float(change.rate(share, share)) * years
+    cap = asking.caps[f"years {name}"] = year_clamp(counts, panel.rows, life, years, rate, most)
+    asking.ask(f"years {name}", whole(there, cap).sum(axis=1, dtype=np.int64), change.of_each(cap, years))

@@ -16,10 +16,11 @@ from tacita.plan.fields import as_epsilon
 from tacita.plan.how import FREE, How
 from tacita.privacy import Guarantee, Neighbours, Number, exact
 from tacita.synthesis.base import Synthesizer
+from tacita.synthesis.panel.formal.foresight import foreseen
 from tacita.synthesis.panel.formal.frame import Frame
 from tacita.synthesis.panel.formal.measuring import measure
 from tacita.synthesis.panel.formal.model import PanelModel
-from tacita.synthesis.panel.formal.promise import Promise, foreseen
+from tacita.synthesis.panel.formal.promise import Promise
 from tacita.synthesis.panel.reading import all_groups
 from tacita.synthesis.panel.settings import PanelPlan
 from tacita.synthesis.panel.streams import recorded_seed
@@ -80,16 +81,18 @@ class PanelSynthesis(PanelPlan[PanelModel]):
     def forecast(self, schema: Schema) -> Forecast:
         layout = self.layout(schema)
         sentences, figures = foreseen(layout, self.promise)
-        cells = len(self.promise.budget(layout).parts) * layout.group_count
+        cells = len(self.promise.budget(layout, 1).parts) * layout.group_count
         files = f"{self.files} from one measurement, with {', '.join(self.keep)} as collected"
         return Forecast(self.product, cells, (files, *sentences), figures | {"files": float(self.sets)})
 
     def run(self, data: Confidential, entropy: Entropy) -> PanelModel:
         """Everything is measured, one group in memory at a time."""
         layout, promise = self.layout(data.schema), self.promise
-        budget = promise.budget(layout)
         groups = {
-            group: (Frame.of(panel), measure(panel, budget, entropy, group, promise.change))
+            group: (
+                Frame.of(panel),
+                measure(panel, promise.budget(layout, panel.rows), entropy, group, promise.change),
+            )
             for group, panel in all_groups(data, layout)
         }
         return PanelModel(self, data.schema, groups, int(recorded_seed(entropy), 16), entropy.rehearsal)

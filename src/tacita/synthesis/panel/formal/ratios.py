@@ -3,52 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log1p
+from math import log, log1p
 
 import numpy as np
 
+from tacita.synthesis.panel.formal.hills import Hills
 from tacita.synthesis.panel.formal.lattice import Floats, Integers
-from tacita.synthesis.panel.formal.smoothing import joint, law_of, outwards, smoothed
-from tacita.synthesis.panel.predictors import Flags
+from tacita.synthesis.panel.formal.smoothing import law_of, outwards, wandering
 
 STEPS = 256  # of a range: sums of logarithms are whole numbers
 DEVIATIONS = 40
 _BINS = 128
 _CLEAR = 4.0  # standard deviations of the noise
 _SELDOM = 0.02  # of the fullest bin
+_PEAK = 20.0  # standard deviations by which the fullest bin must stand out for others to tell where the range ends
+_REACH = 2.5  # widths of a normal law
 _PLENTY = 10.0  # standard deviations by which a row's moves speak for themselves
 _EDGES = np.array([0.01, 0.02, 0.035, 0.05, 0.07, 0.1, 0.14, 0.2, 0.3, 0.5])  # of the range
 _FURTHEST = 0.7
-_ASTRAY = 0.1  # of a total: what the other questions leave open of it
-_MOST_SHIFT = 0.5
+_USUAL = 0.05  # how far a centre moves in a year, where noise hides it
 MOVES = 2 * len(_EDGES) + 2
 _ROWS = np.array([-0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3])
-
-
-def in_heads(values: Integers | Floats, centres: Floats, cap: int) -> Integers:
-    """Values of every year over what one head has in the middle of that year, clamped, as whole numbers."""
-    return np.asarray(np.rint(np.clip(values / np.exp(centres)[:, None], 0, cap)), dtype=np.int64)
-
-
-def held_to_total(
-    logs: Floats, there: Flags, weights: Floats, centres: Floats, cap: int, released: float, spread: float
-) -> Floats:
-    """Logarithms of values moved so that the clamped sum of all years is as released, against its noise.
-
-    What each moves by goes with its weight: where the logarithm was known least, it moves most.
-    """
-
-    def total(shift: float) -> float:
-        return float(np.minimum(np.where(there, np.expm1(logs + shift * weights), 0) / scale, cap).sum())
-
-    scale = np.exp(centres)[:, None]
-    own = total(0.0)
-    wanted = joint(own, _ASTRAY * own, released, spread)[0]
-    low, high = -_MOST_SHIFT, _MOST_SHIFT
-    for _ in range(12):
-        shift = (low + high) / 2
-        low, high = (shift, high) if total(shift) < wanted else (low, shift)
-    return np.asarray(logs + shift * weights)
 
 
 @dataclass(frozen=True)
@@ -73,17 +48,20 @@ class Range:
         share = (logs - self.low) / self.width
         return np.clip(np.floor(share * _BINS), 0, _BINS - 1).astype(np.int64)
 
-    def narrowed(self, noisy: Integers, spread: float) -> Range:
-        """From released counts: the stretch around the most frequent value where values stand out from the noise."""
+    def narrowed(self, noisy: Integers, spread: float, units: float) -> Range:
+        """From released counts: the stretch around the most frequent value where values stand out from the noise; where
+        noise hides that, most of the normal law that fits the counts."""
+        unit = self.width / _BINS
+        if noisy.max() < _PEAK * spread:
+            middle, below, above = Hills.of(noisy.astype(np.float64), spread, units, log(2) / unit).likeliest
+            ends = float(middle - _REACH * below), float(middle + _REACH * above)
+            return Range(self.low + unit * ends[0], self.low + unit * ends[1])
         clear = noisy > max(_CLEAR * spread, _SELDOM * float(noisy.max()))
-        if not clear.any():
-            return self
         low = high = int(np.argmax(noisy))
         while low > 0 and clear[low - 1]:
             low -= 1
         while high < _BINS - 1 and clear[high + 1]:
             high += 1
-        unit = self.width / _BINS
         return Range(self.low + unit * (low - 1), self.low + unit * (high + 2))
 
     # ------------------------------------------------------------ of a narrowed range
@@ -100,7 +78,7 @@ class Range:
     def centres(self, sums: Integers, counts: Floats, spread: float) -> Floats:
         means = self.middle + sums / STEPS * self.width / counts
         # Noise may lead a small group's centres anywhere; those of the file lie within the range.
-        return np.clip(smoothed(means, spread / STEPS * self.width / counts)[0], self.low, self.high)
+        return np.clip(wandering(means, spread / STEPS * self.width / counts, _USUAL)[0], self.low, self.high)
 
     def deviation(self, apart: Floats) -> Integers:
         """Bins of the distance from the year's centre, over one range on either side of it."""

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from math import ceil, exp, floor, log, prod
+from math import ceil, floor, log, prod
 
 import numpy as np
 
 from tacita.synthesis.panel.formal.lattice import Integers
+from tacita.synthesis.panel.formal.sums import most_whole
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,13 @@ class WholeHistory:
         """So many times log((1 + number)/(1 + size)), held within a range of this width, in so many whole steps."""
         return steps * times
 
-    def in_heads(self, most: int, centre: float, times: int) -> int:
-        """So many times a number over exp(a centre that is at least this), held within 0 and `most` and rounded."""
-        return most * times
+    def of_sum(self, clamp: int, times: int) -> int:
+        """The sum of so many numbers, clamped, in whole steps of its grain, to one cell."""
+        return most_whole(clamp)
+
+    def of_each(self, clamp: int, times: int) -> int:
+        """So many numbers, each clamped, in whole steps of their grain, each to a cell of its own."""
+        return most_whole(clamp) * times
 
 
 @dataclass(frozen=True)
@@ -96,10 +101,13 @@ class WithinAlpha(WholeHistory):
         factor = max(2.0, float(1 + self.alpha))
         return min(steps, ceil(2 * log(factor) / width * steps) + 1) * times
 
-    def in_heads(self, most: int, centre: float, times: int) -> int:
-        # By a share of α, or by one step of the number; and one more for rounding.
-        moved = max(exp(-centre), float(most * self.alpha / (1 + self.alpha)))
-        return min(most, ceil(moved) + 1) * times
+    def of_sum(self, clamp: int, times: int) -> int:
+        # Numbers that sum to s become s + k with k ≤ α·s + times, and s + k ≤ clamp where both are clamped.
+        moved = floor((self.alpha * clamp + times) / (1 + self.alpha))
+        return min(most_whole(clamp), most_whole(clamp, moved))
+
+    def of_each(self, clamp: int, times: int) -> int:
+        return min(most_whole(clamp), most_whole(clamp, self._held(0, clamp))) * times
 
     def _most(self, smaller: Integers) -> Integers:
         """How much more than each number its neighbour may be."""

@@ -85,6 +85,35 @@ def _filtered(values: Floats, noise: Floats, walk: float) -> tuple[Floats, Float
     return mean, variance, likelihood
 
 
+def wandering(
+    values: Floats, spread: Floats, usual: float, random: np.random.Generator | None = None
+) -> tuple[Floats, Floats]:
+    """A series of unknown level that moves by about `usual` from year to year, unless noisy values clearly say
+    otherwise; and what stays open. With a generator it is drawn from all that fit.
+
+    >>> mean, open_ = wandering(np.array([1.0, 9.0, 2.0]), np.full(3, 10.0), 0.05)
+    >>> bool(np.ptp(mean) < 0.1), bool((open_ > 1).all())
+    (True, True)
+    """
+    count = len(values)
+    place = np.arange(count)
+    walk = np.minimum(place[:, None], place[None, :]).astype(np.float64)
+    level = (10 * (float(np.abs(values).max()) + float(np.max(spread)))) ** 2
+    best, least = (np.zeros(count), np.zeros((count, count))), np.inf
+    for step in usual * 2.0 ** np.arange(-2, 5):
+        prior = level + step**2 * walk
+        both = prior + np.diag(np.maximum(spread, 1e-6) ** 2)
+        solved = np.linalg.solve(both, np.column_stack([values, prior]))
+        unlikely = float(values @ solved[:, 0]) + float(np.linalg.slogdet(both)[1]) + np.log(step / usual) ** 2
+        if unlikely < least:
+            least, best = unlikely, (prior @ solved[:, 0], prior - prior @ solved[:, 1:])
+    mean, open_ = best
+    if random is not None:
+        size, ways = np.linalg.eigh((open_ + open_.T) / 2)
+        mean = mean + ways @ (np.sqrt(np.maximum(size, 0)) * random.standard_normal(count))
+    return mean, np.sqrt(np.maximum(np.diag(open_), 0))
+
+
 def joint(one: float, doubt: float, other: float, open_: float) -> tuple[float, float]:
     """Two estimates of a number, each with the weight that its standard deviation leaves it; and what stays open."""
     both = max(doubt**2 + open_**2, 1e-300)

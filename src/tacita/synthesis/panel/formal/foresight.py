@@ -1,0 +1,180 @@
+"""What `PanelSynthesis` says beforehand: how far yearly totals will be off, and where ε goes. No data.
+
+The errors come from what is made of released sums, tried on made-up units: as many as asked for, with numbers spread
+as those of businesses usually are, evenly placed on a normal law of logarithms and the same in all years but for a
+total that moves a little. Only the noise is drawn, with one seed for all, so that a plan is always told the same.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import ndtri
+
+from tacita.noise.discrete import LARGEST_SCALE
+from tacita.privacy import text
+from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers
+from tacita.synthesis.panel.formal.pinned import YearTotals
+from tacita.synthesis.panel.formal.promise import LIVES, Promise
+from tacita.synthesis.panel.formal.released import Measurement, Noisy, size_cap
+from tacita.synthesis.panel.formal.sums import octave_count, octaves, sum_clamp, whole, year_clamp
+from tacita.synthesis.panel.formal.units import most_of
+from tacita.synthesis.panel.layout import Layout
+
+SIZES = (300, 1_000, 3_000, 10_000)
+TOLERABLE = 0.2  # of a yearly total: beyond it a panel is called too small
+_SHOWN = 10_000  # units of the group whose shares of ε are told
+_TRIES = 12
+_WIDTH = 2.0  # of logarithms of numbers of businesses
+_MOVES = 0.05
+
+
+def foreseen(layout: Layout, promise: Promise) -> tuple[list[str], dict[str, float]]:
+    """What yearly totals will be off by, where ε goes and how large the noise is, in sentences and figures."""
+    tried = {units: total_errors(layout, promise, units) for units in SIZES}
+    sentences = [_said(one.name, {units: errors[one.name] for units, errors in tried.items()}) for one in layout.yearly]
+    sentences.append(_too_small(layout, promise, tried))
+    budget, epsilon, alpha = promise.budget(layout, _SHOWN), promise.epsilon, promise.alpha
+    years = len(layout.years)
+    size = layout.yearly[0].name
+    spent = {name: part for name, part in budget.parts if alpha is None or not name.startswith(LIVES)}
+
+    def percent(*starts: str) -> str:
+        part = sum(one for name, one in spent.items() if name.startswith(starts))
+        return f"{100 * float(part / epsilon):.0f}%"
+
+    lives = 2 * 2**0.5 / float(budget["lives"])
+    about = f"{percent(*LIVES)} of ε" if alpha is None else "outside the promise, so at no cost; but with noise"
+    sums = tuple(f"{part} {size}" for part in ("octaves", "sum"))
+    sentences += [
+        f"ε = {text(epsilon)} covers all {years} years of a unit together: a further year needs a new plan and a new ε",
+        f"in a group of {_SHOWN:,} units (in smaller ones more goes to sums of all years), lives and static variables: "
+        f"{about}; the number of units with a given first and last year has noise of about {lives:.2g}, whatever it is",
+        f"{size} when first seen: {percent('sizes', 'entrants')} of ε, from one record of each unit",
+        f"sums of {size}: {percent('levels', 'tops', *sums)} of ε, of each year, which has a part in {years}, and of "
+        "all years together; values above a clamp that follows from released counts count as the clamp",
+    ]
+    if years > 1:
+        sentences.append(
+            f"steps of {size} from year to year: {percent('steps', 'kinds')} of ε for their law, which is the same in "
+            f"all years, {percent('flows')} for what is gained and lost in each, which has a part in {years - 1}, "
+            f"and in all together, {percent('present', 'leaving')} for which sizes leave"
+        )
+    for one in layout.yearly[1:]:
+        parts = ("range", "centres", "ratios", "moves", "octaves", "sum", "years")
+        sentences.append(
+            f"{one.name}: {percent(*(f'{part} {one.name}' for part in parts))} of ε, for its logarithm per unit of "
+            f"{size}, moves whose law is the same in all years, and sums of all years together and of each"
+        )
+    figures = {
+        f"error of a yearly total of {name}, {units} units": float(f"{error:.2g}")
+        for units, errors in tried.items()
+        for name, error in errors.items()
+    }
+    figures |= {f"share of epsilon, {name}": float(one / epsilon) for name, one in spent.items()}
+    return sentences, figures | {"noise of a count of lives": lives}
+
+
+def _said(name: str, errors: dict[int, float]) -> str:
+    told = ", ".join(f"{_percent(error)} with {units:,}" for units, error in errors.items())
+    return f"a year's total of {name} is typically off by {told} units in a group"
+
+
+def _percent(error: float) -> str:
+    return "100% or more" if error >= 1 else f"{100 * error:.2g}%"
+
+
+def _too_small(layout: Layout, promise: Promise, tried: dict[int, dict[str, float]]) -> str:
+    """From which size on the files are of use, and what serves smaller panels."""
+    least = smallest({units: max(errors.values()) for units, errors in tried.items()})
+    count = len(layout.yearly)
+    fewer = f"fewer than {count} yearly numbers, " if count > 1 else ""
+    within = "" if promise.alpha is not None else "alpha, "
+    grouped = "no or larger groups, " if layout.group is not None else ""
+    small = f"fewer than about {least:,} units" if least is not None else f"{SIZES[-1]:,} units and fewer"
+    return (
+        f"a group of {small} is too small for ε = {text(promise.epsilon)}: a year's total is off by more than "
+        f"{100 * TOLERABLE:.0f}%, growth and regressions by far more, and intervals from several files do not cover. "
+        f"Such panels are better served by {fewer}{grouped}a larger ε, {within}tables of sums (tc.Table), or "
+        "PlainPanelSynthesis inside the office"
+    )
+
+
+def total_errors(layout: Layout, promise: Promise, units: int) -> dict[str, float]:
+    """Of each yearly number, the typical error of a year's total in a group of so many units, as a share of it: half
+    of all errors are smaller. At 1 nothing is known of the total."""
+    alike: dict[tuple[int, bool], float] = {}  # numbers with the same bounds are told the same
+    for at in range(len(layout.yearly)):
+        key = most_of(layout, at), at > 0
+        if key not in alike:
+            alike[key] = min(_error(layout, promise, units, at), 1.0)
+    return {one.name: alike[most_of(layout, at), at > 0] for at, one in enumerate(layout.yearly)}
+
+
+def smallest(errors: dict[int, float]) -> int | None:
+    """From how many units on errors are tolerable: between the sizes that were tried, as logarithms go."""
+    sizes = sorted(errors)
+    if errors[sizes[0]] <= TOLERABLE:
+        return sizes[0]
+    for small, large in pairwise(sizes):
+        if errors[large] <= TOLERABLE:
+            share = np.log(errors[small] / TOLERABLE) / np.log(errors[small] / errors[large])
+            return _round(float(small * (large / small) ** share))
+    return None
+
+
+def _round(number: float) -> int:
+    digits = 10 ** (len(str(int(number))) - 1)
+    return int(-(-number // digits) * digits)
+
+
+def _error(layout: Layout, promise: Promise, units: int, at: int) -> float:
+    random = np.random.default_rng(20)
+    years, most = len(layout.years), most_of(layout, at)
+    # In the middle of what the bounds allow, on a scale of logarithms, but so that few are above them.
+    middle = np.log(max(most, 2)) / 2
+    each = np.exp(np.minimum(middle + _WIDTH * ndtri((np.arange(units) + 0.5) / units), np.log(most)))
+    off = []
+    for _ in range(_TRIES):
+        moved = np.exp(np.cumsum(random.standard_normal(years)) * _MOVES)
+        values = np.rint(np.minimum(each * moved[:, None], most)).astype(np.int64)
+        told = YearTotals.of(
+            _measured(layout, promise, values, at, random), layout, layout.yearly[at].name, units, None
+        )
+        if told is not None:
+            off.append(np.abs(told.middle / np.maximum(values.sum(axis=1), 1) - 1))
+    return float(np.median(np.concatenate(off)))
+
+
+def _measured(layout: Layout, promise: Promise, values: Integers, at: int, random: np.random.Generator) -> Measurement:
+    """What `measuring` would release of these numbers, as far as sums go."""
+    (years, units), name, most = values.shape, layout.yearly[at].name, most_of(layout, at)
+    budget, change = promise.budget(layout, units), promise.change
+    own = values.sum(axis=0)
+
+    def noisy(question: str, table: Integers, sensitivity: int | Fraction) -> Noisy:
+        scale = min(Fraction(sensitivity) / budget[question], Fraction(LARGEST_SCALE))
+        return Noisy(np.rint(table + random.laplace(0, float(scale), table.shape)).astype(np.int64), scale)
+
+    lives = np.zeros((layout.first.levels, layout.last.levels), dtype=np.int64)
+    lives[0, -1] = units
+    counted = np.bincount(octaves(own[own > 0]), minlength=octave_count(years * most))
+    tables, share = {"lives": Noisy(lives, Fraction(1))}, budget[f"sum {name}"]
+    counts = tables[f"octaves {name}"] = noisy(f"octaves {name}", counted, change.counts())
+    clamp = sum_clamp(counts, units, change.rate(share, share), years * most)
+    tables[f"sum {name}"] = noisy(f"sum {name}", whole(own, clamp).sum(keepdims=True), change.of_sum(clamp, years))
+    caps = {f"sum {name}": clamp}
+    if at:
+        share = budget[f"years {name}"]
+        cap = year_clamp(counts, units, years, years, float(change.rate(share, share)) * years, most)
+        sums = whole(values, cap).sum(axis=1)
+        tables[f"years {name}"] = noisy(f"years {name}", sums, change.of_each(cap, years))
+        return Measurement(tables, caps | {f"years {name}": cap})
+    bins, shares = Bins.sizes(most), [budget["levels"], budget["tops"], budget["tops of all years"]]
+    usual: Floats = np.bincount(bins.of(values[0]), minlength=bins.count).astype(np.float64)
+    cap = size_cap(usual, bins, years / shares[0])
+    wide = change.ladder([0, cap, 2 * cap, 4 * cap], shares, years)[0]
+    tables["levels"] = noisy("levels", np.minimum(values, cap).sum(axis=1), wide)
+    return Measurement(tables, caps | {"levels": cap})

@@ -1,0 +1,130 @@
+"""Synthetic numbers held to the released sums: of all years together, and of each year. Post-processing only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tacita.synthesis.panel.formal.lattice import Floats, Integers
+from tacita.synthesis.panel.formal.released import Measurement
+from tacita.synthesis.panel.formal.smoothing import joint, wandering
+from tacita.synthesis.panel.formal.sums import above_clamp, grain
+from tacita.synthesis.panel.formal.units import alive, most_of
+from tacita.synthesis.panel.layout import Layout
+from tacita.synthesis.panel.panel import MISSING
+
+# Judgement, not derived; none of it is about privacy.
+_USUAL = 0.05  # how far a total moves in a year beyond the number of units, where noise hides it
+_OTHERWISE = 0.05  # how far the part above the clamp of single years goes its own way in a year
+_UNSEEN = 0.5  # of what lies above the clamp: how far it may be off
+_OWN = 0.02  # what years as drawn are off by, where nothing contradicts them
+_FIRST, _FURTHEST = 1.5, 9.0  # logarithms by which numbers move: the largest at first, then all
+
+
+@dataclass(frozen=True, eq=False)
+class YearTotals:
+    """What a number adds up to in every year, and how far that may be off."""
+
+    middle: Floats
+    open_: Floats
+
+    @classmethod
+    def of(
+        cls, found: Measurement, layout: Layout, name: str, units: int, random: np.random.Generator | None
+    ) -> YearTotals | None:
+        """From released sums; with a generator drawn from all that fit. None where no unit was visible."""
+        if f"sum {name}" not in found.tables:
+            return None
+        total, off = _total(found, layout, name, units, random)
+        shape, apart = _profile(found, layout, name, total, random)
+        open_ = np.hypot(off / total, apart / np.maximum(shape * len(shape), 0.1))
+        return cls(total * shape, total * shape * open_)
+
+    def joined(self, own: Floats, doubt: float) -> Floats:
+        """With what was drawn, which may be off by a share `doubt`, or by as far as the two contradict each other."""
+        apart = float(np.mean((own / self.middle - 1) ** 2 - (self.open_ / self.middle) ** 2))
+        doubt = float(np.sqrt(doubt**2 + max(apart, 0.0)))
+        return np.array(
+            [
+                joint(one, doubt * pin, pin, open_)[0]
+                for one, pin, open_ in zip(own.tolist(), self.middle.tolist(), self.open_.tolist(), strict=True)
+            ]
+        )
+
+
+def _total(
+    found: Measurement, layout: Layout, name: str, units: int, random: np.random.Generator | None
+) -> tuple[float, float]:
+    """All years together, and its standard deviation; with a generator drawn from all that fit."""
+    at = [one.name for one in layout.yearly].index(name)
+    clamp, noisy = found.caps[f"sum {name}"], found[f"sum {name}"]
+    above = above_clamp(found[f"octaves {name}"], units, clamp, most_of(layout, at) * len(layout.years), random)
+    spread = noisy.spread * grain(clamp)
+    off = float(np.hypot(spread, _UNSEEN * above))
+    total = max(int(noisy.values[0]) * grain(clamp) + above, off / 2, 1.0)
+    if random is not None:
+        # A sum is not negative, and keeps its mean.
+        wide = np.sqrt(np.log1p((off / total) ** 2))
+        total *= float(np.exp(wide * random.standard_normal() - wide**2 / 2))
+    return total, off
+
+
+def _profile(
+    found: Measurement, layout: Layout, name: str, total: float, random: np.random.Generator | None
+) -> tuple[Floats, Floats]:
+    """Shares of the years, and how far each times their number may be off: as many as there are units, and beyond that
+    what sums of single years tell against their noise."""
+    units = np.maximum(alive(layout, found["lives"].values), 1.0)
+    yearly = f"years {name}" if f"years {name}" in found.tables else "levels"
+    noisy, step = found[yearly], grain(found.caps[yearly]) if yearly != "levels" else 1
+    sums, spread = noisy.values * float(step), noisy.spread * step
+    # About what a unit has below the clamp of single years: as released, but not far beyond what the total tells.
+    mean = float(sums.sum())
+    if mean < 3 * spread * len(sums) ** 0.5:
+        return units / units.sum(), np.full(len(units), _USUAL * len(units) ** 0.5)
+    each = units * mean / units.sum()
+    apart, open_ = wandering(sums / each, spread / each, _USUAL, random)
+    hidden = max(0.0, 1 - mean / total)
+    if random is not None:
+        other = np.cumsum(random.standard_normal(len(units))) * _OTHERWISE * hidden
+        apart = apart + other - other.mean()
+    shape = units * np.maximum(apart, 0.05)
+    return shape / shape.sum(), np.hypot(open_, hidden * _OTHERWISE * len(units) ** 0.5 / 2)
+
+
+def held_to(values: Integers, totals: YearTotals | None, most: int, random: np.random.Generator) -> Integers:
+    """Whole numbers of every year moved so that they add up to what was released, within their bounds.
+
+    The largest move first, since sums hang on them and counts say little of them, and all alike for the rest. A unit is
+    rounded the same way in all years, so that a number that stayed the same still does. What is not 0 stays so.
+    """
+    if totals is None:
+        return values
+    there = values != MISSING
+    aims = totals.joined(np.where(there, values, 0).sum(axis=1).astype(np.float64), _OWN)
+    rounding, held = random.random((values.shape[1],)), values.copy()
+    for place, aim in enumerate(aims.tolist()):
+        who = np.flatnonzero(there[place] & (values[place] > 0))
+        if len(who):
+            own = values[place, who].astype(np.float64)
+            for weights, furthest in ((_upper(own), _FIRST), (np.ones(len(who)), _FURTHEST)):
+                own = _moved(own, weights, aim, most, furthest)
+            held[place, who] = np.clip(np.floor(own + rounding[who]), 1, most)
+    return held
+
+
+def _upper(values: Floats) -> Floats:
+    """0 up to the middle, and from there on as the logarithm goes, to 1 for the largest."""
+    logs = np.log(values)
+    middle = float(np.median(logs))
+    return np.asarray(np.maximum(logs - middle, 0) / max(float(logs.max()) - middle, 1e-9))
+
+
+def _moved(values: Floats, weights: Floats, aim: float, most: int, furthest: float) -> Floats:
+    low, high = -furthest, furthest
+    for _ in range(50):
+        shift = (low + high) / 2
+        moved = np.minimum(values * np.exp(shift * weights), most)
+        low, high = (shift, high) if float(moved.sum()) < aim else (low, shift)
+    return np.asarray(moved)

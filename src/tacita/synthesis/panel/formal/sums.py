@@ -1,0 +1,101 @@
+"""Whole numbers for sums of a yearly number, and the clamps of these sums, which follow from released counts.
+
+`octaves`, `whole` and `grain` are functions of one unit's numbers; the rest sees released counts only.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+
+from tacita.synthesis.panel.formal.hills import Hills
+from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers
+from tacita.synthesis.panel.formal.released import DOUBT, Noisy, size_cap
+from tacita.synthesis.panel.formal.smoothing import balanced_cap
+
+_FINEST = 1 << 20  # steps below a clamp: finer ones would not show beside the noise
+_DOUBT = 2.0  # of what lies above a clamp
+_CLEAR, _NEXT = 6.0, 2.0  # standard deviations of its noise by which a count stands out, and one beside such a count
+_HIDDEN, _LEAST_FALL = 0.7, 0.7  # units, in scales of noise, that an octave may hide; counts of one over those below it
+_WITHIN = 1.44  # mean of an octave whose logarithms are even, over its lower end
+# How a unit's years differ from its mean, about: a number of one year is so many times the mean, so often.
+_TIMES, _OFTEN = np.array([0.5, 1.0, 2.0, 4.0]), np.array([0.3, 0.45, 0.2, 0.05])
+
+
+def octave_count(most: int) -> int:
+    """Octaves of whole numbers from 1 to `most`."""
+    return most.bit_length()
+
+
+def octaves(sums: Integers) -> Integers:
+    """e where 2^e ≤ number < 2^(e+1); of numbers above 0."""
+    return np.asarray(np.searchsorted(2 ** np.arange(62, dtype=np.int64), sums, side="right") - 1, dtype=np.int64)
+
+
+def grain(clamp: int) -> int:
+    """The step in which numbers up to a clamp are added up: a power of two.
+
+    >>> grain(1000), grain(1 << 30)
+    (1, 1024)
+    """
+    return int(2 ** max(0, (clamp - 1).bit_length() - (_FINEST - 1).bit_length()))
+
+
+def whole(values: Integers, clamp: int) -> Integers:
+    """Numbers from 0 on, clamped, in steps of the grain.
+
+    >>> whole(np.array([0, 7, 2000]), 1000).tolist()
+    [0, 7, 1000]
+    """
+    step = grain(clamp)
+    return np.asarray((np.minimum(values, clamp) + step // 2) // step, dtype=np.int64)
+
+
+def most_whole(clamp: int, moved: int | None = None) -> int:
+    """The most by which `whole` changes where a clamped number changes by up to `moved`; by default, by anything."""
+    step = grain(clamp)
+    return (clamp + step // 2) // step if moved is None else ceil(moved / step)
+
+
+def sum_clamp(counts: Noisy, units: int, rate: Fraction, most: int) -> int:
+    """A clamp for the sum of all years of a unit. `rate` is the scale of the sum's noise over its clamp."""
+    return size_cap(unit_counts(counts, units), _bins(counts, most), rate, doubt=_DOUBT)
+
+
+def above_clamp(counts: Noisy, units: int, clamp: int, most: int, random: np.random.Generator | None) -> float:
+    """What is expected to lie above it in all; with a generator, drawn from what the counts leave open."""
+    bins = _bins(counts, most)
+    return float(unit_counts(counts, units, random) @ (bins.capped_means(most) - bins.capped_means(clamp)))
+
+
+def year_clamp(counts: Noisy, units: int, life: float, years: int, rate: float, most: int) -> int:
+    """A clamp for the sums of single years, of units that are there for `life` of them on average."""
+    law = unit_counts(counts, units) * life / years
+    each = _WITHIN * 2.0 ** np.arange(len(law)) / life
+    caps = np.unique(np.minimum(np.rint(2.0 ** np.arange(0, most.bit_length(), 0.5)).astype(np.int64), most))
+    covered = np.array([law @ (np.minimum(each[:, None] * _TIMES, cap) @ _OFTEN) for cap in caps.tolist()])
+    return balanced_cap(caps, covered, caps * rate * 2**0.5, DOUBT)
+
+
+def _bins(counts: Noisy, most: int) -> Bins:
+    return Bins(2 ** np.arange(len(counts.values), dtype=np.int64), most)
+
+
+def unit_counts(counts: Noisy, units: int, random: np.random.Generator | None = None) -> Floats:
+    """Units in each octave: as counted where that stands out, else as a hill through all counts has them. Above the
+    last count that stands out they fall off ever faster, for a unit that noise makes up there would outweigh all."""
+    own, scale = np.asarray(counts.values, dtype=np.float64), float(counts.scale)
+    hills = Hills.of(own, counts.spread, units)
+    clear, law = own > _CLEAR * counts.spread, hills.counts(random)
+    top = int(np.flatnonzero(clear)[-1]) if clear.any() else min(int(hills.likeliest[0]), len(own) - 1)
+    while top + 1 < len(own) and own[top + 1] > _NEXT * counts.spread:
+        top += 1  # beside one that stands out, a mistake costs one octave
+        clear[top] = True
+    law[clear] = own[clear]
+    fall = _LEAST_FALL
+    for at in range(top + 1, len(own)):
+        law[at] = min(law[at], max(own[at], 0.0) + _HIDDEN * scale, fall * law[at - 1])
+        fall = min(fall, law[at] / max(law[at - 1], 1e-300))
+    return law

@@ -1,0 +1,130 @@
+"""What a panel's numbers add up to: clamps from noisy counts, files held to released sums, and what is foretold."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from support.panels import YEARS, plan, wide, wide_schema
+from tacita.data.confidential import Confidential
+from tacita.noise.entropy import SeededEntropy
+from tacita.synthesis.panel.formal.foresight import smallest, total_errors
+from tacita.synthesis.panel.formal.hills import Hills
+from tacita.synthesis.panel.formal.pinned import YearTotals, held_to
+from tacita.synthesis.panel.formal.released import Noisy
+from tacita.synthesis.panel.formal.smoothing import wandering
+from tacita.synthesis.panel.formal.sums import above_clamp, octaves, sum_clamp, unit_counts
+from tacita.synthesis.panel.panel import MISSING
+
+RANDOM = np.random.default_rng(20261116)
+SUMS = np.exp(RANDOM.normal(8, 1.5, 1000)).astype(np.int64) + 1
+MOST = 10**8
+
+
+def _counts(scale: int, random: np.random.Generator) -> Noisy:
+    counted = np.bincount(octaves(SUMS), minlength=MOST.bit_length())
+    return Noisy(counted + np.rint(random.laplace(0, scale, len(counted))).astype(np.int64), Fraction(scale))
+
+
+@pytest.mark.parametrize(("scale", "rate", "off"), [(1, 1, 0.05), (6, 3, 0.3), (20, 10, 0.9)])
+def test_a_clamp_leaves_little_above_and_says_how_much(scale: int, rate: int, off: float) -> None:
+    random = np.random.default_rng(scale)
+    errors = []
+    for _ in range(40):
+        counts = _counts(scale, random)
+        clamp = sum_clamp(counts, len(SUMS), Fraction(rate), MOST)
+        told = np.minimum(SUMS, clamp).sum() + above_clamp(counts, len(SUMS), clamp, MOST, None)
+        errors.append((told + random.laplace(0, clamp * rate)) / SUMS.sum() - 1)
+    assert np.median(np.abs(errors)) < off
+    assert np.quantile(np.abs(errors), 0.9) < 3 * off
+
+
+def test_a_far_count_that_is_noise_does_not_outweigh_all() -> None:
+    counted = np.bincount(octaves(SUMS), minlength=MOST.bit_length())
+    counted[-1] += 50  # at a scale of 20 that is nothing unusual
+    law = unit_counts(Noisy(counted, Fraction(20)), len(SUMS))
+    assert law[-1] * 2.0 ** len(law) < 0.1 * SUMS.sum()
+
+
+def test_a_hill_is_found_where_no_bin_stands_out() -> None:
+    random = np.random.default_rng(4)
+    counted = np.bincount(octaves(SUMS), minlength=37)
+    for _ in range(20):
+        hills = Hills.of(counted + random.laplace(0, 40, 37), 40 * 2**0.5, len(SUMS))
+        assert abs(hills.likeliest[0] - np.log2(np.median(SUMS))) < 4
+        assert hills.counts(None).sum() == pytest.approx(1000, rel=0.5)
+        assert hills.counts(random).sum() <= 1000
+
+
+def test_a_series_wanders_only_as_far_as_its_noise_does_not_hide() -> None:
+    truth = np.array([1.0, 1.4, 1.9, 2.0, 1.2, 0.9])
+    mean, open_ = wandering(truth, np.full(6, 0.01), 0.05)
+    assert np.abs(mean - truth).max() < 0.05
+    assert (open_ < 0.02).all()
+    drawn = [wandering(truth, np.full(6, 0.3), 0.05, np.random.default_rng(seed))[0] for seed in range(300)]
+    middle, open_ = wandering(truth, np.full(6, 0.3), 0.05)
+    assert np.std(drawn, axis=0) == pytest.approx(open_, rel=0.2)
+    assert np.mean(drawn, axis=0) == pytest.approx(middle, abs=0.06)
+
+
+@pytest.mark.parametrize("aim", [0.3, 0.9, 1.0, 1.1, 8.0])
+def test_numbers_are_held_to_a_sum_within_their_bounds(aim: float) -> None:
+    random = np.random.default_rng(1)
+    values = np.exp(random.normal(3, 1, (3, 500))).astype(np.int64)
+    values[:, 0], values[1, 1:20], values[2] = 0, MISSING, values[0]
+    own = np.where(values == MISSING, 0, values).sum(axis=1).astype(np.float64)
+    held = held_to(values, YearTotals(aim * own, 1e-9 * own), 5000, random)
+    assert np.where(held == MISSING, 0, held).sum(axis=1) == pytest.approx(aim * own, rel=0.03)
+    assert ((held == MISSING) == (values == MISSING)).all()
+    assert ((held == 0) == (values == 0)).all()
+    assert held.max() <= 5000
+    assert (held[2] == held[0]).all()  # what stayed the same still does
+
+
+@pytest.mark.parametrize("alpha", [None, "0.1"])
+def test_without_noise_to_speak_of_every_total_is_that_of_the_file(alpha: str | None) -> None:
+    frame = wide(1500)
+    model = plan(epsilon="4000", alpha=alpha, sets=1).run(
+        Confidential.from_frame(frame, wide_schema()), SeededEntropy(3)
+    )
+    made = model.implicates.tables[0].to_pandas()
+    for name, most in (("jobs", 0.02), ("pay", 0.04)):
+        columns = [f"{name}{year}" for year in YEARS]
+        assert (made[columns].sum() / frame[columns].sum()).to_numpy() == pytest.approx(1, abs=most)
+
+
+# ---------------------------------------------------------------- what is foretold
+
+
+def test_a_forecast_falls_with_units_and_with_epsilon() -> None:
+    layout = plan(epsilon="4").layout(wide_schema())
+    small, large = (total_errors(layout, plan(epsilon="4").promise, units) for units in (200, 5000))
+    freer = total_errors(layout, plan(epsilon="400").promise, 200)
+    within = total_errors(layout, plan(epsilon="4", alpha="0.1").promise, 200)
+    for name in ("jobs", "pay"):
+        assert large[name] < small[name] / 2 < 0.5
+        assert freer[name] < small[name] / 4
+        assert within[name] < small[name]
+
+
+def test_a_forecast_is_near_what_happens() -> None:
+    """On a file that is not the one it was made on: within a factor of 2.5, in each of two sizes."""
+    for rows, seeds in ((300, range(8)), (3000, range(4))):
+        frame, one = wide(rows), plan(epsilon="4", sets=1)
+        told = total_errors(one.layout(wide_schema()), one.promise, rows)
+        data = Confidential.from_frame(frame, wide_schema())
+        made = [one.run(data, SeededEntropy(seed)).implicates.tables[0].to_pandas() for seed in seeds]
+        for name in ("jobs", "pay"):
+            columns = [f"{name}{year}" for year in YEARS]
+            off = [np.abs(file[columns].sum() / frame[columns].sum() - 1) for file in made]
+            assert 0.4 < np.median(off) / told[name] < 2.5
+
+
+def test_the_plan_says_which_panels_are_too_small_and_what_serves_them() -> None:
+    said = " ".join(plan(epsilon="1").forecast(wide_schema()).sentences)
+    assert "is too small for ε = 1" in said
+    for instead in ("fewer than 2 yearly numbers", "a larger ε", "alpha", "tc.Table", "PlainPanelSynthesis"):
+        assert instead in said
+    assert smallest({100: 0.8, 1000: 0.4, 10_000: 0.1}) == 4000
+    assert smallest({100: 0.1, 1000: 0.05}) == 100
+    assert smallest({100: 0.9, 1000: 0.5}) is None
