@@ -139,6 +139,7 @@ REVIEWED = {
     "synthesis/panel/formal/lattice.py::Steps.logs": "public bins",
     "synthesis/panel/formal/measuring.py::_growth": "the mean of released counts; its own sums are of whole numbers",
     "synthesis/panel/formal/measuring.py::_sizes": "sums of released laws; its own sums are of whole numbers",
+    "synthesis/panel/formal/measuring.py::_sums": "the sum of released lives; its own sums are of whole numbers",
     "synthesis/panel/formal/ratios.py::Range.effects": "released counts",
     "synthesis/panel/formal/ratios.py::Range.paths": "released counts",
     "synthesis/panel/formal/ratios.py::Range.starts": "released counts",

@@ -20,6 +20,16 @@ class How:
     """What one more synthetic file would cost."""
 
 
+@dataclass(frozen=True)
+class Worth:
+    """What a release of this size is worth, from the plan and public facts alone."""
+
+    said: str
+    """How far off its numbers typically are, and what serves better where that is too far."""
+    enough: bool
+    """Whether margins that are computed from the files may be shown beside their numbers."""
+
+
 FREE = "More files could be drawn from what was released at no further loss."
 EACH_PAID = "Each file was paid for by itself: one more would cost as much again."
 SIZE = "The number of records leaves exactly as it is."

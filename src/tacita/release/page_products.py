@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from tacita.inference.estimate import Estimate
 from tacita.inference.rules import rule_for
 from tacita.inference.survey.tables import ALL
 from tacita.pages.charts import error_bars
-from tacita.plan.how import How
+from tacita.plan.how import How, Worth
 from tacita.release.checked import check_view, verdict_of
 from tacita.release.facts import spoken
 from tacita.release.microdata import FOLDER, WITHHELD
@@ -49,6 +50,16 @@ def how_of(record: Mapping[str, Any]) -> How | None:
         return None
     how = getattr(plan, "how", None)
     return how if isinstance(how, How) else None
+
+
+def worth_of(folder: Path, record: Mapping[str, Any], schema: Schema) -> Worth | None:
+    """What the plan that made the files says they are worth, given what was released; None where it says nothing."""
+    try:
+        ask = getattr(plan_from_record(record["mechanism"]), "worth", None)
+    except (TacitaError, LookupError, TypeError):
+        return None
+    path = folder / "measurements" / f"{record['name']}.json"
+    return ask(schema, json.loads(path.read_bytes())) if ask is not None and path.is_file() else None
 
 
 def methods(records: Sequence[Mapping[str, Any]]) -> str:
@@ -179,6 +190,7 @@ def files_view(folder: Path, record: Mapping[str, Any], plan: Mapping[str, Any])
         "how": how_of(record),
         "check": check_view(record),
         "verdict": verdict_of(record),
+        "worth": None,
         "settings": settings_of(record["mechanism"]),
     }
     if record["kind"] == WITHHELD:
@@ -187,7 +199,10 @@ def files_view(folder: Path, record: Mapping[str, Any], plan: Mapping[str, Any])
     files = Implicates.read(folder / FOLDER, schema)
     weight = weight_of(record["mechanism"], schema, files.columns)
     survey_tables = [_survey_table(folder, record["name"], tuple(by), schema) for by in record.get("tables", ())]
+    worth = worth_of(folder, record, schema)
+    shown = not survey_tables and (worth is None or worth.enough)
     return view | {
+        "worth": worth,
         "m": files.m,
         "rows": " or ".join(f"{count:,}" for count in dict.fromkeys(files.rows)),
         "columns": [
@@ -196,7 +211,7 @@ def files_view(folder: Path, record: Mapping[str, Any], plan: Mapping[str, Any])
         ],
         "survey_tables": survey_tables,
         "weight": weight,
-        "means": [] if survey_tables else list(_means(files, schema, weight)),
+        "means": list(_means(files, schema, weight)) if shown else [],
     }
 
 

@@ -73,7 +73,7 @@ def test_numbers_are_held_to_a_sum_within_their_bounds(aim: float) -> None:
     values = np.exp(random.normal(3, 1, (3, 500))).astype(np.int64)
     values[:, 0], values[1, 1:20], values[2] = 0, MISSING, values[0]
     own = np.where(values == MISSING, 0, values).sum(axis=1).astype(np.float64)
-    held = held_to(values, YearTotals(aim * own, 1e-9 * own), 5000, random)
+    held = held_to(values, YearTotals(aim * own, 1e-9 * own), 5000, random, middle=True)
     assert np.where(held == MISSING, 0, held).sum(axis=1) == pytest.approx(aim * own, rel=0.03)
     assert ((held == MISSING) == (values == MISSING)).all()
     assert ((held == 0) == (values == 0)).all()
@@ -128,3 +128,14 @@ def test_the_plan_says_which_panels_are_too_small_and_what_serves_them() -> None
     assert smallest({100: 0.8, 1000: 0.4, 10_000: 0.1}) == 4000
     assert smallest({100: 0.1, 1000: 0.05}) == 100
     assert smallest({100: 0.9, 1000: 0.5}) is None
+
+
+def test_the_page_is_told_what_a_panel_of_its_size_is_worth() -> None:
+    """From public facts: the plan and how many units each group has."""
+    data = Confidential.from_frame(wide(300), wide_schema())
+    for epsilon, group, enough in (("1", None, False), ("400", None, True), ("400", "sector", True)):
+        one = plan(epsilon=epsilon, group=group)
+        worth = one.worth(wide_schema(), one.run(data, SeededEntropy(1)).measured)
+        assert worth.enough == enough
+        assert ("too small for its ε" in worth.said) == (not enough)
+        assert ("With 300 units" in worth.said) == (group is None)

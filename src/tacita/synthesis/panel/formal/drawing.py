@@ -43,7 +43,7 @@ def _held_sizes(
 ) -> Integers:
     """Sizes that add up to the released sums."""
     totals = YearTotals.of(found, layout, layout.yearly[0].name, sizes.shape[1], None if middle else random)
-    return held_to(sizes, totals, most_of(layout, 0), random)
+    return held_to(sizes, totals, most_of(layout, 0), random, middle=middle)
 
 
 def _published(values: Integers, there: Flags, one: Yearly) -> Floats:
@@ -83,4 +83,4 @@ def _beside(
     most, there = most_of(layout, at), sizes != MISSING
     values = np.where(there, np.rint(np.expm1(np.clip(logs, 0, np.log1p(most)))), MISSING).astype(np.int64)
     totals = YearTotals.of(found, layout, one.name, made.rows, doubt)
-    return held_to(values, totals, most, random)
+    return held_to(values, totals, most, random, middle=middle)

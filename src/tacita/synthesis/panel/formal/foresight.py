@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from tacita.noise.discrete import LARGEST_SCALE
+from tacita.plan.how import Worth
 from tacita.privacy import text
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers
 from tacita.synthesis.panel.formal.pinned import YearTotals
@@ -75,6 +76,23 @@ def foreseen(layout: Layout, promise: Promise) -> tuple[list[str], dict[str, flo
     }
     figures |= {f"share of epsilon, {name}": float(one / epsilon) for name, one in spent.items()}
     return sentences, figures | {"noise of a count of lives": lives}
+
+
+def worth_of(layout: Layout, promise: Promise, units: list[int]) -> Worth:
+    """What files of groups with so many units, from the smallest on, are worth. Of several groups the middle one."""
+    middle = units[len(units) // 2]
+    errors = total_errors(layout, promise, middle)
+    off = ", ".join(f"{_percent(error)} for {name}" for name, error in errors.items())
+    group = (
+        f"In a group of {middle:,} units, the middle one of {len(units)}"
+        if len(units) > 1
+        else f"With {middle:,} units"
+    )
+    said = f"{group}, a total of one year is typically off by {off}: this is the forecast of the plan, not an outcome."
+    if max(errors.values()) <= TOLERABLE:
+        return Worth(f"{said} Growth of single units and regressions are further off.", enough=True)
+    small = "The panel is too small for its ε, and its numbers are for trying out code, not for answers. "
+    return Worth(f"{said} {small}Margins computed from the files would be too narrow, so none are shown.", enough=False)
 
 
 def _said(name: str, errors: dict[int, float]) -> str:

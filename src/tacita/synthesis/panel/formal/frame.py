@@ -38,9 +38,13 @@ class Frame:
             labels[name] = tuple(sorted(set(short)))
             to = np.array([labels[name].index(one) for one in short], dtype=np.int64)
             public[name] = Column(to[public[of].values], len(labels[name]))
-        rows = int(self.counts.sum(dtype=np.int64))
+        rows = self.units
         nothing = np.full(rows, MISSING)
         return Panel(layout, rows, public, labels, nothing, nothing).blank()
+
+    @property
+    def units(self) -> int:
+        return int(self.counts.sum(dtype=np.int64))
 
     def to_dict(self) -> dict[str, Any]:
         labels = {name: list(levels) for name, levels in self.labels.items()}

@@ -8,7 +8,7 @@ import numpy as np
 
 from tacita.synthesis.panel.formal.lattice import Floats, Integers
 from tacita.synthesis.panel.formal.released import Measurement
-from tacita.synthesis.panel.formal.smoothing import joint, wandering
+from tacita.synthesis.panel.formal.smoothing import wandering
 from tacita.synthesis.panel.formal.sums import above_clamp, grain
 from tacita.synthesis.panel.formal.units import alive, most_of
 from tacita.synthesis.panel.layout import Layout
@@ -41,16 +41,15 @@ class YearTotals:
         open_ = np.hypot(off / total, apart / np.maximum(shape * len(shape), 0.1))
         return cls(total * shape, total * shape * open_)
 
-    def joined(self, own: Floats, doubt: float) -> Floats:
-        """With what was drawn, which may be off by a share `doubt`, or by as far as the two contradict each other."""
+    def joined(self, own: Floats, doubt: float, random: np.random.Generator | None) -> Floats:
+        """With what was drawn, which may be off by a share `doubt`, or by as far as the two contradict each other. All
+        files are drawn alike, so that with a generator this is drawn, too, once for all years."""
         apart = float(np.mean((own / self.middle - 1) ** 2 - (self.open_ / self.middle) ** 2))
-        doubt = float(np.sqrt(doubt**2 + max(apart, 0.0)))
-        return np.array(
-            [
-                joint(one, doubt * pin, pin, open_)[0]
-                for one, pin, open_ in zip(own.tolist(), self.middle.tolist(), self.open_.tolist(), strict=True)
-            ]
-        )
+        doubts = np.sqrt(doubt**2 + max(apart, 0.0)) * self.middle
+        trust = self.open_**2 / np.maximum(self.open_**2 + doubts**2, 1e-300)
+        if random is not None:
+            own = own + doubts * random.standard_normal()
+        return np.asarray(np.maximum(trust * own + (1 - trust) * self.middle, 1.0))
 
 
 def _total(
@@ -93,7 +92,9 @@ def _profile(
     return shape / shape.sum(), np.hypot(open_, hidden * _OTHERWISE * len(units) ** 0.5 / 2)
 
 
-def held_to(values: Integers, totals: YearTotals | None, most: int, random: np.random.Generator) -> Integers:
+def held_to(
+    values: Integers, totals: YearTotals | None, most: int, random: np.random.Generator, *, middle: bool
+) -> Integers:
     """Whole numbers of every year moved so that they add up to what was released, within their bounds.
 
     The largest move first, since sums hang on them and counts say little of them, and all alike for the rest. A unit is
@@ -102,7 +103,7 @@ def held_to(values: Integers, totals: YearTotals | None, most: int, random: np.r
     if totals is None:
         return values
     there = values != MISSING
-    aims = totals.joined(np.where(there, values, 0).sum(axis=1).astype(np.float64), _OWN)
+    aims = totals.joined(np.where(there, values, 0).sum(axis=1).astype(np.float64), _OWN, None if middle else random)
     rounding, held = random.random((values.shape[1],)), values.copy()
     for place, aim in enumerate(aims.tolist()):
         who = np.flatnonzero(there[place] & (values[place] > 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -13,10 +14,10 @@ from tacita.errors import UsageError
 from tacita.noise.entropy import Entropy
 from tacita.plan import Forecast
 from tacita.plan.fields import as_epsilon
-from tacita.plan.how import FREE, How
+from tacita.plan.how import FREE, How, Worth
 from tacita.privacy import Guarantee, Neighbours, Number, exact
 from tacita.synthesis.base import Synthesizer
-from tacita.synthesis.panel.formal.foresight import foreseen
+from tacita.synthesis.panel.formal.foresight import foreseen, worth_of
 from tacita.synthesis.panel.formal.frame import Frame
 from tacita.synthesis.panel.formal.measuring import measure
 from tacita.synthesis.panel.formal.model import PanelModel
@@ -84,6 +85,12 @@ class PanelSynthesis(PanelPlan[PanelModel]):
         cells = len(self.promise.budget(layout, 1).parts) * layout.group_count
         files = f"{self.files} from one measurement, with {', '.join(self.keep)} as collected"
         return Forecast(self.product, cells, (files, *sentences), figures | {"files": float(self.sets)})
+
+    def worth(self, schema: Schema, measured: Mapping[str, Any]) -> Worth:
+        """For readers of the page: the number of units in each group is public, and now known."""
+        layout = self.layout(schema)
+        frames = (Frame.from_dict(one["public"]) for one in measured["groups"].values())
+        return worth_of(layout, self.promise, sorted(frame.units for frame in frames))
 
     def run(self, data: Confidential, entropy: Entropy) -> PanelModel:
         """Everything is measured, one group in memory at a time."""
