@@ -79,6 +79,7 @@ EXEMPT = {
     "synthesis/pairwise/targets.py": _PUBLIC,
     "synthesis/panel/formal/drawing.py": _PUBLIC,
     "synthesis/panel/formal/foresight.py": _PUBLIC,
+    "synthesis/panel/formal/former.py": _PUBLIC,
     "synthesis/panel/formal/growth.py": _PUBLIC,
     "synthesis/panel/formal/hills.py": _PUBLIC,
     "synthesis/panel/formal/lives.py": _PUBLIC,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tacita.synthesis.panel.formal.former import centres_of, held_to_total, is_former, narrowed
 from tacita.synthesis.panel.formal.growth import draw_sizes
 from tacita.synthesis.panel.formal.lattice import Floats, Integers
 from tacita.synthesis.panel.formal.lives import draw_first, draw_static, draw_status
@@ -55,12 +56,11 @@ def _beside(
 ) -> Integers:
     """A number beside the size, in whole steps: a deviation from the year's centre that moves from year to year."""
     layout, doubt = made.layout, None if middle else random
-    at = layout.yearly.index(one)
-    noisy = found[f"range {one.name}"]
-    within = Range.public(most_of(layout, 0), most_of(layout, at)).narrowed(noisy.values, noisy.spread, made.rows)
-    noisy = found[f"centres {one.name}"]
-    counts = np.maximum(alive(layout, found["lives"].values), 1)
-    centres = within.centres(noisy.values, counts, noisy.spread)
+    at, earlier = layout.yearly.index(one), is_former(found, one.name)
+    public, noisy = Range.public(most_of(layout, 0), most_of(layout, at)), found[f"range {one.name}"]
+    within = narrowed(public, noisy) if earlier else public.narrowed(noisy.values, noisy.spread, made.rows)
+    noisy, counts = found[f"centres {one.name}"], np.maximum(alive(layout, found["lives"].values), 1)
+    centres = centres_of(within, noisy, counts) if earlier else within.centres(noisy.values, counts, noisy.spread)
     noisy = found[f"ratios {one.name}"]
     effects, classes = within.effects(noisy.values, noisy.spread), step_rows(found.tables, layout, PAY)
     starts = law_of(varied(within.starts(noisy.values, noisy.spread), noisy.spread, doubt))
@@ -68,19 +68,21 @@ def _beside(
     if len(layout.years) > 1:
         noisy = found[f"moves {one.name}"]
         moves = law_of(varied(within.paths(noisy.values, noisy.spread), noisy.spread, doubt))
-    apart = np.zeros(made.rows)
+    apart, of = np.zeros(made.rows), classes.of(np.maximum(sizes, 0))
     logs = np.zeros(sizes.shape)
     for place in range(len(layout.years)):
         here = sizes[place] != MISSING
         there = here & (sizes[place - 1] != MISSING) if place else np.zeros(made.rows, dtype=bool)
         new, old = np.flatnonzero(here & ~there), np.flatnonzero(there)
-        of = classes.of(np.maximum(sizes[place], 0))
-        apart[new] = within.deviations(pick_from(starts, of[new], random), random) - effects[of[new]]
+        apart[new] = within.deviations(pick_from(starts, of[place, new], random), random) - effects[of[place, new]]
         if len(old):
             apart[old] += within.moves(pick_from(moves, within.row(apart[old]), random), random)
         who = np.flatnonzero(here)
-        logs[place, who] = np.log1p(sizes[place, who]) + centres[place] + effects[of[who]] + apart[who]
+        logs[place, who] = np.log1p(sizes[place, who]) + centres[place] + effects[of[place, who]] + apart[who]
     most, there = most_of(layout, at), sizes != MISSING
-    values = np.where(there, np.rint(np.expm1(np.clip(logs, 0, np.log1p(most)))), MISSING).astype(np.int64)
+    logs = np.clip(logs, 0, np.log1p(most))
+    if earlier:
+        logs = np.clip(held_to_total(logs, there, of, centres, found, one.name, doubt), 0, np.log1p(most))
+    values = np.where(there, np.rint(np.expm1(logs)), MISSING).astype(np.int64)
     totals = YearTotals.of(found, layout, one.name, made.rows, doubt)
     return held_to(values, totals, most, random, middle=middle)

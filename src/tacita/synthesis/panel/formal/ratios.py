@@ -75,10 +75,13 @@ class Range:
         held = np.clip((logs - self.middle) / self.width, -0.5, 0.5)
         return np.asarray(np.rint(held * STEPS), dtype=np.int64)
 
+    def means(self, sums: Integers, counts: Floats, spread: float) -> tuple[Floats, Floats]:
+        """What released sums of steps tell of each year's mean, and what noise does to it."""
+        return self.middle + sums / STEPS * self.width / counts, spread / STEPS * self.width / counts
+
     def centres(self, sums: Integers, counts: Floats, spread: float) -> Floats:
-        means = self.middle + sums / STEPS * self.width / counts
         # Noise may lead a small group's centres anywhere; those of the file lie within the range.
-        return np.clip(wandering(means, spread / STEPS * self.width / counts, _USUAL)[0], self.low, self.high)
+        return np.clip(wandering(*self.means(sums, counts, spread), _USUAL)[0], self.low, self.high)
 
     def deviation(self, apart: Floats) -> Integers:
         """Bins of the distance from the year's centre, over one range on either side of it."""
