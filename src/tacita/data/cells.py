@@ -167,15 +167,17 @@ class Tally:
     by: tuple[str, ...]
     sums: tuple[tuple[str, Adding, Steps, int], ...] = ()
 
-    def over(self, table: Any, schema: Schema) -> Any:
-        steps = {}
+    def over(self, table: Any, schema: Schema, rules: Mapping[str, Any] | None = None) -> Any:
+        """`rules` say of every record whether it breaks one: whether any does is then told too."""
+        broken, steps = dict(rules or {}), {}
         for name, amount, step, power in self.sums:
             whole = step.of(amount.of(table, schema))
             steps[_OWN + name] = whole if power == 1 else whole * whole
         codes = {name: table[name] for name in self.by}
-        coded = table.select(**codes, **steps) if codes or steps else table
+        coded = table.select(**codes, **steps, **broken) if codes or steps or broken else table
         grouped = coded.group_by(list(codes)) if codes else coded
-        return grouped.aggregate(**{_N: coded.count()}, **{name: coded[name].sum() for name in steps})
+        flags = {name: coded[name].any() for name in broken}
+        return grouped.aggregate(**{_N: coded.count()}, **{name: coded[name].sum() for name in steps}, **flags)
 
 
 # ---------------------------------------------------------------- asking

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NoReturn, Protocol
+from typing import Any, Literal, NoReturn
 
 import ibis
 import pyarrow as pa
 
 from tacita.data.checks import FileChecks, main_table, table_of
+from tacita.data.checks import Scan as Scan
 from tacita.data.checks import same_key as same_key
 from tacita.data.checks.sketch import shared_units, sketch_of
 from tacita.data.engine import Engine, canonical_number, connect, day_in, number_in, text_of, to_arrow
@@ -30,17 +30,7 @@ Form = Literal["flat", "linked", "size"]
 
 _BETWEEN = "\x1f"  # separates values in a row's canonical text
 _NOTHING = "\x1e"  # stands for a missing value there
-_FEW_CELLS = 1 << 17  # of a scan that is kept
 _HALF = 30  # bits; sums of 30-bit numbers over 2^33 rows still fit in 64 bits
-
-
-class Scan(Protocol):
-    """A small aggregate of the main table by the stored values of `by`."""
-
-    @property
-    def by(self) -> tuple[str, ...]: ...
-
-    def over(self, table: Any, schema: Schema) -> Any: ...
 
 
 class _NoRowsError(RefusedError, AttributeError):
@@ -202,32 +192,18 @@ class Confidential:
         self.schema.check_codes(todo)
         if not todo and self._ids_checked:
             return
-        part = self._scanned(scan, todo)
-        seen = {} if scan is None or part is None else {name: set(part[name].to_pylist()) for name in scan.by}
-        checks = FileChecks(self._tables, self.schema, self._engine, self.form, seen)
+        checks = FileChecks(self._tables, self.schema, self._engine, self.form)
+        if scan is not None:
+            checks = checks.scanned(scan, todo, ids=not self._ids_checked)
         problems = checks.problems(todo, ids=not self._ids_checked)
         if problems:
             raise SchemaError("\n".join(problems))
-        if scan is not None and part is not None:
-            self._tallies[scan] = part
+        if scan is not None and checks.scan is not None:
+            self._tallies[scan] = checks.scan
         self._checked.update(todo)
         self._ids_checked = True
         if (worker := self.schema.id_of("worker")) is not None:
             self._passed.add(f"one row for each {worker}")
-
-    def _scanned(self, scan: Scan | None, todo: Collection[str]) -> pa.Table | None:
-        """The scan, where it looks at unchecked columns of a single file and is small as the schema has it."""
-        if scan is None or len(self._tables) > 1 or not set(scan.by) & set(todo):
-            return None
-        kinds = [self.schema.categorical(name) for name in scan.by]
-        if any(kind.outside != "error" for kind in kinds):
-            return None
-        # Beside levels and codes for missing ones a column may have NULL, empty text and NaN.
-        enough = math.prod(len(kind.levels) + len(kind.missing_codes) + 3 for kind in kinds) + 1
-        if enough > _FEW_CELLS:
-            return None
-        part = self._engine.collect(scan.over(self._tables[self.main], self.schema).limit(enough))
-        return part if part.num_rows < enough else None
 
     def check_unit(self, column: str, unit: str) -> None:
         """Refuse a file in which a unit has several rows, for promises that hold for a unit with one."""

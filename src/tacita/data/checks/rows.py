@@ -5,11 +5,13 @@ Messages name table, column, rule and fix, never a value and never how many rows
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tacita.data.checks.design import design_problems, positive_rules
@@ -18,7 +20,18 @@ from tacita.data.checks.rules import rule_problems
 from tacita.data.engine import Engine, bounds_of, code_text, is_missing, is_whole, number_of, text_of
 from tacita.data.schema import Categorical, Date, Identifier, Integer, Numeric, Schema
 
+_FEW_CELLS = 1 << 17  # of a scan that is kept
+_RULE = "tacita_rule_"
 _IN_MEMORY = 50_000_000  # ids that are looked at outside the engine: 400 MB
+
+
+class Scan(Protocol):
+    """A small aggregate of the main table by the stored values of `by`, with whether a row breaks one of some rules."""
+
+    @property
+    def by(self) -> tuple[str, ...]: ...
+
+    def over(self, table: Any, schema: Schema, rules: Mapping[str, Any]) -> Any: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,20 +42,33 @@ class FileChecks:
     schema: Schema
     engine: Engine
     form: str
-    seen: Mapping[str, Collection[Any]] = field(default_factory=dict)
-    """The stored values of columns of a single file, where they are known already."""
+    scan: pa.Table | None = None
+    """What is known of a single file already: its rows by stored values of some columns, and which rules they break."""
 
     @property
     def main(self) -> str:
         return main_table(self.tables)
 
+    def scanned(self, scan: Scan, todo: list[str], *, ids: bool) -> FileChecks:
+        """The same with the scan, where it looks at unchecked columns of a single file and is small as the schema has
+        it: all rules for single values are then checked by it."""
+        if len(self.tables) > 1 or not set(scan.by) & set(todo):
+            return self
+        kinds = [self.schema.categorical(name) for name in scan.by]
+        # Beside levels and codes for missing ones a column may have NULL, empty text and NaN.
+        enough = math.prod(len(kind.levels) + len(kind.missing_codes) + 3 for kind in kinds) + 1
+        if enough > _FEW_CELLS or any(kind.outside != "error" for kind in kinds):
+            return self
+        table = self.tables[self.main]
+        rules = {f"{_RULE}{at}": rule for at, (rule, _) in enumerate(self._rules(self.main, todo, ids=ids))}
+        part = self.engine.collect(scan.over(table, self.schema, rules).limit(enough))
+        return replace(self, scan=part) if part.num_rows < enough else self
+
     def problems(self, todo: list[str], *, ids: bool) -> list[str]:
         """What is wrong with the columns `todo`, and with ids and links if asked; nothing else is looked at."""
         found: list[str] = []
         for name, table in self.tables.items():
-            here = [column for column in todo if self._table_of(column) == name and column in table.columns]
-            keys = [column for column in table.columns if isinstance(self.schema[column].kind, Identifier)]
-            found += self._check_table(name, table, [one for one in here if one not in keys], keys if ids else [])
+            found += self._check_table(name, table, todo, ids=ids)
         if not found:
             found += self._check_links(todo, ids=ids) + self._check_rules(todo)
         design = self.schema.design
@@ -53,31 +79,55 @@ class FileChecks:
     def _table_of(self, column: str) -> str:
         return table_of(column, self.schema, self.tables)
 
-    def _check_table(self, name: str, table: Any, columns: list[str], ids: list[str]) -> list[str]:
-        rules: dict[str, tuple[Any, str]] = {}
-        for column in ids:
-            rules[f"{column} id"] = (
-                is_missing(table[column]),
-                f"{name}.{column}: an id is missing; every row needs one, so repair the file",
+    def _keys(self, name: str) -> list[str]:
+        return [one for one in self.tables[name].columns if isinstance(self.schema[one].kind, Identifier)]
+
+    def _columns(self, name: str, todo: list[str]) -> list[str]:
+        there, keys = self.tables[name].columns, self._keys(name)
+        return [one for one in todo if self._table_of(one) == name and one in there and one not in keys]
+
+    def _rules(self, name: str, todo: list[str], *, ids: bool) -> list[tuple[Any, str]]:
+        """For each rule about single values what breaks it, and what to say then."""
+        table, rules = self.tables[name], []
+        for column in self._keys(name) if ids else []:
+            rules.append(
+                (
+                    is_missing(table[column]),
+                    f"{name}.{column}: an id is missing; every row needs one, so repair the file",
+                )
             )
-        for column in columns:
+        for column in self._columns(name, todo):
             kind, where = self.schema[column].kind, f"{name}.{column}"
             if isinstance(kind, Categorical) and kind.missing is None and kind.outside != "error":
-                rules[f"{where} missing"] = (is_missing(table[column]), _missing(where, column))
-            if isinstance(kind, Integer | Numeric | Date):
+                rules.append((is_missing(table[column]), _missing(where, column)))
+            if isinstance(kind, Integer | Numeric):
                 if self.schema[column].role == "size":
-                    rules[f"{where} whole"] = (
-                        (number_of(table[column]) % 1.0 != 0.0).fill_null(False),
-                        f"{where}: a size is not a whole number of workers; round the sizes in the file",
+                    rules.append(
+                        (
+                            (number_of(table[column]) % 1.0 != 0.0).fill_null(False),
+                            f"{where}: a size is not a whole number of workers; round the sizes in the file",
+                        )
                     )
-                rules.update(_number_rules(where, table[column], kind))
-                rules.update(positive_rules(where, column, table[column], self.schema))
-        flags = {f"f{at}": rule.any() for at, (rule, _) in enumerate(rules.values())}
-        (found,) = self.engine.collect(table.aggregate(rows=table.count(), **flags)).to_pylist()
-        if not found["rows"]:
+                stored = table[column]
+                # A rule for weights takes the place of that for numbers.
+                rules += (
+                    _number_rules(where, stored, kind) | positive_rules(where, column, stored, self.schema)
+                ).values()
+        return rules
+
+    def _check_table(self, name: str, table: Any, todo: list[str], *, ids: bool) -> list[str]:
+        rules = self._rules(name, todo, ids=ids)
+        if self.scan is not None:
+            there = self.scan.num_rows
+            broken = [any(self.scan[f"{_RULE}{at}"].to_pylist()) for at in range(len(rules))]
+        else:
+            flags = {f"{_RULE}{at}": rule.any() for at, (rule, _) in enumerate(rules)}
+            (found,) = self.engine.collect(table.aggregate(rows=table.count(), **flags)).to_pylist()
+            there, broken = found["rows"], [found[flag] for flag in flags]
+        if not there:
             return [f"{name}: the file has no rows; open the right file"]
-        problems = [text for at, (_, text) in enumerate(rules.values()) if found[f"f{at}"]]
-        for column in columns:
+        problems = [text for (_, text), is_broken in zip(rules, broken, strict=True) if is_broken]
+        for column in self._columns(name, todo):
             kind = self.schema[column].kind
             if isinstance(kind, Categorical):
                 problems += self._check_levels(f"{name}.{column}", table, column, kind)
@@ -89,8 +139,11 @@ class FileChecks:
         if kind.outside != "error":
             return [unmatched_problem(where, column)] if none_matches(table, column, kind, self.engine) else []
         enough = len(kind.levels) + len(kind.missing_codes) + 2
-        there = table.select(value=text_of(table[column])).distinct().limit(enough)
-        values = self.seen[column] if column in self.seen else self.engine.collect(there)["value"].to_pylist()
+        if self.scan is not None and column in self.scan.column_names:
+            values = set(self.scan[column].to_pylist())
+        else:
+            there = table.select(value=text_of(table[column])).distinct().limit(enough)
+            values = set(self.engine.collect(there)["value"].to_pylist())
         codes = {code_text(value) for value in values}
         problems = [_missing(where, column)] if None in codes and kind.missing is None else []
         if any(kind.code_of(code) is None for code in codes - {None}):
