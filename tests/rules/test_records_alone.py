@@ -51,7 +51,7 @@ def _positive(rows: Floats) -> Floats:
 
 
 CHECKED = Number.of("x", _positive(ROWS[:2000]))
-(CENTRED,) = centred("x", "w", {"x": _positive(ROWS[:2000]), "w": np.abs(ROWS[:2000, 3])}, lambda ends: True)
+(CENTRED,) = centred("x", "w", {"x": _positive(ROWS[:2000]), "w": np.abs(ROWS[:2000, 3])}, lambda ends: 0.0)
 
 
 def _sums(rows: Floats) -> Any:

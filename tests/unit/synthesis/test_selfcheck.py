@@ -285,6 +285,19 @@ def test_a_file_whose_tail_ran_away_is_caught() -> None:
     assert got["mean"].value > 0.9
 
 
+def test_what_a_file_holds_beyond_the_clamp_is_never_called_fit() -> None:
+    """A few records hold most of the file's mean: too few to be seen through the noise of a small budget."""
+    pay = [10] * 1990 + [1000] * 10
+    data = Confidential.from_frame(frame("FM" * 1000, [10] * 2000), TWO)
+    file = pa.Table.from_pandas(frame("FM" * 1000, pay), preserve_index=False)
+    budget, limits = Budget(Fraction(1, 5)), as_limits(dict.fromkeys(LIMITS, "90%") | {"mean": "20%"})
+    report = measure(data, file, ("sex", "pay"), None, budget, limits, True, SeededEntropy(1))
+    (mean,) = (one for one in report.findings if one.name == "mean")
+    assert not mean.met
+    assert mean.high is not None
+    assert mean.high > 0.3
+
+
 def test_other_synthesizers_are_checked_alike() -> None:
     data = people(3000)
     plan = SelfCheck(QuantileSynthesis(["age", "worth"], "4", neighbours=ADDED), share="0.2")

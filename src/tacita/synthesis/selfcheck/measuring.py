@@ -34,7 +34,7 @@ class Question:
     reach: Reach
     unit: int
     follows_records: Fraction = Fraction(0)
-    share: bool = True
+    unseen: float | None = None  # of a mean: how much of it lies beyond the clamp
 
 
 def questions_of(columns: int, numbers: int, replaced: bool) -> int:
@@ -67,14 +67,13 @@ def measure(
     comparison = _Comparison(yardstick, synthetic, rows, records, replaced)
     clear = each.law(Reach.of_one(STEPS, 1)).margin(certainty) / STEPS
 
-    def tolerated(ends: tuple[int, int]) -> bool:
-        """Whether the noise leaves half of the limit."""
-        return _width(ends, replaced) / STEPS * clear <= float(limits["mean"]) / 2 * records
+    def noise(ends: tuple[int, int]) -> float:
+        return _width(ends, replaced) / STEPS * clear / records
 
     means = [
         found
         for number in yardstick.numbers
-        for found in centred(number.name, weight if number.name != weight else None, synthetic, tolerated)
+        for found in centred(number.name, weight if number.name != weight else None, synthetic, noise)
     ]
     findings = []
     for asked in (*comparison.questions(), *_means(means, rows, replaced)):
@@ -83,14 +82,14 @@ def measure(
         margin, slack = law.margin(certainty), float(asked.follows_records * unsure)
         most, fewest = records + unsure, records - unsure
         high = ((noisy + margin) / asked.unit + slack) / fewest if fewest > 0 else None
-        if asked.share:
+        if asked.unseen is None:
             high = 1.0 if high is None else min(max(high, 0.0), 1.0)
+        elif high is not None:
+            high = max(high, 0.0) + asked.unseen
         low = max(((noisy - margin) / asked.unit - slack) / most, 0.0)
         value = max(noisy / asked.unit / records, 0.0)
         limit = float(limits[asked.name])
-        findings.append(
-            Finding(asked.name, min(value, 1.0) if asked.share else value, low, high, limit, noisy, law.describe())
-        )
+        findings.append(Finding(asked.name, min(value, high or value), low, high, limit, noisy, law.describe()))
     return Report(records, tuple(findings))
 
 
@@ -157,7 +156,8 @@ def _means(means: list[Centred], rows: Columns, replaced: bool) -> Iterator[Ques
     if means:
         worst = max(abs(int(one.steps(rows).sum(dtype=np.int64))) for one in means)
         reach = max(_width(one.ends, replaced) for one in means)
-        yield Question("mean", worst, Reach.of_one(max(reach, 1), 1), STEPS, share=False)
+        unseen = max(one.unseen for one in means)
+        yield Question("mean", worst, Reach.of_one(max(reach, 1), 1), STEPS, unseen=unseen)
 
 
 def _width(ends: tuple[int, int], replaced: bool) -> int:

@@ -107,8 +107,9 @@ def _quantiles(known: Floats, parts: int) -> Floats:
 class Centred:
     """How far records lie from the file's (weighted) mean, clamped, in units of the mean size of its values.
 
-    Summed over the file this is zero; summed over others it is how far their mean lies from the file's. `lowest` and
-    `highest` are the ends of `steps`, which is zero for a missing value.
+    Summed over the file this is zero; summed over others it is how far their mean lies from the file's. `ends` are the
+    least and the most that `steps` can be, which is zero for a missing value. `unseen` is what the file holds beyond
+    the clamp, in the same units.
     """
 
     name: str
@@ -117,6 +118,7 @@ class Centred:
     clamp: tuple[float, float]
     shift: float
     size: float
+    unseen: float
 
     def steps(self, columns: Columns) -> Integers:
         values = columns[self.name]
@@ -133,10 +135,9 @@ class Centred:
         return min(int(low), 0), max(int(high), 0)
 
 
-def centred(
-    name: str, weight: str | None, file: Columns, tolerated: Callable[[tuple[int, int]], bool]
-) -> list[Centred]:
-    """With the widest clamp whose noise is tolerated, or the narrowest; none where the file's values are all alike."""
+def centred(name: str, weight: str | None, file: Columns, noise: Callable[[tuple[int, int]], float]) -> list[Centred]:
+    """With the clamp that leaves least open, by the noise it costs and by what the file holds beyond it; none where
+    the file's values are all alike."""
     present = ~np.isnan(file[name])
     values = file[name][present]
     weights = np.ones(len(values)) if weight is None else file[weight][present]
@@ -150,8 +151,10 @@ def centred(
     for trim, times in _CLAMPS:
         low, high = (times * float(one) for one in np.quantile(off, [1 - trim, trim]))
         if low < high and size > 0:
-            found.append(Centred(name, weight, mean, (low, high), float(np.clip(off, low, high).mean()), size))
-    return [next((one for one in found if tolerated(one.ends)), found[-1])] if found else []
+            held = np.clip(off, low, high)
+            unseen = float(np.abs(off - held).sum()) / len(file[name]) / size
+            found.append(Centred(name, weight, mean, (low, high), float(held.mean()), size, unseen))
+    return [min(found, key=lambda one: noise(one.ends) + one.unseen)] if found else []
 
 
 @dataclass(frozen=True, eq=False)
