@@ -35,7 +35,7 @@ def test_every_plan_of_the_package_has_examples() -> None:
         if inspect.isclass(thing := getattr(module, name)) and hasattr(thing, "guarantee")
     }
     promise_nothing = {"PlainPanelSynthesis"}
-    assert plans - promise_nothing | {"SurveyLaplace", "Bounded"} <= set(known_plans())
+    assert plans - promise_nothing | {"SurveyLaplace", "Bounded", "SelfCheck"} <= set(known_plans())
     assert len(ALL) >= 150
 
 

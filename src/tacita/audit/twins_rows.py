@@ -66,6 +66,7 @@ def row_twins() -> tuple[Twin, ...]:
         twin("noise a fifth smaller than stated", "HistogramSynthesis", _LessThanStated(), added),
         twin("Gaussian noise sold as pure", "PairwiseSynthesis", _GaussianSoldAsPure(), added),
         twin("squares of sums priced as squares of one record", "Table", _SquaredSums(), added),
+        twin("a table to compare with follows the number of rows", "SelfCheck", _ScaledByRows(), added),
         twin("the share of a quantile above the median", "QuantileSynthesis", _WrongShare(), added),
         twin("breaks off when the rows are few", "QuantileSynthesis", _BreaksOff(), added),
         twin(
@@ -121,6 +122,18 @@ class _SquaredSums(Toy):
 
     def counts(self, rows: Columns) -> Integers:
         return super().counts(rows) ** 2
+
+
+class _ScaledByRows(Toy):
+    """A distance from the even table of as many records as there are: one more record moves every cell of that."""
+
+    @property
+    def scale(self) -> Fraction:
+        return CELLS / self.epsilon
+
+    def counts(self, rows: Columns) -> Integers:
+        counts = super().counts(rows)
+        return np.array([np.abs(CELLS * counts - counts.sum()).sum()])
 
 
 class _FloatIds(Toy):

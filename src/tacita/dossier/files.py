@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from tacita.data.confidential import Confidential, engine_of, rows
-from tacita.data.engine import Engine, connect, number_in
+from tacita.data.engine import Engine, connect, number_in, number_of
 from tacita.data.schema import Identifier, Integer, Numeric, Schema
 from tacita.errors import SchemaError, UsageError
 from tacita.implicates import Kind, kind_of
@@ -46,7 +46,19 @@ def original_file(source: str, schema: Schema | None, most: int = MOST_ROWS) -> 
     if schema is None:
         return plain_file(Path(source), "original", None, most)
     data = Confidential.open(source, schema)
-    return _kept(*_bounded(engine_of(data), rows(data), most), source, "original", most)
+    return _kept(*_bounded(engine_of(data), _uncoded(rows(data), schema), most), source, "original", most)
+
+
+def _uncoded(table: Any, schema: Schema) -> Any:
+    """Numbers whose missing values are a state of their own have none of the codes that stand for one, as in synthetic
+    files."""
+    known = {}
+    for name in table.columns:
+        kind = schema[name].kind
+        if isinstance(kind, Integer | Numeric) and kind.own_missing and kind.missing_codes:
+            number = number_of(table[name])
+            known[name] = ibis.ifelse(number.isin([float(one) for one in kind.missing_codes]), ibis.null(), number)
+    return table.mutate(**known) if known else table
 
 
 def plain_file(path: Path, role: str, schema: Schema | None, most: int = MOST_ROWS) -> Loaded:

@@ -210,6 +210,8 @@ STARTS: tuple[Start, ...] = tuple(
             (_files("QuantileSynthesis", "firm", "add-remove", **_QUANTILE), FIRMS, firms),
             (_files("PairwiseSynthesis", "person", columns=["registered", "voted", "age"],
                     cuts={"age": [18, 25, 45, 65]}, delta="1e-9", sets=2), VOTERS, voters),
+            (_files("FileSynthesis", "person", "add-remove", columns=["registered", "voted", "age"], delta="1e-9",
+                    check={"share": "0.1", "limits": {"mean": "5%", "rank": 0.2}, "fail": "withhold"}), VOTERS, voters),
             (_files("StepsSynthesis", "person", columns=["registered", "voted", "sex"]), VOTERS, voters),
             (_files("HistogramSynthesis", "person", columns=["registered", "voted"]), VOTERS, voters),
             (_files("IndependentSynthesis", "person", columns=["registered", "voted"]), VOTERS, voters),

@@ -24,7 +24,7 @@ from tacita.synthesis import FileSynthesis, PanelSynthesis, PlainPanelSynthesis,
 from tacita.synthesis.selfcheck import SelfCheck, stamped
 from tacita.synthesis.selfcheck.measuring import _Comparison, _means, measure
 from tacita.synthesis.selfcheck.report import LIMITS, as_limits
-from tacita.synthesis.selfcheck.yardstick import STEPS, Yardstick, centred, coded
+from tacita.synthesis.selfcheck.yardstick import STEPS, WIDEST, Yardstick, centred, coded
 
 ADDED, REPLACED = AddRemoveOne("person"), ReplaceOne("person")
 RELATIONS = pytest.mark.parametrize("neighbours", [ADDED, REPLACED], ids=["added", "replaced"])
@@ -98,6 +98,11 @@ def test_a_check_is_part_of_what_a_plan_is() -> None:
 def test_a_wrong_setting_is_named(given: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         checked(**given)
+
+
+def test_a_share_that_buys_nothing_is_refused_before_anything_is_spent() -> None:
+    with pytest.raises(UsageError, match="share: leaves too little"):
+        checked(share="1e-12").reads(schema())
 
 
 def test_what_cannot_be_checked_is_refused() -> None:
@@ -316,3 +321,12 @@ def test_what_was_read_for_the_check_is_what_the_file_holds() -> None:
     by_hand = coded(pa.Table.from_pandas(written, preserve_index=False), schema(), COLUMNS)
     for name in COLUMNS:
         np.testing.assert_array_equal(by_hand[name], read_once[name])
+
+
+def test_no_clamp_is_wider_than_noise_was_promised_for() -> None:
+    """Half a record in a thousand holds all that there is: the widest clamps are left out, or none is left."""
+    for heavy in (1, 3, 30, 300):
+        values = np.zeros(2000)
+        values[:heavy] = 1e9
+        for one in centred("x", None, {"x": values}, lambda ends: 0.0):
+            assert one.ends[1] - one.ends[0] <= WIDEST * STEPS

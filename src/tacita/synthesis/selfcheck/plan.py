@@ -26,7 +26,7 @@ from tacita.plan.how import How
 from tacita.privacy import AddRemoveOne, Guarantee, Number, exact, text
 from tacita.synthesis.selfcheck.measuring import measure, questions_of
 from tacita.synthesis.selfcheck.report import CONFIDENCE, UNFIT, Report, as_limits, report_from
-from tacita.synthesis.selfcheck.yardstick import STEPS
+from tacita.synthesis.selfcheck.yardstick import STEPS, WIDEST
 
 Fail = Literal["stamp", "withhold"]
 
@@ -204,6 +204,10 @@ class SelfCheck(Plan[Checked]):
         numbers = sum(not isinstance(schema[name].kind, Categorical) for name in names)
         count = questions_of(len(names), numbers, self.replaced)
         each, certainty = self.budget.share(Fraction(1, count)), 1 - (1 - CONFIDENCE) / count
+        try:
+            each.law(Reach.of_one(WIDEST * STEPS, 1))
+        except UsageError:
+            raise UsageError("share: leaves too little for the noise of the checks; raise it, or epsilon") from None
         distance = each.law(Reach.added_up(STEPS, 2 if self.replaced else 1)).margin(certainty) / STEPS
         unsure = 0 if self.replaced else each.law(Reach.of_one(1, 1)).margin(certainty)
         return (distance + unsure) / 2

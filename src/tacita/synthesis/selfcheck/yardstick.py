@@ -22,6 +22,7 @@ Integers = NDArray[np.int64]
 Columns = Mapping[str, Floats]
 
 STEPS = 1 << 12  # of one record, and of one mean
+WIDEST = 1000  # how far one record may move a mean, in multiples of the file's: noise for this can always be drawn
 _LEVELS = 20  # of a category that are states of their own; the others are one together
 _BINS, _RANKS = 10, 200
 _MOST_PAIRS = 2000
@@ -153,7 +154,8 @@ def centred(name: str, weight: str | None, file: Columns, noise: Callable[[tuple
         if low < high and size > 0:
             held = np.clip(off, low, high)
             unseen = float(np.abs(off - held).sum()) / len(file[name]) / size
-            found.append(Centred(name, weight, mean, (low, high), float(held.mean()), size, unseen))
+            one = Centred(name, weight, mean, (low, high), float(held.mean()), size, unseen)
+            found += [one] if one.ends[1] - one.ends[0] <= WIDEST * STEPS else []
     return [min(found, key=lambda one: noise(one.ends) + one.unseen)] if found else []
 
 
