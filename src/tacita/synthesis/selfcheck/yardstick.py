@@ -22,7 +22,7 @@ Integers = NDArray[np.int64]
 Columns = Mapping[str, Floats]
 
 STEPS = 1 << 12  # of one record, and of one mean
-WIDEST = 1000  # how far one record may move a mean, in multiples of the file's: noise for this can always be drawn
+WIDEST = 250  # how far one record may move a mean, in multiples of the file's: noise for this can always be drawn
 _LEVELS = 20  # of a category that are states of their own; the others are one together
 _BINS, _RANKS = 10, 200
 _MOST_PAIRS = 2000
