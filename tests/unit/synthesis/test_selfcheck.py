@@ -323,6 +323,23 @@ def test_what_was_read_for_the_check_is_what_the_file_holds() -> None:
         np.testing.assert_array_equal(by_hand[name], read_once[name])
 
 
+def test_dates_are_compared_by_table_and_rank() -> None:
+    born = {"role": "confidential", "type": "date", "lower": "1950-01-01", "upper": "2000-12-31"}
+    for missing in ("own state", "1950-01-01"):
+        dated = Schema.from_dict(
+            {
+                "dataset": {"identity": "dated", "unit": "person"},
+                "variables": {"born": {**born, "missing": missing}, "sex": TWO.to_dict()["variables"]["sex"]},
+            }
+        )
+        days = pd.date_range("1960-01-01", periods=900).date
+        rows = pd.DataFrame({"born": [*days, *[None] * 100], "sex": ["F", "M"] * 500})
+        data, file = Confidential.from_frame(rows, dated), pa.Table.from_pandas(rows, preserve_index=False)
+        report = measure(data, file, ("born", "sex"), None, SILENT, as_limits({}), True, SeededEntropy(1))
+        assert {one.name for one in report.findings} == LIMITS.keys() - {"mean"}
+        assert all(one.value < 1e-3 for one in report.findings), report
+
+
 def test_no_clamp_is_wider_than_noise_was_promised_for() -> None:
     """Half a record in a thousand holds all that there is: the widest clamps are left out, or none is left."""
     for heavy in (1, 3, 30, 300):

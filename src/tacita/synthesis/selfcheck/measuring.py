@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tacita.data.confidential import Confidential
 from tacita.data.reading import read
+from tacita.data.schema import Date
 from tacita.mechanisms.table.noise import Budget, Reach
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.selfcheck.report import CONFIDENCE, Finding, Report
@@ -73,6 +74,7 @@ def measure(
     means = [
         found
         for number in yardstick.numbers
+        if not isinstance(data.schema[number.name].kind, Date)  # whose zero is a convention
         for found in centred(number.name, weight if number.name != weight else None, synthetic, noise)
     ]
     findings = []

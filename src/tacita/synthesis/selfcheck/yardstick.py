@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tacita.data.schema import Categorical, Identifier, Schema
+from tacita.data.schema import Categorical, Date, Identifier, Schema
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -40,6 +40,8 @@ def coded(file: pa.Table, schema: Schema, names: Sequence[str]) -> dict[str, Flo
             instead = None if kind.missing is None else kind.code[kind.missing]
         else:
             instead = getattr(kind, "missing", None)
+            if isinstance(kind, Date):
+                column, instead = column.cast(pa.int32()), None if instead is None else kind.day(instead)
         values = np.array(column.cast(pa.float64()).to_numpy(zero_copy_only=False))
         found[name] = values if instead is None else np.where(np.isnan(values), instead, values)
     return found
