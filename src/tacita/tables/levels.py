@@ -63,12 +63,12 @@ def level_estimates(
     places = 0 if counts and integers else _places(float(half.min()) * step)
     shown = _rounded(agreed, levels, 10.0**-places / step, signed=not nonnegative or floor < 0)
     unseen = np.zeros(estimate.size) if counts else _unseen(facts, levels)
-    below = unseen if floor < 0 else 0.0
+    above = np.hypot(half * step, unseen)
     return Estimates(
         keys,
         shown * step,
-        (estimate - half) * step - below,
-        (estimate + half) * step + unseen,
+        estimate * step - (above if floor < 0 else half * step),
+        estimate * step + above,
         additive=True,
         whole=counts,
         places=places,

@@ -227,7 +227,7 @@ def test_stretches_cover_the_ladder_once() -> None:
     assert scores_of(below, upto, Fraction(1, 2), 0).tolist() == [3, 0, 1, 1, 3]
 
 
-@pytest.mark.parametrize(("falling", "expected"), [(8, 8), (2, 9)])
+@pytest.mark.parametrize(("falling", "expected"), [(8, 8), (2, 11)])
 def test_the_clamp_lies_further_above_the_visible_where_counts_fall_slowly(falling: int, expected: int) -> None:
     counts = np.zeros(30)
     counts[:7] = 40.0 * float(falling) ** np.arange(7)[::-1]

@@ -9,7 +9,7 @@ clamp that makes noise and that together least is taken, and what it may cut off
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log, sqrt
+from math import hypot, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,8 @@ _SURE = 1e-4  # chance that noise alone makes an octave visible
 _NEXT = 3.0  # an octave beside a visible one needs so many scales of noise: a mistake costs one octave
 _FALLS = np.geomspace(0.02, 0.6, 40)  # how counts may fall from one octave to the next; sums grow upwards from 0.5 on
 _FLATTENS = 0.5  # deviation, in logarithms, of the fall above the visible octaves from that below
-_SLOWER = 0.08  # chance that counts fall more slowly than is allowed for
+_STEEPENS = 2.0  # a fall half as high is, by itself, 2 to this power times less likely
+_SLOWER = 0.05  # chance that counts fall more slowly than is allowed for
 _MARGIN = 3.0  # scales of noise in the margin of a sum
 _EXACT = 0.05  # noise so small leaves whole numbers as they are
 _WITHIN = 1.44  # mean of an octave whose logarithms are even, over its lower end
@@ -44,7 +45,7 @@ def clamp_from(noisy: Floats, lowest: int, scale: float, sum_scale: float) -> Cl
 
     >>> counts = np.array([0.0, 900, 800, 300, 2, -5, 3, 0, 1, 0])
     >>> clamp_from(counts, 0, 4.0, 1.3)
-    Clamp(exponent=6, unseen=1.17..., squares=4.95...)
+    Clamp(exponent=5, unseen=1.51..., squares=5.16...)
     """
     scale, sum_scale = (max(one, _EXACT) for one in (scale, sum_scale))
     last = _visible(noisy, scale)
@@ -55,14 +56,15 @@ def clamp_from(noisy: Floats, lowest: int, scale: float, sum_scale: float) -> Cl
         last += 1
     above: Floats = max(float(noisy[last]), scale) * _slowest_fall(noisy, last, scale) ** np.arange(1.0, size - last)
     clamps = (Clamp(lowest + top, *_beyond(above[top - last - 1 :])) for top in range(last + 1, size + 1))
-    return min(clamps, key=lambda clamp: (_MARGIN * sum_scale + clamp.unseen) * 2.0**clamp.exponent)
+    return min(clamps, key=lambda clamp: hypot(_MARGIN * sum_scale, clamp.unseen) * 2.0**clamp.exponent)
 
 
 def _slowest_fall(noisy: Floats, last: int, scale: float) -> float:
     """How slowly counts may fall from one octave to the next above the last visible one.
 
-    A log-normal law around the fall below, wider where few records show it, is held against the noisy counts above, as
-    if they fell at one rate: a Pareto tail. Real tails may flatten, and those that do are hardest to see.
+    The fall below is taken to go on, a slower one with the chances of a log-normal law that is wider where few records
+    show it, a faster one with those of a power: weights and capped numbers end at once. That is held against the noisy
+    counts above, as if they fell at one rate: a Pareto tail.
     """
     here, one, two = (max(float(noisy[max(last - back, 0)]), scale) for back in (0, 1, 2))
     below = min(max(sqrt(here / one * (here + one) / (one + two)), _FALLS[0]), 1.0)
@@ -71,7 +73,8 @@ def _slowest_fall(noisy: Floats, last: int, scale: float) -> float:
     expected = here * _FALLS[:, None] ** np.arange(1, above.size + 1)
     spread = np.sqrt(scale**2 + expected / 2)  # of noise and chance, as a Laplace number's
     likely = -(np.abs(above - expected) / spread + np.log(spread)).sum(axis=1)
-    likely -= np.log(_FALLS / below) ** 2 / (2 * (_FLATTENS**2 + doubt))
+    slower = np.log(_FALLS / below)
+    likely -= np.where(slower > 0, slower**2 / (2 * (_FLATTENS**2 + doubt)), -_STEEPENS * slower)
     chance = np.cumsum(np.exp(likely - likely.max()))
     return float(_FALLS[np.searchsorted(chance, (1 - _SLOWER) * chance[-1])])
 
