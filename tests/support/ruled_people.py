@@ -32,6 +32,9 @@ VARIABLES: dict[str, Any] = {
     "end": _date(missing="own state"),
     "housing": _category("own", "rented", "institution"),
     "rooms": _category("none", "few", "many"),
+    "height": _number(lower=100, upper=220),
+    "weight": _number(lower=30, upper=200, missing="own state"),
+    "bmi": {**_number(lower=10, upper=60, missing="own state"), "type": "numeric", "scale": 1},
 }
 RULES: list[dict[str, Any]] = [
     {"determines": "group", "from": "age", "bins": {"young": [0, 17], "middle": [18, 64], "old": [65, 99]}},
@@ -42,6 +45,7 @@ RULES: list[dict[str, Any]] = [
     {"never": {"age": {"most": 14}, "wage": {"least": 0.1}}},
     {"when": {"housing": "institution"}, "then": {"rooms": "none"}},
     {"when": {"housing": {"not": "institution"}}, "then": {"rooms": ["few", "many"]}},
+    {"computes": "bmi", "as": "weight / (height / 100) ** 2"},
 ]
 
 
@@ -64,6 +68,8 @@ def people(rows: int, seed: int = 1) -> pd.DataFrame:
     end = np.minimum(start + random.exponential(400, rows).astype(int), 7300)
     housing = random.choice(["own", "rented", "institution"], rows, p=[0.6, 0.25, 0.15])
     rooms = np.where(housing == "institution", "none", random.choice(["few", "many"], rows))
+    height = random.normal(170, 8, rows).round().clip(140, 210)
+    weight = np.where(random.random(rows) < 0.1, np.nan, (24 * (height / 100) ** 2 + random.normal(0, 8, rows)).round().clip(35, 195))
     day_one = pd.Timestamp("2001-01-01")
     return pd.DataFrame(
         {
@@ -78,6 +84,9 @@ def people(rows: int, seed: int = 1) -> pd.DataFrame:
             "end": (day_one + pd.to_timedelta(end, unit="D")).where(random.random(rows) > 0.2),
             "housing": housing,
             "rooms": rooms,
+            "height": height,
+            "weight": weight,
+            "bmi": np.round(weight / (height / 100) ** 2, 1),
         }
     )
 
@@ -96,6 +105,8 @@ def broken(frame: pd.DataFrame) -> dict[str, int]:
         "young": young & (frame["smokes"] == "yes"),
         "never": (frame["age"] <= 14) & (frame["wage"] > 0),
         "housing": (frame["housing"] == "institution") != (frame["rooms"] == "none"),
-        "bounds": (frame["income"] < 0) | (frame["income"] > 70_000),
+        "computes": (frame["bmi"] - frame["weight"] / (frame["height"] / 100) ** 2).abs() > 0.0501,
+        "thin": frame["bmi"].isna() != frame["weight"].isna(),
+        "bounds": (frame["bmi"] > 60) | (frame["income"] < 0) | (frame["income"] > 70_000),
     }
     return {name: int(one.sum()) for name, one in wrong.items()}

@@ -60,10 +60,14 @@ def test_toml_dates_and_a_file_of_codes(tmp_path: Path) -> None:
         ({"less": ["age", "smokes"]}, "smokes is categorical"),
         ({"less": ["age"]}, "from the least on"),
         ({"sum": ["wage", "age"], "equals": "other"}, "fewer places after the point"),
-        ({"sum": ["cigarettes", "age"], "equals": "other"}, 'declare missing = "own state"'),
+        ({"sum": ["cigarettes", "age"], "equals": "other"}, 'missing = "own state" for other'),
         ({"determines": "group", "from": "age", "bins": {"young": [0, 17], "old": [65, 99]}}, "have no group"),
         ({"determines": "group", "from": "age", "bins": {"young": [0, 17], "old": [17, 99]}}, "two values of group"),
         ({"determines": "group", "from": "age", "map": {"1": "young"}}, "with bins"),
+        ({"computes": "bmi", "as": "weight / __import__('os')"}, "must be a formula of columns and numbers"),
+        ({"computes": "bmi", "as": "weight ** height"}, "must be a formula of columns and numbers"),
+        ({"computes": "bmi", "as": "weight / size"}, "size is not declared"),
+        ({"computes": "height", "as": "weight * 2"}, 'declare missing = "own state" for height'),
         ({"column": "rooms", "only_when": {"smokes": "yes"}}, "with otherwise"),
         ({"never": {"smokes": "no", "age": 3}, "less": ["age", "other"]}, "has one of these forms"),
         ({"less": ["age", "other"], "orequal": True}, "unknown key; did you mean or_equal"),
@@ -118,6 +122,7 @@ def _change(**values: Any) -> pd.DataFrame:
         ({"smokes": "no", "cigarettes": 3.0}, "cigarettes, smokes: a record breaks the rule with only_when"),
         ({"income": 69_999.0}, "wage, other, income: a record breaks the rule with sum"),
         ({"start": pd.Timestamp("2019-05-05"), "end": pd.Timestamp("2019-05-04")}, "start, end: a record breaks"),
+        ({"bmi": 50.0, "weight": 70.0}, "height, weight, bmi: a record breaks the rule with computes"),
         ({"housing": "own", "rooms": "none"}, "housing, rooms: a record breaks the rule with when"),
     ],
 )
@@ -177,7 +182,7 @@ def test_mock_rows_keep_the_rules() -> None:
 
 def test_a_rulebook_says_what_follows_and_what_is_left() -> None:
     book = Rulebook.of(schema(), tuple(VARIABLES))
-    assert [one.column for one in book.derived] == ["group", "income"]
+    assert [one.column for one in book.derived] == ["group", "income", "bmi"]
     assert "age" in book.drawn
     assert "group" not in book.drawn
     assert book.borders("age") == (15, 18, 65)

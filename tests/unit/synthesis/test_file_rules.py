@@ -30,7 +30,7 @@ def model(epsilon: str = "20", **more: Any) -> FileModel:
 
 
 @cache
-def made(epsilon: str = "20", rows: int = 30_000) -> pd.DataFrame:
+def made(epsilon: str = "20", rows: int = 12_000) -> pd.DataFrame:
     return next(iter(model(epsilon).sample(rows=rows).tables)).to_pandas()
 
 
@@ -45,12 +45,12 @@ def test_the_rules_are_broken_where_they_are_not_declared() -> None:
     """What the test above would see if nothing kept them."""
     plan = FileSynthesis(list(VARIABLES), "20", neighbours=ADD)
     (file,) = plan.rehearse(people(ROWS), schema([]), seed=2).sample(rows=5000)
-    assert min(count for name, count in broken(file).items() if name not in ("bounds", "only_when")) > 0
+    assert min(count for name, count in broken(file).items() if name not in ("bounds", "only_when", "thin")) > 0
 
 
 def test_a_column_that_follows_from_others_costs_nothing() -> None:
     released = model().measured
-    assert {one for table in released["tables"] for one in table["attributes"]}.isdisjoint({"group", "income"})
+    assert {one for table in released["tables"] for one in table["attributes"]}.isdisjoint({"group", "income", "bmi"})
     assert "income" not in released["numbers"]
     with_rules, without = (
         FileSynthesis(list(VARIABLES), "1", rows=ROWS).forecast(some).figures["mean total variation from noise"]
@@ -71,7 +71,7 @@ def test_shares_of_linked_columns_and_sums_are_kept() -> None:
 
 def test_values_that_were_drawn_again_do_not_pile_up() -> None:
     """Of records whose dates fall into one bin, no value is much more frequent than in the original."""
-    real, file = people(30_000), made()
+    real, file = people(12_000), made()
     for name in ("start", "end"):
         most = [frame[name].value_counts(normalize=True).iloc[0] for frame in (real, file)]
         assert most[1] < 4 * most[0] + 0.002

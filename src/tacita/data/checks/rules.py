@@ -20,7 +20,7 @@ def rule_problems(table: Any, todo: list[str], schema: Schema, engine: Engine) -
     asked = [
         rule
         for rule in book.rules
-        if rule.refuses and (rule.combinations or rule.limits) and set(rule.columns) & set(todo)
+        if rule.refuses and (rule.combinations or rule.limits or rule.derived) and set(rule.columns) & set(todo)
     ]
     problems = []
     for start in range(0, len(asked), _AT_ONCE):

@@ -15,7 +15,8 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from tacita.data.schema.bars import Bar, possible
-from tacita.data.schema.rules import Combination, Derived, Limit, Rule, Total, in_order
+from tacita.data.schema.derived import Derived, Follows, Formula, Total, in_order
+from tacita.data.schema.rules import Combination, Limit, Rule
 from tacita.data.schema.units import Domain, Span, Values
 from tacita.errors import SchemaError
 
@@ -41,7 +42,7 @@ class Rulebook:
         return cls(tuple(names), tuple(kept), {name: Domain.of(schema[name].kind) for name in names})
 
     @cached_property
-    def derived(self) -> list[Derived | Total]:
+    def derived(self) -> list[Follows]:
         """In the order in which they can be computed."""
         return in_order([rule.derived for rule in self.rules if rule.derived is not None])
 
@@ -130,8 +131,11 @@ class Rulebook:
         bars = []
         for limit in self.limits:
             scores: dict[int, Any] = {}
+            sources = {name: self._spans(name, states) for name, _ in limit.terms}
+            if any(source not in places for source, _ in sources.values()):
+                continue  # of a sum or a formula: looked at when values are drawn
             for name, factor in limit.terms:
-                source, spans = self._spans(name, states)
+                source, spans = sources[name]
                 first = self.domains[name].first
                 ends = [-np.inf if low < first else factor * (low if factor > 0 else high) for low, high in spans]
                 least = np.array(ends, dtype=np.float64)  # −∞ where it is missing, and no rule applies
@@ -147,7 +151,7 @@ class Rulebook:
             if one.column == name and isinstance(one, Derived):
                 source, spans = self._spans(one.source, states)
                 return source, [one.image(span, self.domains[one.source]) for span in spans]
-        return name, list(states[name])
+        return name, list(states.get(name, ()))
 
     def completed(self, units: Mapping[str, Integers]) -> dict[str, Integers]:
         """Drawn columns with those that follow from them."""
@@ -169,10 +173,20 @@ class Rulebook:
         for limit in rule.limits:
             present = _all(units[name] >= self.domains[name].first for name, _ in limit.terms)
             wrong.append(present & (sum(units[name] * factor for name, factor in limit.terms) > limit.most))
-        if isinstance(rule.derived, Total):
+        if isinstance(rule.derived, Formula):
+            wrong.append(self._differs(rule.derived, units))
+        if isinstance(rule.derived, Total | Formula):
             here, domain = units[rule.derived.column], self.domains[rule.derived.column]
             wrong.append((here > domain.last) | (here < domain.first - domain.missing))
         return reduce(or_, wrong) if wrong else False
+
+    def _differs(self, formula: Formula, units: Mapping[str, Any]) -> Any:
+        """Where none is missing and the column is more than a unit of its last place away from the formula."""
+        present = _all(units[name] >= self.domains[name].first for name in (*formula.sources, formula.column))
+        values = {name: units[name] / 10.0 ** self.domains[name].places for name in formula.sources}
+        with np.errstate(all="ignore"):
+            off = formula.value(values) * 10.0 ** self.domains[formula.column].places - units[formula.column]
+        return present & ((off > 1.0) | (off < -1.0))
 
 
 def _chained(limits: Sequence[Limit], domains: Mapping[str, Domain]) -> list[Limit]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.data.schema import reading
+from tacita.data.schema.derived import Derived, Follows, Formula, Total, in_order
 from tacita.data.schema.kinds import Categorical, Date, Kind
 from tacita.data.schema.units import Domain, Span, Values, unit_of, value_of, values_of, written_values
 from tacita.errors import SchemaError
@@ -26,7 +27,7 @@ Kinds = Mapping[str, Kind]
 Entry = Mapping[str, Any]
 
 _LARGEST = 2**60
-_FORMS = "never, when and then, column and only_when, determines and from, less, or sum and equals"
+_FORMS = "never, when and then, column and only_when, determines and from, less, sum and equals, or computes and as"
 
 
 @dataclass(frozen=True)
@@ -38,55 +39,6 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Derived:
-    """A column that follows from one other, piece by piece: `targets[k]` from `starts[k]` on."""
-
-    column: str
-    source: str
-    starts: tuple[int, ...]
-    targets: tuple[int, ...]
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        return (self.source,)
-
-    def computed(self, units: Mapping[str, Integers], domains: Mapping[str, Domain]) -> Integers:
-        at = np.searchsorted(np.array(self.starts), units[self.source], side="right") - 1
-        return np.array(self.targets, dtype=np.int64)[at]
-
-    def pieces(self, domain: Domain) -> list[tuple[Span, int]]:
-        """Parts of the source, within its domain, each with what follows from it."""
-        ends = [*self.starts[1:], domain.last + 1]
-        return [((first, end - 1), to) for first, end, to in zip(self.starts, ends, self.targets, strict=True)]
-
-    def pulled(self, values: Values, domain: Domain) -> Values:
-        """The values of the source that have one of these."""
-        return Values.of(span for span, target in self.pieces(domain) if values.covers((target, target)))
-
-    def image(self, span: Span, domain: Domain) -> Span:
-        """The least and the most that follow from a part of the source."""
-        reached = [to for (first, last), to in self.pieces(domain) if first <= span[1] and span[0] <= last]
-        return min(reached), max(reached)
-
-
-@dataclass(frozen=True)
-class Total:
-    """A column that is the sum of others, each times a whole number; missing where one of them is."""
-
-    column: str
-    terms: tuple[tuple[str, int], ...]
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        return tuple(name for name, _ in self.terms)
-
-    def computed(self, units: Mapping[str, Integers], domains: Mapping[str, Domain]) -> Integers:
-        absent = np.any([units[name] < domains[name].first for name, _ in self.terms], axis=0)
-        total = sum(units[name] * factor for name, factor in self.terms)
-        return np.where(absent, domains[self.column].first - 1, total)
-
-
-@dataclass(frozen=True)
 class Rule:
     """One rule; `entry` is how it is written, with everything spelled out."""
 
@@ -94,7 +46,7 @@ class Rule:
     entry: Entry
     combinations: tuple[Combination, ...] = ()
     limits: tuple[Limit, ...] = ()
-    derived: Derived | Total | None = None
+    derived: Follows | None = None
     refuses: bool = True
     """Whether an original file in which a record breaks it is refused."""
 
@@ -121,20 +73,6 @@ def only(where: Any, kinds: Kinds) -> tuple[Rule, ...]:
     return tuple(Rule((name,), {}, (((name, one),),)) for name, one in others.items() if one.spans)
 
 
-def in_order(derived: Sequence[Derived | Total]) -> list[Derived | Total]:
-    """Derived columns, each after those that it follows from."""
-    waiting, ordered = list(derived), list[Derived | Total]()
-    while waiting:
-        open_ones = {one.column for one in waiting}
-        ready = [one for one in waiting if not open_ones & set(one.sources)]
-        if not ready:
-            names = ", ".join(sorted(open_ones))
-            raise SchemaError(f"rules: {names} follow from each other in a circle; take one of these rules out")
-        ordered += ready
-        waiting = [one for one in waiting if one not in ready]
-    return ordered
-
-
 def _rule(entry: Entry, kinds: Kinds, folder: Path | None, where: str) -> Rule:
     forms: dict[str, tuple[tuple[str, ...], Callable[..., Rule]]] = {
         "never": (("never",), _never),
@@ -143,6 +81,7 @@ def _rule(entry: Entry, kinds: Kinds, folder: Path | None, where: str) -> Rule:
         "determines": (("determines", "from", "map", "bins", "file", "when_missing"), _determines),
         "less": (("less", "or_equal"), _less),
         "sum": (("sum", "equals"), _sum),
+        "computes": (("computes", "as"), _computes),
     }
     given = [key for key in forms if key in entry]
     if len(given) != 1:
@@ -243,14 +182,30 @@ def _sum(entry: Entry, kinds: Kinds, where: str) -> Rule:
         raise SchemaError(f"{where}, sum: dates do not add up; name numbers")
     if any(domains[name].places > domains[total].places for name in parts):
         raise SchemaError(f"{where}, equals: {total} has fewer places after the point than a part; give it as many")
-    if any(domains[name].missing for name in parts) and not domains[total].missing:
-        raise SchemaError(
-            f'{where}, equals: a part may be missing, and then {total} is; declare missing = "own state" for it'
-        )
+    _refuse_never_missing(total, parts, domains, where)
     up, down = dict.fromkeys(parts, 1) | {total: -1}, dict.fromkeys(parts, -1) | {total: 1}
     limits = (_limit(up, 0, kinds, where), _limit(down, 0, kinds, where))
     terms = tuple((name, 10 ** (domains[total].places - domains[name].places)) for name in parts)
     return Rule((*parts, total), {"sum": list(parts), "equals": total}, limits=limits, derived=Total(total, terms))
+
+
+def _computes(entry: Entry, kinds: Kinds, where: str) -> Rule:
+    column = reading.text(entry, "computes", where)
+    formula = Formula.of(column, reading.text(entry, "as", where), where)
+    names = (*formula.sources, column)
+    _measures(names, kinds, f"{where}, as")
+    if isinstance(kinds[column], Date):
+        raise SchemaError(f"{where}, as: is for numbers; dates are compared with less")
+    _refuse_never_missing(column, formula.sources, {name: Domain.of(kinds[name]) for name in names}, where)
+    return Rule(names, {"computes": column, "as": formula.text}, derived=formula)
+
+
+def _refuse_never_missing(column: str, sources: Sequence[str], domains: Mapping[str, Domain], where: str) -> None:
+    if any(domains[name].missing for name in sources) and not domains[column].missing:
+        raise SchemaError(
+            f"{where}: what {column} follows from may be missing, and then it is; declare missing = "
+            f'"own state" for {column}'
+        )
 
 
 def _measures(names: Sequence[str], kinds: Kinds, where: str) -> None:
