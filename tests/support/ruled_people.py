@@ -69,7 +69,8 @@ def people(rows: int, seed: int = 1) -> pd.DataFrame:
     housing = random.choice(["own", "rented", "institution"], rows, p=[0.6, 0.25, 0.15])
     rooms = np.where(housing == "institution", "none", random.choice(["few", "many"], rows))
     height = random.normal(170, 8, rows).round().clip(140, 210)
-    weight = np.where(random.random(rows) < 0.1, np.nan, (24 * (height / 100) ** 2 + random.normal(0, 8, rows)).round().clip(35, 195))
+    weight = (24 * (height / 100) ** 2 + random.normal(0, 8, rows)).round().clip(35, 195)
+    weight = np.where(random.random(rows) < 0.1, np.nan, weight)
     day_one = pd.Timestamp("2001-01-01")
     return pd.DataFrame(
         {

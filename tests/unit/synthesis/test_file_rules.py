@@ -105,6 +105,14 @@ def test_linked_attributes_reach_their_shares_though_no_single_value_can_change(
     assert field.pool[:, 0].mean() == pytest.approx(0.2, abs=0.03)
 
 
+def test_a_file_of_one_record_keeps_the_rules() -> None:
+    for seed in range(3):
+        for where in (None, {"group": "old"}):
+            (file,) = model().sample(rows=1, seed=seed, where=where)
+            assert len(file) == 1
+            assert set(broken(file).values()) == {0}
+
+
 def test_other_methods_refuse_rules_that_they_cannot_keep() -> None:
     plan = HistogramSynthesis(["housing", "rooms"], "1", neighbours=ReplaceOne("person"))
     with pytest.raises(UsageError, match="rules, number 7: this method cannot keep"):

@@ -89,19 +89,23 @@ def drawn(fit: Fit, rows: int, random: np.random.Generator) -> Integers:
     return records
 
 
-def given(fit: Fit, bars: tuple[Bar, ...], rows: int | None, length: int, random: np.random.Generator) -> Integers:
-    """Records of the field that these bars allow: so many, or about as many as a file of this length has."""
+def given(
+    fit: Fit, bars: tuple[Bar, ...], rows: int | None, length: int, fewest: int, random: np.random.Generator
+) -> tuple[Integers, int]:
+    """Records of the field that these bars allow, and how many are wanted: as many as were asked for, or about as many
+    as a file of this length has; no fewer than `fewest` are drawn."""
     field = fit.field.copy()
     allowed = ~impossible(field.pool, bars)
     rows = max(1, round(length * float(allowed.mean()))) if rows is None else rows
+    drawn_rows = max(rows, fewest)
     field.bars = bars
     if allowed.any():
         field.pool = field.pool[allowed]
     else:
-        field.pool = unrelated([one / one.sum() for one, _ in fit.ones], bars, rows, random)
-    field.resize(rows, random)
+        field.pool = unrelated([one / one.sum() for one, _ in fit.ones], bars, drawn_rows, random)
+    field.resize(drawn_rows, random)
     field.expected([], fit.records, _ALONE, random)
-    return field.pool[random.permutation(rows)]
+    return field.pool[random.permutation(drawn_rows)], rows
 
 
 def _real(one: Wanted, mean: Floats, freedom: float) -> Floats:

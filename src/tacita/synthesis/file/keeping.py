@@ -58,7 +58,7 @@ def _copy(whole: dict[str, Integers], cells: Integers, wrong: Integers, random: 
     """Wrong records become copies of right ones, of the same cell where there is one."""
     right = np.setdiff1d(np.arange(len(cells)), wrong)
     if not right.size:
-        raise UsageError("rules: no record of so short a file keeps them all; ask for more rows")
+        raise UsageError("rules: none of the records drawn keeps them all; draw again with another seed")
     places: dict[tuple[int, ...], list[int]] = {}
     for at in random.permutation(right)[: 100 * wrong.size].tolist():
         places.setdefault(tuple(cells[at].tolist()), []).append(at)

@@ -33,6 +33,9 @@ from tacita.synthesis.pinned.measuring import Pin
 Integers = NDArray[np.int64]
 
 
+_FEWEST = 200  # records are drawn where rules must hold, however short the file: one that is wrong needs a right one
+
+
 @frozen(eq=False)
 class Tables:
     """The number of records, public or as measured; the shape of every number; bins; all noisy tables; totals."""
@@ -94,7 +97,8 @@ class FileModel(Model[Tables]):
         length = self.rows if rows is None else rows
         frames = []
         for fit, one in self._fits(m, random):
-            units = kept(self.book, self.columns, drawn(fit, length, one), one)
+            more = max(length, _FEWEST) if self.book.rules else length
+            units = _some(kept(self.book, self.columns, drawn(fit, more, one), one), length)
             frames.append(self._written(self._held(units, length, one if m > 1 else None)))
         return Implicates(tuple(frames), self.schema, self.plan.columns, "one-measurement")
 
@@ -110,10 +114,10 @@ class FileModel(Model[Tables]):
         bars = book.bars({one.name: one.spans for one in self.columns})
         if possible([one.size for one in self.columns], bars) is None:
             raise UsageError("where: no record that the schema allows is of this kind; ask for another")
-        frames = (
-            self._written(kept(book, self.columns, given(fit, bars, rows, self.rows, one), one))
-            for fit, one in self._fits(m, random)
-        )
+        frames = []
+        for fit, one in self._fits(m, random):
+            records, length = given(fit, bars, rows, self.rows, _FEWEST, one)
+            frames.append(self._written(_some(kept(book, self.columns, records, one), length)))
         return Implicates(tuple(frames), self.schema, self.plan.columns, "one-measurement")
 
     def _fits(self, m: int, random: np.random.Generator) -> Iterator[tuple[Fit, np.random.Generator]]:
@@ -203,6 +207,10 @@ class FileModel(Model[Tables]):
         )
         pins = {name: Pin(**{**one, "totals": tuple(one["totals"])}) for name, one in content["totals"].items()}
         return Tables(content["records"], content["bins"], shapes, answers, pins)
+
+
+def _some(units: dict[str, Integers], rows: int) -> dict[str, Integers]:
+    return {name: values[:rows] for name, values in units.items()}
 
 
 def _drawn_once_more(answer: Answer, random: np.random.Generator) -> Answer:
