@@ -100,7 +100,7 @@ class FileChecks:
             kind, where = self.schema[column].kind, f"{name}.{column}"
             if isinstance(kind, Categorical) and kind.missing is None and kind.outside != "error":
                 rules.append((is_missing(table[column]), _missing(where, column)))
-            if isinstance(kind, Integer | Numeric):
+            if isinstance(kind, Integer | Numeric | Date):
                 if self.schema[column].role == "size":
                     rules.append(
                         (
