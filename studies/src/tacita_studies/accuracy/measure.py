@@ -23,6 +23,8 @@ from tacita.release.mechanisms import MAGNITUDE_MECHANISMS
 from tacita.release.microdata import Microdata
 from tacita.release.plans import ANY_FILE, JOBS_DEFAULT, Planned, PlannedRelease, prepare
 from tacita.release.spec import Spec
+from tacita.synthesis.panel import PanelSynthesis
+from tacita.synthesis.panel.formal.foresight import total_errors
 from tacita.synthesis.panel.settings import PanelPlan
 from tacita_studies.accuracy.answers import Answers, Asked, Floats, Panel
 from tacita_studies.accuracy.folder import TriedFile
@@ -97,9 +99,12 @@ class Attempt:
         for one in questions(self, tuple(frames[0].columns), drawn.synthesized):
             value, margin = combined([one.answer(frame) for frame in frames], drawn.kind)
             forecast = self._forecast.figures.get(one.forecast or one.name)
+            share = self._shares.get(one.name)
             for at, cell in enumerate(one.cells):
                 if math.isfinite(one.truth[at]):
                     row = replace(base, statistic=one.name, cell=cell, forecast=forecast)
+                    if share is not None:
+                        row = replace(row, forecast=share * abs(float(one.truth[at])), foretold="median")
                     yield row.with_numbers(one.truth[at], value[at], margin[at])
 
     # ------------------------------------------------------------ what is tried
@@ -130,6 +135,16 @@ class Attempt:
     @cached_property
     def _forecast(self) -> Forecast:
         return self.product.plan.forecast(self.planned.schema)
+
+    @cached_property
+    def _shares(self) -> Mapping[str, float]:
+        """What the plan of a panel says of yearly totals, as shares of them, given how many units there are."""
+        plan = self.product.plan
+        if not isinstance(plan, PanelSynthesis) or self.panel is None or plan.group is not None:
+            return {}
+        layout = plan.layout(self.planned.schema)
+        errors = total_errors(layout, plan.promise, self.frame[layout.unit].nunique())
+        return {f"total of {name} by {self.panel.period}": error for name, error in errors.items()}
 
     @cached_property
     def frame(self) -> pd.DataFrame:

@@ -17,10 +17,10 @@ _LIVES, _STATIC, _PUBLIC, _CHANGE = 12, 2, 2, 1
 _SIZES, _STATUS, _ENTRANTS, _LEVELS, _TOPS, _FAR = 10, 2, 5, 15, 10, 7
 _PRESENT, _LEAVING, _STEPS, _KINDS, _FLOWS, _FAR_FLOWS = 3, 4, 9, 2, 19, 4
 _RANGE, _CENTRES, _RATIOS, _MOVES = 1, 4, 4, 3
-_OCTAVES, _SUM, _YEARS = 1, 3, 5
+_OCTAVES, _SUM, _YEARS = 1, 3, 9
 # What is added where a panel is small: there the level of every number comes first, where its range lies, and who is
 # there. What tells years apart is mostly noise then.
-_SMALL = {"octaves": 16, "sum": 24, "years": 4, "range": 6, "lives": 10}
+_SMALL = {"octaves": 16, "sum": 24, "years": 1, "range": 6, "lives": 10}
 _SMALL |= {"levels": -7, "tops": -3, "flows": -2}
 _UNITS = 10_000  # units times ε at which half of that is added
 

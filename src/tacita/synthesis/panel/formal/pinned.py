@@ -19,6 +19,7 @@ _USUAL = 0.05  # how far a total moves in a year beyond the number of units, whe
 _OTHERWISE = 0.05  # how far the part above the clamp of single years goes its own way in a year
 _UNSEEN = 0.5  # of what lies above the clamp: how far it may be off
 _OWN = 0.02  # what years as drawn are off by, where nothing contradicts them
+_SURELY = 3.0  # variances by which released sums must differ from them to contradict
 _FIRST, _FURTHEST = 1.5, 9.0  # logarithms by which numbers move: the largest at first, then all
 
 
@@ -44,7 +45,7 @@ class YearTotals:
     def joined(self, own: Floats, doubt: float, random: np.random.Generator | None) -> Floats:
         """With what was drawn, which may be off by a share `doubt`, or by as far as the two contradict each other. All
         files are drawn alike, so that with a generator this is drawn, too, once for all years."""
-        apart = float(np.mean((own / self.middle - 1) ** 2 - (self.open_ / self.middle) ** 2))
+        apart = float(np.mean((own / self.middle - 1) ** 2 - _SURELY * (self.open_ / self.middle) ** 2))
         doubts = np.sqrt(doubt**2 + max(apart, 0.0)) * self.middle
         trust = self.open_**2 / np.maximum(self.open_**2 + doubts**2, 1e-300)
         if random is not None:

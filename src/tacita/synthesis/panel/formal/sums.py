@@ -12,11 +12,11 @@ import numpy as np
 
 from tacita.synthesis.panel.formal.hills import Hills
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers
-from tacita.synthesis.panel.formal.released import DOUBT, Noisy, size_cap
+from tacita.synthesis.panel.formal.released import Noisy, size_cap
 from tacita.synthesis.panel.formal.smoothing import balanced_cap
 
 _FINEST = 1 << 20  # steps below a clamp: finer ones would not show beside the noise
-_DOUBT = 2.0  # of what lies above a clamp
+_DOUBT, _DOUBT_YEARS = 2.0, 0.3  # of what lies above a clamp: of all years, and of one, whose noise is smoothed
 _CLEAR, _NEXT = 6.0, 2.0  # standard deviations of its noise by which a count stands out, and one beside such a count
 _HIDDEN, _LEAST_FALL = 0.7, 0.7  # units, in scales of noise, that an octave may hide; counts of one over those below it
 _WITHIN = 1.44  # mean of an octave whose logarithms are even, over its lower end
@@ -76,7 +76,7 @@ def year_clamp(counts: Noisy, units: int, life: float, years: int, rate: float, 
     each = _WITHIN * 2.0 ** np.arange(len(law)) / life
     caps = np.unique(np.minimum(np.rint(2.0 ** np.arange(0, most.bit_length(), 0.5)).astype(np.int64), most))
     covered = np.array([law @ (np.minimum(each[:, None] * _TIMES, cap) @ _OFTEN) for cap in caps.tolist()])
-    return balanced_cap(caps, covered, caps * rate * 2**0.5, DOUBT)
+    return balanced_cap(caps, covered, caps * rate * 2**0.5, _DOUBT_YEARS)
 
 
 def _bins(counts: Noisy, most: int) -> Bins:
