@@ -19,7 +19,7 @@ from tacita.mechanisms.kng import line
 from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import AddRemoveOne
 from tacita.synthesis import QuantileSynthesis
-from tacita.synthesis.quantile import fitting, measuring
+from tacita.synthesis.quantile import fitting, measuring, owning
 from tacita.synthesis.quantile.measuring import Costs, measure
 
 EPSILON = 2
@@ -114,7 +114,8 @@ def run(given: QuantileSynthesis, frame: pd.DataFrame, tape: Tape, seed: int) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(line, "draw_threshold", tape.threshold)
         patch.setattr(fitting, "draw_plane", tape.plane)
-        patch.setattr(measuring, "add_discrete_laplace", tape.counts)
+        for module in (measuring, owning):
+            patch.setattr(module, "add_discrete_laplace", tape.counts)
         # Its only other words are the keys for ties and the seed of the files: the same for both runs.
         return given.run(Confidential.from_frame(frame, SCHEMA), SeededEntropy(seed))
 
@@ -214,6 +215,10 @@ def test_spending_more_than_was_declared_is_caught(name: str, times: Fraction, m
     assert worst_case(given) > EPSILON
 
 
+# The steps that see numbers, and how many of their arguments are columns of records.
+STEPS = {"_number": 2, "masses_of": 1, "look": 1, "quantiles": 1, "measure_ranks": 2}
+
+
 @pytest.mark.parametrize("name", PLANS)
 def test_every_step_sees_files_that_differ_in_one_record(name: str) -> None:
     """Many firms are equal, so that only their parts of a step tell them apart: these must not change hands."""
@@ -222,17 +227,23 @@ def test_every_step_sees_files_that_differ_in_one_record(name: str) -> None:
         tape = Tape(np.random.default_rng(1))
         seen: list[list[Counter[Any]]] = []
         for one, played in ((frame, tape), (other, None)):
-            fitted = measuring._number
             rows: list[Counter[Any]] = []
 
-            def number(y: Any, numbers: Any, *rest: Any, fitted: Any = fitted, rows: Any = rows) -> Any:
-                rows.append(Counter(map(tuple, np.column_stack([y, numbers]).tolist())))
-                return fitted(y, numbers, *rest)
+            def listening(step: Any, columns: int, rows: Any = rows) -> Any:
+                """The step, and a note of the records that it sees."""
+
+                def heard(*given: Any) -> Any:
+                    rows.append(Counter(map(tuple, np.column_stack(given[:columns]).tolist())))
+                    return step(*given)
+
+                return heard
 
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(measuring, "_number", number)
+                for name_of_step, columns in STEPS.items():
+                    patch.setattr(measuring, name_of_step, listening(getattr(measuring, name_of_step), columns))
                 run(given, one, played or tape.again(), 1)
             seen.append(rows)
+        assert seen[0] or name == "category"
         for before, after in zip(*seen, strict=True):
             assert max((before - after).total(), (after - before).total()) <= 1
             if isinstance(given.neighbours, AddRemoveOne):
@@ -258,7 +269,7 @@ def bound(name: str, trials: int, times: Fraction = Fraction(1)) -> CanaryBound:
         for _ in range(count):
             source = SeededEntropy(int(random.integers(2**62)))
             first, *_ = measure(columns, variables, groups, costs, given.rows, None, source)
-            curve = first.fitted["size"].parts[0].model.curve  # type: ignore[union-attr]
+            curve = first.fitted["size"].own.curve  # type: ignore[union-attr]
             found.append([float(sum(first.records)), *curve.values[[0, 1, -1]].tolist()])
         return found
 
@@ -279,3 +290,33 @@ def test_with_more_to_release_the_bound_stays_below_too(name: str) -> None:
 def test_a_run_that_spends_far_more_than_it_declares_is_refuted() -> None:
     """Declared 1, spent 10."""
     assert bound("one number, rows given", trials=400, times=Fraction(5)).refutes(1)
+
+
+@pytest.mark.parametrize("step", ["values", "ranks"])
+def test_counts_of_values_and_ranks_lose_what_they_cost_and_a_fifth_less_noise_is_seen(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loss of one record more is what its count moves, over the scale of the noise."""
+    exact, scales = [], []
+
+    def counts(counted: Any, scale: Fraction, entropy: Any, label: str) -> Any:
+        exact.append(counted.copy())
+        scales.append(scale)
+        return counted
+
+    monkeypatch.setattr(owning, "add_discrete_laplace", counts)
+    column = plan("one number").variables(SCHEMA)[0].column
+    paid = Fraction(1, 3)
+    scores = np.append(np.random.default_rng(1).normal(size=(40, 2)), [[9.0, 9.0]], axis=0)
+    for rows in (40, 41):
+        values = np.append(np.full(40, 5.0), 0.0)[:rows]
+        if step == "values":
+            owning.masses_of(values, column, paid, 40, SeededEntropy(1), "size")
+        else:
+            owning.measure_ranks(
+                scores[:rows, 0], scores[:rows, 1:], scores[:40, 1:], [True], paid, 40, SeededEntropy(1), ["size"]
+            )
+    moved = int(np.abs(exact[1] - exact[0]).sum())
+    assert moved == 1
+    assert moved / scales[0] == paid
+    assert moved / (scales[0] * Fraction(4, 5)) > paid

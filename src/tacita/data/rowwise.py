@@ -57,6 +57,19 @@ def sums(cell: Integers, values: Integers, cells: int) -> Integers:
     return totals
 
 
+def between(values: Floats, at: Floats, known: Floats) -> Floats:
+    """Straight lines through the points (at, known), with `at` in order; level beyond the ends.
+
+    >>> between(np.array([-1.0, 0.5, 9.0]), np.array([0.0, 2.0]), np.array([10.0, 30.0])).tolist()
+    [10.0, 15.0, 30.0]
+    """
+    held = np.clip(values, at[0], at[-1])
+    left = np.clip(np.searchsorted(at, held, side="right") - 1, 0, at.size - 2)
+    width = at[left + 1] - at[left]
+    share = np.where(width > 0, (held - at[left]) / np.where(width > 0, width, 1.0), 0.5)
+    return np.asarray(known[left] + share * (known[left + 1] - known[left]))
+
+
 def log(values: ArrayLike) -> Floats:
     """
     >>> log([1.0, math.e]).round(12).tolist()

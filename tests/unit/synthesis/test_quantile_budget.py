@@ -11,7 +11,7 @@ from tacita.data.confidential import Confidential
 from tacita.noise.entropy import Request, SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare
 from tacita.privacy import AddRemoveOne
-from tacita.synthesis.quantile.budget import conditional_levels, marginal_levels
+from tacita.synthesis.quantile.budget import conditional_levels, marginal_levels, own_targets
 
 Costs = list[tuple[str, Fraction]]
 
@@ -26,6 +26,10 @@ def cost(request: Request) -> Fraction:
         return 1 / Fraction(found[1])
     assert request.law == "uniform words", request.law
     return Fraction(0)
+
+
+# Steps that see all records of a group: tables of counts, and the levels of a number's own distribution.
+ALL_RECORDS = re.compile(r"table|values|point masses|(look|own), level \d+|ranks with \w+")
 
 
 def side(costs: Costs, name: str) -> Fraction:
@@ -51,6 +55,7 @@ def numeric(costs: Costs) -> Fraction:
 def spent(requests: list[Request]) -> list[Fraction]:
     """What a record of each group pays in all; groups, and cells of categorical predictors, are disjoint."""
     counts = Fraction(0)
+    once: dict[str, Fraction] = defaultdict(Fraction)
     groups: dict[str, dict[str, list[Costs]]] = defaultdict(lambda: defaultdict(list))
     for request in requests:
         if request.law == "uniform words":
@@ -61,19 +66,20 @@ def spent(requests: list[Request]) -> list[Fraction]:
         found = re.fullmatch(r"(group \d+: )?(\w+)(?:, (.*))?", request.label)
         assert found, request.label
         group, name, step = found[1] or "", found[2], found[3] or "table"
+        if ALL_RECORDS.fullmatch(step):
+            once[group] += cost(request)
+            continue
         parts = groups[group][name]
-        if step in ("level 1", "median plane 1", "table", "point masses") or not parts:
+        if step in ("level 1", "median plane 1") or not parts:
             parts.append([])
         parts[-1].append((step, cost(request)))
     totals = []
-    for variables in groups.values():
-        total = counts
-        for parts in variables.values():
-            tables = [one for one in parts if one[0][0] in ("table", "point masses")]
-            models = {numeric(one) for one in parts if one not in tables}
-            assert len(tables) <= 1, "a table of counts is paid for twice"
+    for group in once.keys() | groups.keys():
+        total = counts + once[group]
+        for parts in groups[group].values():
+            models = {numeric(one) for one in parts}
             assert len(models) <= 1, "two cells of one variable have different budgets"
-            total += sum((epsilon for one in tables for _, epsilon in one), Fraction(0)) + sum(models, Fraction(0))
+            total += sum(models, Fraction(0))
         totals.append(total)
     return totals
 
@@ -101,6 +107,10 @@ def test_levels_use_all_of_their_budget(epsilon: Fraction, records: int) -> None
         assert all(one > 0 for one in levels.halvings)
         assert 2 <= levels.depth <= 10
     assert marginal_levels(epsilon, records).plane == 0
+    targets, levels = own_targets(epsilon, records)
+    assert sum(levels) == epsilon
+    assert len(targets) >= 3
+    assert len(levels) == len(targets).bit_length()
 
 
 # ---------------------------------------------------------------- the same requests from a neighbouring file

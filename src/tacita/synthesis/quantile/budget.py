@@ -5,11 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from tacita.mechanisms.kng.line import halves, levels_for
+
 _DEEPEST = 10
 # A part is halved again only if its budget times its records is large enough that an empty end is seldom chosen.
 _FIRM = 10
 _PLANE, _SCALE = Fraction(2, 5), Fraction(1, 5)
 COUNTS = Fraction(1, 50)  # of the whole, where the number of records is not public
+OWN = Fraction(1, 2)  # of a variable's budget, for its own distribution, where its files have that
+CELLS = Fraction(1, 2)  # of what is left to a number with categorical and numeric predictors, for the former
+LOOK = Fraction(1, 12)  # of a variable's budget, for seven quantiles that say whether it has long tails
+MASSES = Fraction(1, 4)  # of what a number's own distribution gets, to count point masses that were found
+# To find point masses where none are declared: a sixth of a variable's budget, or what it takes to count them to 2% of
+# the records.
+COUNTED, ENOUGH = Fraction(1, 6), 100
+# Records times ε of a variable. With fewer, regressions would be noise, and variables are drawn by themselves.
+CONNECTED = 20
+# With fewer, ranks are all that can be learnt of how variables go together.
+SCALED = 1000
+# With more, a number's own distribution is known better by itself than from regressions.
+ABUNDANT = 20_000
 SPIKES = Fraction(1, 4)  # of a variable's budget, where it has point masses
 
 
@@ -28,6 +43,25 @@ class Levels:
     @property
     def total(self) -> Fraction:
         return self.plane + self.scale + sum(self.halvings, Fraction(0))
+
+
+def own_targets(epsilon: Fraction, records: int) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+    """The quantiles to find of a number by itself, and the ε of each level: halves as long as the records can carry
+    them, then quarters, eighths, … of the two ends, because tails make the mean.
+
+    >>> targets, levels = own_targets(Fraction(1, 4), 5000)
+    >>> len(targets), float(max(targets)), len(levels)
+    (17, 0.96875, 5)
+    """
+    chosen: tuple[Fraction, ...] = halves(2)
+    for depth in range(2, _DEEPEST + 1):
+        firm = records * epsilon / (depth + 1) / _FIRM
+        if depth > 2 and firm < 1 << depth:
+            break
+        ends = [Fraction(1, 1 << k) for k in range(depth + 1, depth + 1 + (1 << (depth - 1))) if 3 * firm > 2 << k]
+        chosen = tuple(sorted({*halves(depth), *ends, *(1 - one for one in ends)}))
+    levels = levels_for(len(chosen))
+    return chosen, (epsilon / levels,) * levels
 
 
 def marginal_levels(epsilon: Fraction, records: int) -> Levels:

@@ -20,6 +20,8 @@ Tail = Literal["fitted", "exponential", "pareto"]
 
 _STEEPEST = 0.7  # tails heavier than this have no variance to speak of; bounds cut them anyway
 _SHORTEST = -1.5
+_NEAR = 4
+_USUAL = 0.25  # where little is known: a Pareto tail of index 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,15 +44,20 @@ class Curve:
     tail: Tail = "fitted"
     # Shares by which the tails are fitted, where they differ: files that are combined show how little a sample says.
     tail_shares: Floats | None = None
+    # Few gaps say little of how they grow: the fit leans on a usual tail, and one that would leave the bounds
+    # ends there, thinned out, instead of piling up.
+    careful: bool = False
 
     def __call__(self, u: Floats) -> Floats:
         inside = np.clip(u, self._first, self.shares[-1])
         found = self._middle(self._stretch(inside))
         above = u > self.shares[-1]
-        found[above] = self.values[-1] + self._beyond((1 - u[above]) / (1 - self.shares[-1]), self._upper_gaps)
+        left, room = (1 - u[above]) / (1 - self.shares[-1]), self.upper - self.values[-1]
+        found[above] = self.values[-1] + self._beyond(left, self._upper_gaps, room)
         if self.floor is None:
             below = u < self.shares[0]
-            found[below] = self.values[0] - self._beyond(u[below] / self.shares[0], self._lower_gaps)
+            left, room = u[below] / self.shares[0], self.values[0] - self.lower
+            found[below] = self.values[0] - self._beyond(left, self._lower_gaps, room)
         return np.asarray(np.clip(found, self.lower, self.upper))
 
     @property
@@ -95,12 +102,15 @@ class Curve:
             at = np.array([values[0], self.floor])
         return np.asarray(at[:-1] - at[1:]) if at.size > 1 else np.zeros(1)
 
-    def _beyond(self, left: Floats, gaps: Floats) -> Floats:
+    def _beyond(self, left: Floats, gaps: Floats, room: float) -> Floats:
         """How far beyond the last quantile a value lies when only a share `left` of the tail is further out."""
         last = float(gaps[0])
         if last <= 0 or not left.size:
             return np.zeros(left.size)
         shape = self._shape(gaps)
+        if self.careful:
+            outside = _further(max(room, 0.0), last, shape)
+            left = outside + left * (1 - outside)
         left = np.maximum(left, 1e-12)
         if abs(shape) < 1e-9:
             return np.asarray(last * -np.log2(left))
@@ -113,9 +123,22 @@ class Curve:
         held = gaps[gaps > 0]
         if held.size < 2:
             return 0.0
+        if self.careful and held.size > _NEAR:
+            # Where many gaps are known, the outer ones are firm, and say more of the tail than the middle does.
+            return float(np.clip(np.log2(held[0] / held[_NEAR - 1]) / (_NEAR - 1), _SHORTEST, _STEEPEST))
         inward = np.arange(held.size)
         # Outer gaps rest on fewer records, hence more noise; inner ones say less about the tail.
         weights = 2.0 ** np.minimum(inward, 2)
         slope = -np.polyfit(inward, np.log2(held), 1, w=np.sqrt(weights))[0]
+        if self.careful:
+            slope = _USUAL + (slope - _USUAL) * (held.size - 1) / held.size
         least = 0.05 if self.tail == "pareto" else _SHORTEST
         return float(np.clip(slope, least, _STEEPEST))
+
+
+def _further(room: float, last: float, shape: float) -> float:
+    """The share of a tail that lies beyond `room`: the inverse of how far a share reaches."""
+    if abs(shape) < 1e-9:
+        return float(2.0 ** (-room / last))
+    inside = 1 + room * (2**shape - 1) / (last * 2**shape)
+    return float(inside ** (-1 / shape)) if inside > 0 else 0.0

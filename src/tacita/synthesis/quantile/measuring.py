@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, prod
 
@@ -13,7 +13,21 @@ from numpy.typing import NDArray
 from tacita.data.schema import Integer, Numeric
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
-from tacita.synthesis.quantile.budget import SPIKES, Levels, conditional_levels, marginal_levels
+from tacita.synthesis.quantile.budget import (
+    ABUNDANT,
+    CELLS,
+    CONNECTED,
+    COUNTED,
+    ENOUGH,
+    LOOK,
+    MASSES,
+    OWN,
+    SCALED,
+    SPIKES,
+    Levels,
+    conditional_levels,
+    marginal_levels,
+)
 from tacita.synthesis.quantile.design import Design
 from tacita.synthesis.quantile.fitting import fit_conditional, fit_marginal
 from tacita.synthesis.quantile.model import (
@@ -27,15 +41,18 @@ from tacita.synthesis.quantile.model import (
     in_groups,
     predictors_of,
 )
-from tacita.synthesis.quantile.numeric import Noise, NumericModel
+from tacita.synthesis.quantile.numeric import Marginal, Noise, NumericModel
+from tacita.synthesis.quantile.own import Own
+from tacita.synthesis.quantile.owning import held_to_one, look, masses_of, measure_ranks, quantiles
 from tacita.synthesis.quantile.sharing import Shares, cells_for
 from tacita.synthesis.quantile.ties import spread_within_step
-from tacita.synthesis.quantile.variables import Column, Variable
+from tacita.synthesis.quantile.variables import Column, Range, Variable
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _SMALL = 20  # groups with fewer than this many records per 1/ε share a model
+_MINOR = 0.25  # of the records at point masses: with more, the rest is no reason to leave scores
 _DRAFT = (2_000, 20_000)
 
 
@@ -137,17 +154,26 @@ def _group(
     found: dict[str, Fitted] = {}
     for place, variable in enumerate(variables):
         fitted = _variable(
-            columns, draft, variable, costs.variables[variable.name], records, record, entropy, label + variable.name
+            columns,
+            draft,
+            found,
+            variable,
+            costs.variables[variable.name],
+            records,
+            record,
+            entropy,
+            label + variable.name,
         )
         found[variable.name] = fitted
         pair = draws[:, [place, len(variables) + place]]
-        draft[variable.name] = draw(variable, fitted, draft, pair, None)
+        draft[variable.name] = draw(variable, found, draft, pair, None)
     return found
 
 
 def _variable(
     columns: Columns,
     draft: Columns,
+    models: dict[str, Fitted],
     variable: Variable,
     epsilon: Fraction,
     records: int,
@@ -156,24 +182,32 @@ def _variable(
     label: str,
 ) -> Fitted:
     rows, draft_rows = len(record), len(next(iter(draft.values()))) if draft else 0
-    numbers, codes = predictors_of(variable, columns, rows)
-    released, _ = predictors_of(variable, draft, draft_rows)
+    numbers, codes = predictors_of(variable, models, columns, rows)
+    released, _ = predictors_of(variable, models, draft, draft_rows)
+    released = _without_grain(released, draft, variable.numbers)
     values = columns[variable.name]
     if not variable.column.is_number:
         outcomes = len(variable.column.kind.levels)  # type: ignore[union-attr]
         shares = _shares(values, outcomes, numbers, codes, released, variable, epsilon, records, entropy, label)
         return Fitted(shares)
-    free, spikes = np.ones(rows, dtype=np.bool_), None
-    left = Fraction(records)
-    if variable.spikes:
-        outcome = np.full(rows, len(variable.spikes))
-        for place, spike in enumerate(variable.spikes):
-            outcome[values == spike] = place
-        free = outcome == len(variable.spikes)
+    column, tail = variable.column, variable.tail
+    masses: tuple[tuple[float, float], ...] = tuple((spike, 0.0) for spike in variable.spikes)
+    if not masses:
+        paid = min(epsilon * COUNTED, Fraction(ENOUGH, 1 << records.bit_length()))
+        masses = masses_of(values, column, paid, records, entropy, f"{label}, values")
+        epsilon -= paid
+    worth = records * epsilon
+    large = worth >= SCALED * prod(variable.levels)
+    apart = bool(variable.spikes) or (large and variable.has_predictors and sum(share for _, share in masses) < _MINOR)
+    at_mass, spikes, left = np.isin(values, [value for value, _ in masses]), None, records
+    if masses and apart:
+        outcome = np.full(rows, len(masses))
+        for place, (value, _) in enumerate(masses):
+            outcome[values == value] = place
         paid = epsilon * SPIKES
         spikes = _shares(
             outcome.astype(np.float64),
-            len(variable.spikes) + 1,
+            len(masses) + 1,
             numbers,
             codes,
             released,
@@ -184,55 +218,98 @@ def _variable(
             f"{label}, point masses",
         )
         epsilon -= paid
-        left = Fraction(int(max(spikes.counts[:, -1].sum(), 0)))
-    y = variable.column.modelled(spread_within_step(values, variable.column.step, record, entropy, label))
+        counts = np.maximum(spikes.counts.sum(axis=0, dtype=np.int64), 0)
+        shares = counts / max(int(counts.sum(dtype=np.int64)), 1)
+        masses = held_to_one(
+            tuple((value, share) for (value, _), share in zip(masses, shares[:-1].tolist(), strict=True))
+        )
+        left = int(counts[-1])
+    else:
+        left = int(records * (1 - sum(share for _, share in masses)))
+    free = ~at_mass if spikes is not None else np.ones(rows, dtype=np.bool_)
+    spread = spread_within_step(values, column.step, record, entropy, label)
+    own = None
+    if large and variable.has_predictors and (apart or not masses) and worth < ABUNDANT:
+        paid = epsilon * LOOK
+        own = look(spread[~at_mass], column, tail, paid, left, entropy, f"{label}, look")
+        epsilon -= paid
+    if own is None or own.has_long_tail:
+        paid = epsilon * OWN if worth >= CONNECTED and variable.has_predictors else epsilon
+        epsilon -= paid
+        if masses and not apart:
+            again = masses_of(values, column, paid * MASSES, records, entropy, f"{label}, point masses")
+            masses = tuple((value, dict(again).get(value, share)) for value, share in masses)
+            paid -= paid * MASSES
+        curve, noise = quantiles(spread[~at_mass], column, tail, paid, left, entropy, f"{label}, own")
+        own = Own(column, curve, noise, ranked=True, scored=not large or bool(masses and not apart))
+    own = replace(own, masses=masses, apart=spikes is not None)
+    if own.ranked and not own.scored:
+        own = replace(own, scored=own.has_long_tail)
+    if not epsilon:
+        return Fitted(spikes, (), own)
+    varying = bool(variable.numbers) and bool(np.ptp(released, axis=0).any() if len(released) else False)
+    for_cells = epsilon if not own.scored or not varying else epsilon * CELLS if variable.levels else Fraction(0)
+    parts, middle = [], np.zeros(rows)
+    response = own.response(spread)
     cell, draft_cell = cell_numbers(variable, columns, rows), cell_numbers(variable, draft, draft_rows)
     sizes = np.bincount(draft_cell, minlength=prod(variable.levels)) if variable.levels else np.array([draft_rows or 1])
     expected = np.rint(float(left) * sizes / max(sizes.sum(), 1)).astype(np.int64)
-    parts = []
-    for cells in _pooled(expected, epsilon, bool(variable.levels)):
+    for cells in _pooled(expected, for_cells, bool(variable.levels)) if for_cells else []:
         inside: Flags = free & np.isin(cell, cells) if variable.levels else free
         known = released[np.isin(draft_cell, cells)] if variable.levels else released
+        if own.scored:
+            known = known[:, :0]
         size = int(expected[cells].sum())
-        model, noise = _number(y[inside], numbers[inside], known, variable, epsilon, size, entropy, label)
+        model, noise = _number(response[inside], numbers[inside], known, own.range, for_cells, size, entropy, label)
         parts.append(Part(tuple(cells) if variable.levels else (), model, noise))
-    return Fitted(spikes, tuple(parts))
+        if isinstance(model, Marginal):
+            middle[inside] = model.middle
+    if for_cells == epsilon:
+        return Fitted(spikes, tuple(parts), own)
+    # Within cells of categorical predictors, scores are counted from their middle.
+    response = own.score(values)[free] - middle[free]
+    numbers, _ = predictors_of(variable, models, columns, rows, scores=True)
+    released, _ = predictors_of(variable, models, draft, draft_rows, scores=True)
+    scored = [one.name in models for one in variable.numbers]
+    labels = [f"{label}, ranks with {one.name}" for one in variable.numbers]
+    ranks = measure_ranks(response, numbers[free], released, scored, epsilon - for_cells, int(left), entropy, labels)
+    return Fitted(spikes, tuple(parts), own, ranks)
 
 
 def _number(
     y: Floats,
     numbers: Floats,
     released: Floats,
-    variable: Variable,
+    bounds: Range,
     epsilon: Fraction,
     records: int,
     entropy: Entropy,
     label: str,
 ) -> tuple[NumericModel, Noise]:
-    bounds = variable.column.range(variable.tail)
-    released = _without_grain(released, variable.numbers)
     design = Design.of(released) if released.shape[1] and len(released) else None
     if design is None or design.directions == 0:
         levels = marginal_levels(epsilon, records)
         model: NumericModel = fit_marginal(y, bounds, levels.halvings, entropy, label)
     else:
         levels = conditional_levels(epsilon, records)
-        model = fit_conditional(y, numbers, design, bounds, levels.plane, levels.scale, levels.halvings, entropy, label)
+        model = fit_conditional(
+            y, numbers, design, bounds, levels.plane, levels.scale, levels.halvings, entropy, label, records=records
+        )
     return model, _noise(levels, records)
 
 
-def _without_grain(released: Floats, columns: tuple[Column, ...]) -> Floats:
+def _without_grain(released: Floats, draft: Columns, columns: tuple[Column, ...]) -> Floats:
     """Released predictors, made constant where they differ by one step of a long scale only: that is the rounding of
     a predictor that does not vary, and no direction to fit a plane along.
     """
-    found = released.copy()
+    without = released.copy()
     for k, one in enumerate(columns):
         assert isinstance(one.kind, Integer | Numeric)
-        if len(found) and one.kind.upper - one.kind.lower > 100 * one.step:
-            low, high = np.quantile(one.published(found[:, k]), (0.01, 0.99))
+        if len(without) and one.kind.upper - one.kind.lower > 100 * one.step:
+            low, high = np.quantile(draft[one.name], (0.01, 0.99))
             if high - low < 1.5 * one.step:
-                found[:, k] = np.median(found[:, k])
-    return found
+                without[:, k] = np.median(without[:, k])
+    return without
 
 
 def _noise(levels: Levels, records: int) -> Noise:

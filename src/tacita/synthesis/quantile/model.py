@@ -17,8 +17,10 @@ from tacita.implicates import Implicates
 from tacita.synthesis.base import Model
 from tacita.synthesis.quantile import numeric
 from tacita.synthesis.quantile.numeric import Noise, NumericModel
+from tacita.synthesis.quantile.own import Own
+from tacita.synthesis.quantile.ranks import Ranks
 from tacita.synthesis.quantile.sharing import Shares
-from tacita.synthesis.quantile.variables import Variable
+from tacita.synthesis.quantile.variables import Column, Variable
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -40,6 +42,12 @@ class Fitted:
 
     shares: Shares | None = None
     parts: tuple[Part, ...] = ()
+    own: Own | None = None
+    ranks: Ranks | None = None
+
+    def spikes(self, variable: Variable) -> tuple[float, ...]:
+        """The point masses that are drawn apart: declared ones, or those that were found."""
+        return variable.spikes if self.own is None else self.own.spikes
 
 
 @frozen(eq=False)
@@ -64,9 +72,11 @@ def cell_numbers(variable: Variable, columns: Columns, rows: int) -> Integers:
     return rowwise.cells(rows, (columns[one.name] for one in variable.codes), variable.levels)
 
 
-def predictors_of(variable: Variable, columns: Columns, rows: int) -> tuple[Floats, Integers]:
-    """Numeric predictors on their modelling scale, and codes."""
-    numbers = [one.modelled(columns[one.name]) for one in variable.numbers]
+def predictors_of(
+    variable: Variable, fitted: Mapping[str, Fitted], columns: Columns, rows: int, *, scores: bool = False
+) -> tuple[Floats, Integers]:
+    """Numeric predictors on the scale on which they enter regressions, or by their scores, and codes."""
+    numbers = [_predictor(one, fitted.get(one.name), columns[one.name], scores) for one in variable.numbers]
     codes = [columns[one.name].astype(np.int64) for one in variable.codes]
     return (
         np.column_stack(numbers) if numbers else np.zeros((rows, 0)),
@@ -74,27 +84,82 @@ def predictors_of(variable: Variable, columns: Columns, rows: int) -> tuple[Floa
     )
 
 
-def draw(variable: Variable, fitted: Fitted, columns: Columns, u: Floats, random: np.random.Generator | None) -> Floats:
+def _predictor(column: Column, fitted: Fitted | None, values: Floats, scores: bool) -> Floats:
+    """Public columns that are kept, and models of earlier versions, have no distribution of their own."""
+    if fitted is None or fitted.own is None:
+        return column.modelled(values)
+    return fitted.own.score(values) if scores else fitted.own.predictor(values)
+
+
+def draw(
+    variable: Variable,
+    models: Mapping[str, Fitted],
+    columns: Columns,
+    u: Floats,
+    random: np.random.Generator | None,
+) -> Floats:
     """Values of one variable given those before it. With a generator, the noise of the model is drawn as well."""
-    rows = len(u)
-    numbers, codes = predictors_of(variable, columns, rows)
-    outcome = np.full(rows, len(variable.spikes), dtype=np.int64)
-    if fitted.shares is not None:
-        outcome = fitted.shares.draw(u[:, 1], numbers, codes, fitted.shares.table(random))
-        if not variable.column.is_number:
-            return outcome.astype(np.float64)
-    found = np.zeros(rows)
-    for place, spike in enumerate(variable.spikes):
-        found[outcome == place] = spike
-    free = outcome == len(variable.spikes)
+    fitted = models[variable.name]
+    if not variable.column.is_number:
+        return _outcomes(variable, fitted, models, columns, u, random).astype(np.float64)
+    free, latent = latent_draws(variable, models, columns, u, random)
+    if fitted.own is not None:
+        own = fitted.own if random is None else fitted.own.redrawn(random)
+        latent[free] = own.values(latent[free], u[free, 0])
+    else:
+        latent[free] = variable.column.published(latent[free])
+    return latent
+
+
+def _outcomes(
+    variable: Variable,
+    fitted: Fitted,
+    models: Mapping[str, Fitted],
+    columns: Columns,
+    u: Floats,
+    random: np.random.Generator | None,
+) -> Integers:
+    """Levels of a category; of a number, which point mass, or one more where it has none."""
+    if fitted.shares is None:
+        return np.full(len(u), len(fitted.spikes(variable)), dtype=np.int64)
+    numbers, codes = predictors_of(variable, models, columns, len(u))
+    return fitted.shares.draw(u[:, 1], numbers, codes, fitted.shares.table(random))
+
+
+def latent_draws(
+    variable: Variable,
+    models: Mapping[str, Fitted],
+    columns: Columns,
+    u: Floats,
+    random: np.random.Generator | None,
+) -> tuple[NDArray[np.bool_], Floats]:
+    """Which rows have no point mass, and what regressions draw for them; elsewhere the point mass itself."""
+    rows, fitted = len(u), models[variable.name]
+    outcome = _outcomes(variable, fitted, models, columns, u, random)
+    latent = u[:, 0].copy()
+    spikes = fitted.spikes(variable)
+    for place, spike in enumerate(spikes):
+        latent[outcome == place] = spike
+    free = outcome == len(spikes)
+    numbers, _ = predictors_of(variable, models, columns, rows)
+    share = u[:, 0]
+    if fitted.ranks is not None:
+        scores, _ = predictors_of(variable, models, columns, rows, scores=True)
+        latent[free] = fitted.ranks.scores(share[free], scores[free], random)
+        share = _shares_of(latent)
     cell = cell_numbers(variable, columns, rows)
     for part in fitted.parts:
         here = free & (np.isin(cell, part.cells) if part.cells else True)
-        if not here.any():
-            continue
-        model = part.model if random is None else part.model.redrawn(part.noise, numbers[here], random)
-        found[here] = variable.column.published(model.draw(u[here, 0], numbers[here]))
-    return found
+        if here.any():
+            model = part.model if random is None else part.model.redrawn(part.noise, numbers[here], random)
+            latent[here] = model.draw(share[here], numbers[here])
+    return free, latent
+
+
+def _shares_of(scores: Floats) -> Floats:
+    from scipy.special import ndtr  # slow to load, and plans do without
+
+    return np.asarray(np.clip(ndtr(scores), 1e-9, 1 - 1e-9))
 
 
 def even_draws(rows: int, width: int, random: np.random.Generator) -> Floats:
@@ -129,7 +194,7 @@ def synthesize(
     u = (loose_draws if noisy else even_draws)(rows, 2 * len(variables), random)
     for place, variable in enumerate(variables):
         pair = u[:, [place, len(variables) + place]]
-        columns[variable.name] = draw(variable, fitted[variable.name], columns, pair, random if noisy else None)
+        columns[variable.name] = draw(variable, fitted, columns, pair, random if noisy else None)
     return columns
 
 
@@ -234,11 +299,12 @@ class QuantileModel(Model[ReleasedGroups]):
 
     @classmethod
     def released_from(cls, content: Mapping[str, Any], table: pa.Table, plan: Any, schema: Schema) -> ReleasedGroups:
+        variables: tuple[Variable, ...] = plan.variables(schema)
         groups = tuple(
             Group(
                 tuple(tuple(one) for one in group["codes"]),
                 tuple(group["records"]),
-                {name: _fitted_from_dict(one) for name, one in group["variables"].items()},
+                {one.name: _fitted_from_dict(one.column, group["variables"][one.name]) for one in variables},
             )
             for group in content["groups"]
         )
@@ -249,6 +315,8 @@ class QuantileModel(Model[ReleasedGroups]):
 def _fitted_to_dict(fitted: Fitted) -> dict[str, Any]:
     return {
         "shares": None if fitted.shares is None else fitted.shares.to_dict(),
+        **({} if fitted.own is None else {"own": fitted.own.to_dict()}),
+        **({} if fitted.ranks is None else {"ranks": fitted.ranks.to_dict()}),
         "parts": [
             {
                 "cells": list(part.cells),
@@ -265,7 +333,7 @@ def _fitted_to_dict(fitted: Fitted) -> dict[str, Any]:
     }
 
 
-def _fitted_from_dict(stored: Mapping[str, Any]) -> Fitted:
+def _fitted_from_dict(column: Column, stored: Mapping[str, Any]) -> Fitted:
     parts = tuple(
         Part(
             tuple(part["cells"]),
@@ -274,4 +342,7 @@ def _fitted_from_dict(stored: Mapping[str, Any]) -> Fitted:
         )
         for part in stored["parts"]
     )
-    return Fitted(None if stored["shares"] is None else Shares.from_dict(stored["shares"]), parts)
+    shares = None if stored["shares"] is None else Shares.from_dict(stored["shares"])
+    own = Own.from_dict(column, stored["own"]) if "own" in stored else None
+    ranks = Ranks.from_dict(stored["ranks"]) if "ranks" in stored else None
+    return Fitted(shares, parts, own, ranks)

@@ -23,9 +23,14 @@ class Marginal:
     def draw(self, u: Floats, predictors: Floats) -> Floats:
         return self.curve(u)
 
+    @property
+    def middle(self) -> float:
+        return float(self.curve(np.array([0.5]))[0])
+
     def redrawn(self, noise: Noise, predictors: Floats, random: np.random.Generator) -> Marginal:
         """The same released thresholds with a draw of how many records may really lie between them."""
-        return Marginal(_redrawn(self.curve, _shares(noise.halvings, noise.records, random), noise.records, random))
+        shares = redrawn_shares(self.curve.shares, noise.halvings, noise.records, random)
+        return Marginal(redrawn_curve(self.curve, shares, noise.records, random))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +80,9 @@ class Side:
 
     def redrawn(self, noise: Noise, scales: Floats, cuts: Floats, random: np.random.Generator) -> Side:
         half = noise.records / 2
-        inner, outer = (_shares(noise.halvings, half / 2, random) for _ in range(2))
-        curve = _redrawn(self.curve, np.concatenate([inner / 2, [0.5], 0.5 + outer / 2]), half, random)
+        middles = np.arange(1, 2 ** len(noise.halvings)) / 2 ** len(noise.halvings)
+        inner, outer = (redrawn_shares(middles, noise.halvings, half / 2, random) for _ in range(2))
+        curve = redrawn_curve(self.curve, np.concatenate([inner / 2, [0.5], 0.5 + outer / 2]), half, random)
         cell = cell_of(scales, cuts)
         moved = np.zeros(len(scales))
         for one in range(2**cuts.size):
@@ -115,18 +121,29 @@ def _miss(epsilon: float, records: float, random: np.random.Generator) -> float:
     return float(np.clip(random.laplace(0.0, 1 / epsilon) / max(records, 1.0), -_FAR, _FAR))
 
 
-def _shares(epsilons: tuple[float, ...], records: float, random: np.random.Generator) -> Floats:
-    """Shares of records below each threshold of a full bisection, drawn given the noise."""
-    borders = np.array([0.0, 1.0])
-    for epsilon in epsilons:
-        widths = np.diff(borders)
-        misses = np.array([_miss(epsilon, records * width, random) for width in widths])
-        inner = borders[:-1] + widths * (0.5 + misses)
-        borders = np.sort(np.concatenate([borders, inner]))
-    return borders[1:-1]
+def redrawn_shares(targets: Floats, epsilons: tuple[float, ...], records: float, random: np.random.Generator) -> Floats:
+    """Shares of records below each threshold of a bisection, drawn given the noise."""
+    drawn = np.zeros(targets.size)
+    parts = [(0, targets.size, 0.0, 1.0, 0.0, 1.0)]
+    # Where counting has added to the quantiles there may be one level more than was drawn.
+    for epsilon in (*epsilons, *epsilons[-1:]):
+        finer = []
+        for first, last, below, above, low, high in parts:
+            if first == last:
+                continue
+            middle = (first + last) // 2
+            share = (targets[middle] - below) / (above - below)
+            miss = _miss(epsilon, records * (high - low), random)
+            # A miss moves a quantile by no more than nine tenths of the way to the end of its part.
+            miss = float(np.clip(miss, -0.9 * share, 0.9 * (1 - share)))
+            drawn[middle] = low + (high - low) * (share + miss)
+            finer.append((first, middle, below, targets[middle], low, drawn[middle]))
+            finer.append((middle + 1, last, targets[middle], above, drawn[middle], high))
+        parts = finer
+    return drawn
 
 
-def _redrawn(curve: Curve, shares: Floats, records: float, random: np.random.Generator) -> Curve:
+def redrawn_curve(curve: Curve, shares: Floats, records: float, random: np.random.Generator) -> Curve:
     """The curve with other shares, and tails as another sample of so many records would have shown them."""
     widths = np.diff(np.concatenate(([0.0], shares, [1.0])))
     sampled = np.cumsum(random.dirichlet(np.maximum(records * widths, 1.0)))[:-1]
@@ -139,12 +156,12 @@ def _fitted(features: Floats, wanted: Floats) -> Floats:
 
 def to_dict(model: NumericModel) -> dict[str, Any]:
     if isinstance(model, Marginal):
-        return {"quantiles": _curve(model.curve)}
+        return {"quantiles": curve_to_dict(model.curve)}
     return {
         "design": model.design.to_dict(),
         "plane": model.plane.tolist(),
         **{
-            name: {"scale": side.scale.tolist(), "quantiles": _curve(side.curve)}
+            name: {"scale": side.scale.tolist(), "quantiles": curve_to_dict(side.curve)}
             for name, side in (("above", model.above), ("below", model.below))
         },
     }
@@ -152,15 +169,15 @@ def to_dict(model: NumericModel) -> dict[str, Any]:
 
 def from_dict(stored: dict[str, Any]) -> NumericModel:
     if "plane" not in stored:
-        return Marginal(_read_curve(stored["quantiles"]))
+        return Marginal(curve_from_dict(stored["quantiles"]))
     above, below = (
-        Side(np.array(stored[name]["scale"], dtype=np.float64), _read_curve(stored[name]["quantiles"]))
+        Side(np.array(stored[name]["scale"], dtype=np.float64), curve_from_dict(stored[name]["quantiles"]))
         for name in ("above", "below")
     )
     return Conditional(Design.from_dict(stored["design"]), np.array(stored["plane"], dtype=np.float64), above, below)
 
 
-def _curve(curve: Curve) -> dict[str, Any]:
+def curve_to_dict(curve: Curve) -> dict[str, Any]:
     return {
         "shares": curve.shares.tolist(),
         "values": curve.values.tolist(),
@@ -168,9 +185,11 @@ def _curve(curve: Curve) -> dict[str, Any]:
         "upper": curve.upper,
         "floor": curve.floor,
         "tail": curve.tail,
+        **({"careful": True} if curve.careful else {}),
     }
 
 
-def _read_curve(stored: dict[str, Any]) -> Curve:
+def curve_from_dict(stored: dict[str, Any]) -> Curve:
     shares, values = (np.array(stored[name], dtype=np.float64) for name in ("shares", "values"))
-    return Curve(shares, values, stored["lower"], stored["upper"], stored["floor"], stored["tail"])
+    careful = stored.get("careful", False)
+    return Curve(shares, values, stored["lower"], stored["upper"], stored["floor"], stored["tail"], careful=careful)

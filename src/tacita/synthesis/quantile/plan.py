@@ -20,8 +20,9 @@ from tacita.plan.fields import Named, among_columns, as_names, by_name, each_onc
 from tacita.plan.how import FREE, SIZE, How, as_collected
 from tacita.privacy import Number, exact
 from tacita.synthesis.base import Synthesizer
-from tacita.synthesis.quantile.budget import COUNTS, conditional_levels, marginal_levels
+from tacita.synthesis.quantile.budget import COUNTS
 from tacita.synthesis.quantile.curve import Tail
+from tacita.synthesis.quantile.expected import expected_error
 from tacita.synthesis.quantile.measuring import Costs, measure
 from tacita.synthesis.quantile.model import QuantileModel, ReleasedGroups
 from tacita.synthesis.quantile.variables import Column, Scale, Variable, check_spikes, column_of
@@ -30,6 +31,8 @@ from tacita.synthesis.quantile.variables import Column, Scale, Variable, check_s
 _NUMBER, _CONDITIONAL, _CATEGORY = 6, 7, 3
 _MOST_CELLS = 200_000
 _WIDEST_COUNT = 1_000_000
+_USUAL_SIZES = (1_000, 10_000, 100_000)  # records, where their number is not given
+_POOR = 0.15  # of a mean
 
 
 def _as_predictors(given: Mapping[str, Sequence[str]] | Sequence[Any]) -> Named[tuple[str, ...]]:
@@ -82,13 +85,19 @@ def _above_zero(plan: Any, setting: Attribute[Any], given: Named[Fraction]) -> N
             raise UsageError(f"shares.{name}: must be above 0; it is a relative weight")
 
 
+def _is_poor(name: str, figures: Mapping[str, float]) -> bool:
+    return figures.get(f"{name}: mean error", 0.0) > _POOR
+
+
 @frozen(kw_only=True)
 class QuantileSynthesis(Synthesizer[QuantileModel]):
     """Synthetic microdata for skewed numbers, by exact private quantile regression, one variable after another.
 
     Each of `columns` is modelled given those before it (or given its entry in `predictors`): a median plane, how the
     spread around it varies, and the shape of the rest, all drawn exactly from the K-norm gradient mechanism by
-    bisection. Categorical variables and declared point masses (`spikes`) are modelled by noisy shares.
+    bisection. Where records are few for ε, or a number has long tails or sits on few values, its own quantiles are
+    released instead, and noisy tables of two numbers say how its ranks go with others. Categorical variables and
+    declared point masses (`spikes`) are modelled by noisy shares.
 
     `groups` are categorical columns; each combination of their levels gets its own models, at no further cost. `keep`
     names public columns that are published as they are (partial synthesis; the rows are then public, so it needs
@@ -217,28 +226,45 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
         variables, groups = self.variables(schema), self._groups(schema)
         costs = self._costs(variables)
         models = schema.domain_size(self.groups) if groups else 1
-        records = max(1, (self.rows or 10_000) // models)
-        per = f"{records:,} records" + (f" in each of {models} groups" if groups else "")
-        sentences, figures = [f"If there are {per}:"], {}
-        for one in variables:
-            epsilon = costs.variables[one.name]
-            if not one.column.is_number:
-                figures[f"{one.name}: count error"] = float(1 / epsilon)
-                sentences.append(f"{one.name}: counts by level are off by about {float(1 / epsilon):.3g}")
-                continue
-            levels = (conditional_levels if one.numbers else marginal_levels)(epsilon, records)
-            variances = [2 / float(paid) ** 2 for paid in levels.halvings]
-            error = math.sqrt(sum(variances) / 3 + variances[-1])
-            figures[f"{one.name}: rank error"] = error
-            figures[f"{one.name}: quantiles"] = 2.0**levels.depth - 1
-            sentences.append(
-                f"{one.name}: {2**levels.depth - 1} quantiles, each off by about {error:.3g} ranks "
-                f"({100 * error / records:.2g}% of the records)"
-            )
+        sizes = [self.rows] if self.rows else list(_USUAL_SIZES)
+        sentences, figures = [], {}
+        for size in sizes:
+            records = max(1, size // models)
+            told = [self._told(one, costs.variables[one.name], records) for one in variables]
+            sentences += [f"If there are {records:,} records" + (f" in each of {models} groups:" if groups else ":")]
+            sentences += [sentence for sentence, _ in told]
+            if size == (self.rows or _USUAL_SIZES[1]):
+                figures = {name: value for _, those in told for name, value in those.items()}
+            poor = [one.name for one, (_, those) in zip(variables, told, strict=True) if _is_poor(one.name, those)]
+            if poor:
+                sentences.append(
+                    f"too few records for this epsilon and these columns: {', '.join(poor)} may be far off; raise "
+                    "epsilon, name fewer columns or groups, or publish tables instead"
+                )
         if costs.counts:
             figures["records: count error"] = float(1 / costs.counts)
             sentences.append(f"the number of records (per group) is measured to about ±{float(1 / costs.counts):.3g}")
+        if any(one.column.is_number for one in variables):
+            sentences.append("means that hang on few large values may be far off whatever the number of records")
         return Forecast(self.product, len(variables) * models, tuple(sentences), figures)
+
+    def _told(self, one: Variable, epsilon: Fraction, records: int) -> tuple[str, dict[str, float]]:
+        """What is to be expected of one variable, in words and figures."""
+        if not one.column.is_number:
+            error = float(1 / epsilon)
+            return f"{one.name}: counts by level are off by about {error:.3g}", {f"{one.name}: count error": error}
+        expected = expected_error(epsilon, records, one.has_predictors, math.prod(one.levels))
+        figures = {
+            f"{one.name}: rank error": expected.ranks,
+            f"{one.name}: quantiles": float(expected.quantiles),
+            f"{one.name}: mean error": expected.mean,
+        }
+        words = (
+            f"{one.name}: {expected.quantiles} quantiles, each off by about {expected.ranks:.3g} ranks "
+            f"({100 * expected.ranks / records:.2g}% of the records); the mean is off by about "
+            f"{100 * expected.mean:.2g}% if the number is as skewed as incomes are"
+        )
+        return words, figures
 
     # ------------------------------------------------------------ acting
 

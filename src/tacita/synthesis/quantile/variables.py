@@ -13,10 +13,26 @@ from tacita.data.reading import refuse_linked
 from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.errors import UsageError
 from tacita.synthesis.quantile.curve import Tail
-from tacita.synthesis.quantile.fitting import Range
 
 Floats = NDArray[np.float64]
 Scale = Literal["identity", "log", "arcsinh"]
+
+
+@dataclass(frozen=True)
+class Range:
+    """Public or released bounds of a variable on the scale on which regressions see it.
+
+    `spread` is its standard deviation there where it is known; then slopes are shrunk by their noise.
+    """
+
+    lower: float
+    upper: float
+    tail: Tail = "fitted"
+    spread: float | None = None
+
+    @property
+    def width(self) -> float:
+        return self.upper - self.lower
 
 
 @dataclass(frozen=True)
@@ -36,6 +52,11 @@ class Column:
         """The distance between neighbouring values that the schema allows."""
         return 10.0**-self.kind.scale if isinstance(self.kind, Numeric) else 1.0
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        assert not isinstance(self.kind, Categorical)
+        return float(self.kind.lower), float(self.kind.upper)
+
     def range(self, tail: Tail) -> Range:
         assert not isinstance(self.kind, Categorical)
         low, high = self.modelled(np.array([self.kind.lower, self.kind.upper + self.step], dtype=np.float64))
@@ -48,17 +69,19 @@ class Column:
         return rowwise.arcsinh(values) if self.scale == "arcsinh" else np.asarray(values)
 
     def published(self, modelled: Floats) -> NDArray[np.int64] | Floats:
-        """Back to a value that the schema allows."""
-        assert not isinstance(self.kind, Categorical)
+        """From the scale of the model to a value that the schema allows."""
         bounds = self.range("fitted")
         modelled = np.clip(modelled, bounds.lower, bounds.upper)
         if self.scale == "log":
             modelled = np.exp(modelled) - self._shift
         elif self.scale == "arcsinh":
             modelled = np.sinh(modelled)
-        # A value stands for the step above it (see `ties.spread_within_step`).
-        steps = np.floor(modelled / self.step + 1e-9)
-        held = np.clip(np.round(steps * self.step, 9), self.kind.lower, self.kind.upper)
+        return self.rounded(modelled)
+
+    def rounded(self, values: Floats) -> NDArray[np.int64] | Floats:
+        """The value that the schema allows. A value stands for the step above it (see `ties.spread_within_step`)."""
+        steps = np.floor(values / self.step + 1e-9)
+        held = np.clip(np.round(steps * self.step, 9), *self.bounds)
         return held.astype(np.int64) if isinstance(self.kind, Integer) else held
 
     @property
@@ -81,6 +104,10 @@ class Variable:
     @property
     def name(self) -> str:
         return self.column.name
+
+    @property
+    def has_predictors(self) -> bool:
+        return bool(self.numbers or self.codes)
 
     @property
     def levels(self) -> tuple[int, ...]:

@@ -27,8 +27,9 @@ import pandas as pd
 
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.quantile.design import Design
-from tacita.synthesis.quantile.fitting import Range, fit_conditional, fit_marginal
+from tacita.synthesis.quantile.fitting import fit_conditional, fit_marginal
 from tacita.synthesis.quantile.numeric import NumericModel
+from tacita.synthesis.quantile.variables import Range
 from tacita_studies.tran2023.methods import MIDPOINTS_250, NO_PRIVACY
 from tacita_studies.tran2023.panel import (
     COLUMNS,

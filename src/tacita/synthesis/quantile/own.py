@@ -1,0 +1,159 @@
+"""A number's own distribution as it was released, and the scale on which it enters regressions.
+
+Where the file is large for its budget and a number has no long tails, regressions work on its declared scale, held to
+its released range. Elsewhere a number enters by its normal score: there a long tail is as short as any and no error can
+run away. Its files then have the released distribution itself, and regressions only say which record has which rank.
+What maps confidential values here does so record by record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.data import rowwise
+from tacita.synthesis.quantile.curve import Curve
+from tacita.synthesis.quantile.numeric import Noise, curve_from_dict, curve_to_dict, redrawn_curve, redrawn_shares
+from tacita.synthesis.quantile.variables import Column, Range
+
+Floats = NDArray[np.float64]
+
+_FAR = 4.0  # no score is further out: 3 in 100,000 records lie beyond
+_SCORES = np.linspace(-_FAR, _FAR, 801)
+# An eighth of the records that is further from the median than so many middle halves makes a long tail. It is 0.9 for
+# a normal law, 1.3 for an exponential one, 1.7 for a Pareto law of index 2, 3.5 for a log-normal one of σ = 2.5.
+_LONG = 2.5
+_REACH = 64.0  # eighths of the records on the longer side: how far a number without long tails may go
+
+
+@dataclass(frozen=True, eq=False)
+class Own:
+    """The released quantile function of a number, and its point masses.
+
+    `scored`: it enters regressions by its normal score. `ranked`: its files have this distribution, given out by rank;
+    if not, they have what regressions draw. `masses` are values with their released shares of all records; the curve is
+    that of the others. `apart`: records at a point mass are drawn before, and only the others come here.
+    """
+
+    column: Column
+    curve: Curve
+    noise: Noise
+    ranked: bool
+    scored: bool
+    masses: tuple[tuple[float, float], ...] = ()
+    apart: bool = False
+
+    @cached_property
+    def range(self) -> Range:
+        """Of what a regression explains."""
+        if self.scored:
+            return Range(-_FAR, _FAR, spread=1.0)
+        low, first, median, third, high = self.curve(np.array([1, 2, 4, 6, 7]) / 8).tolist()
+        reach = max(_REACH * max(high - median, median - low), self.column.step)
+        ends = np.array([max(median - reach, self.curve.lower), min(median + reach, self.curve.upper), first, third])
+        lower, upper, first, third = self.column.modelled(ends).tolist()
+        return Range(lower, upper, self.curve.tail, (third - first) / 1.35)
+
+    def response(self, spread: Floats) -> Floats:
+        """What a regression explains, of values that were spread within their step."""
+        if not self.scored:
+            return np.asarray(np.clip(self.column.modelled(spread), self.range.lower, self.range.upper))
+        return rowwise.between(self._below(spread, all_of_it=not self.apart), _chances(), _SCORES)
+
+    def predictor(self, values: Floats) -> Floats:
+        """What a regression on this number sees."""
+        if self.scored:
+            return self.score(values)
+        return np.asarray(np.clip(self.column.modelled(values), self.range.lower, self.range.upper))
+
+    def score(self, values: Floats) -> Floats:
+        """The normal score of values; records with the same value have the same, in the middle of theirs."""
+        low, high = (self._below(values + one, all_of_it=True) for one in (0.0, self.column.step))
+        return rowwise.between((low + high) / 2, _chances(), _SCORES)
+
+    def _below(self, values: Floats, *, all_of_it: bool) -> Floats:
+        """The share of records below, with point masses or without."""
+        shares = rowwise.between(values, self._quantiles, _chances())
+        if all_of_it:
+            shares = shares * self._free
+            for mass, share in self.masses:
+                shares = shares + share * np.clip((values - mass) / self.column.step, 0.0, 1.0)
+        return shares
+
+    def values(self, latent: Floats, u: Floats) -> Floats:
+        """Values that the schema allows for what regressions drew with the shares u."""
+        if not self.ranked:
+            return self.column.published(np.clip(latent, self.range.lower, self.range.upper)).astype(np.float64)
+        drawn = np.empty(latent.size)
+        drawn[np.argsort(latent, kind="stable")] = self.column.rounded(self._at(np.sort(u)))
+        return drawn
+
+    def _at(self, u: Floats) -> Floats:
+        """The quantile function, with point masses where they are not drawn apart."""
+        if self.apart:
+            return self.curve(u)
+        left, at_mass = u.copy(), np.full(u.size, np.nan)
+        for mass, share in self.masses:
+            below = float(self._below(np.array([mass]), all_of_it=True)[0])
+            left -= np.clip(u - below, 0.0, share)
+            at_mass[(u >= below) & (u < below + share)] = mass + self.column.step / 2
+        rest = self.curve(np.clip(left / self._free, 1e-9, 1 - 1e-9))
+        return np.where(np.isnan(at_mass), rest, at_mass)
+
+    @property
+    def spikes(self) -> tuple[float, ...]:
+        """The values of point masses that are drawn apart."""
+        return tuple(value for value, _ in self.masses) if self.apart else ()
+
+    @property
+    def _free(self) -> float:
+        return 1 - sum(share for _, share in self.masses)
+
+    @property
+    def has_long_tail(self) -> bool:
+        """Whether the released quantiles call for scores: a long tail, or an eighth of the records on one value."""
+        quantiles = self._at(np.arange(1, 8) / 8)
+        low, first, _, median, _, third, high = self.column.modelled(quantiles).tolist()
+        if max(high - median, median - low) > _LONG * (third - first):
+            return True
+        eighths = self.column.rounded(quantiles)
+        return bool((eighths[1:] == eighths[:-1]).any())
+
+    def redrawn(self, random: np.random.Generator) -> Own:
+        """The same thresholds with a draw of how many records may really lie between them."""
+        if not self.ranked:
+            return self
+        shares = redrawn_shares(self.curve.shares, self.noise.halvings, self.noise.records, random)
+        return replace(self, curve=redrawn_curve(self.curve, shares, self.noise.records, random))
+
+    @cached_property
+    def _quantiles(self) -> Floats:
+        return self.curve(_chances())
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "quantiles": curve_to_dict(self.curve),
+            "records": self.noise.records,
+            "halvings": list(self.noise.halvings),
+            "ranked": self.ranked,
+            "scored": self.scored,
+            "masses": [list(one) for one in self.masses],
+            "apart": self.apart,
+        }
+
+    @classmethod
+    def from_dict(cls, column: Column, stored: dict[str, Any]) -> Own:
+        noise = Noise(stored["records"], 0.0, 0.0, tuple(stored["halvings"]))
+        masses = tuple((value, share) for value, share in stored["masses"])
+        curve = curve_from_dict(stored["quantiles"])
+        return cls(column, curve, noise, stored["ranked"], stored["scored"], masses, stored["apart"])
+
+
+def _chances() -> Floats:
+    from scipy.special import ndtr  # slow to load, and plans do without
+
+    return np.asarray(ndtr(_SCORES))

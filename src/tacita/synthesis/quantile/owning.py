@@ -1,0 +1,117 @@
+"""Measure a number by itself, and its rank with the numbers before it. Proof: quantile.md.
+
+Records at a few public values are counted first. Where they are many, that value is a point mass, and the quantiles are
+those of the other records. Ranks are seen through tables of two numbers in classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.data import rowwise
+from tacita.mechanisms.kng.line import Lattice, bisect, halves
+from tacita.noise.discrete import add_discrete_laplace
+from tacita.noise.entropy import Entropy
+from tacita.synthesis.quantile.budget import own_targets
+from tacita.synthesis.quantile.curve import Curve, Tail
+from tacita.synthesis.quantile.numeric import Noise
+from tacita.synthesis.quantile.own import Own
+from tacita.synthesis.quantile.ranks import Ranks, classes, released_moments, score_cuts
+from tacita.synthesis.quantile.variables import Column
+
+Floats = NDArray[np.float64]
+
+# A count is a point mass if the noise would give it, without one, in less than one of 100 numbers, and if it is large
+# enough to stand in the way of quantiles.
+_CLEAR, _LARGE = 6, 0.03
+
+
+def look(
+    spread: Floats, column: Column, tail: Tail, epsilon: Fraction, records: int, entropy: Entropy, label: str
+) -> Own:
+    """Seven quantiles of a number whose files will have what regressions draw."""
+    levels = (epsilon / 3,) * 3
+    curve = _curve(spread, column, tail, halves(3), levels, entropy, label)
+    return Own(column, curve, _noise(levels, records), ranked=False, scored=False)
+
+
+def masses_of(
+    values: Floats, column: Column, epsilon: Fraction, records: int, entropy: Entropy, label: str
+) -> tuple[tuple[float, float], ...]:
+    """Point masses among a few public values, and their shares of the records."""
+    likely = candidates(column)
+    counts = np.array([np.count_nonzero(values == one) for one in likely], dtype=np.int64)
+    counted = add_discrete_laplace(counts, 1 / epsilon, entropy, label).tolist()
+    clear = [(value, one) for value, one in zip(likely, counted, strict=True) if one * epsilon > _CLEAR]
+    shares = tuple((value, one / max(records, 1)) for value, one in clear if one > _LARGE * records)
+    return held_to_one(shares)
+
+
+def candidates(column: Column) -> tuple[float, ...]:
+    """Values that records often share: none, one, and the bounds of the schema."""
+    lower, upper = column.bounds
+    return tuple(sorted({lower, upper, *(one for one in (0.0, 1.0) if lower < one < upper)}))
+
+
+def held_to_one(masses: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
+    """Shares that leave at least a thousandth of the records to other values."""
+    over = max(sum(share for _, share in masses) / 0.999, 1.0)
+    return tuple((value, share / over) for value, share in masses)
+
+
+def quantiles(
+    spread: Floats, column: Column, tail: Tail, epsilon: Fraction, records: int, entropy: Entropy, label: str
+) -> tuple[Curve, Noise]:
+    """As many quantiles as the records can carry."""
+    targets, levels = own_targets(epsilon, records)
+    return _curve(spread, column, tail, targets, levels, entropy, label), _noise(levels, records)
+
+
+def _curve(
+    spread: Floats,
+    column: Column,
+    tail: Tail,
+    targets: Sequence[Fraction],
+    epsilons: Sequence[Fraction],
+    entropy: Entropy,
+    label: str,
+) -> Curve:
+    lower, upper = column.bounds[0], column.bounds[1] + column.step
+    # Amounts are small beside wide bounds: places are spaced by ratio from small ones on.
+    unit = column.step * ((upper - lower) / column.step) ** (1 / 3)
+    lattice = Lattice(lower, upper, unit=unit, centre=min(max(0.0, lower), upper))
+    thresholds = bisect(np.sort(spread), lattice, targets, epsilons, entropy, label)
+    return Curve(np.array([float(one) for one in targets]), thresholds, lower, upper, tail=tail, careful=True)
+
+
+def _noise(levels: Sequence[Fraction], records: int) -> Noise:
+    return Noise(float(records), 0.0, 0.0, tuple(float(one) for one in levels))
+
+
+def measure_ranks(
+    response: Floats,
+    predictors: Floats,
+    released: Floats,
+    scored: Sequence[bool],
+    epsilon: Fraction,
+    records: int,
+    entropy: Entropy,
+    labels: Sequence[str],
+) -> Ranks:
+    """One table of classes of scores for each predictor; they share ε evenly. `records` is their number as released."""
+    each = epsilon / len(labels)
+    size = classes(records, each)
+    cuts = np.quantile(released, np.arange(1, size) / size, axis=0)
+    own = np.searchsorted(score_cuts(size), response, side="left")
+    tables = []
+    for k, label in enumerate(labels):
+        theirs = np.searchsorted(cuts[:, k], predictors[:, k], side="left")
+        cell = rowwise.cells(len(own), (own, theirs), (size, size))
+        counts = np.bincount(cell, minlength=size * size).astype(np.int64).reshape(size, size)
+        tables.append(add_discrete_laplace(counts, 1 / each, entropy, label))
+    centre, covariance = released_moments(released)
+    return Ranks(np.array(tables), float(each), centre, covariance, tuple(scored))
