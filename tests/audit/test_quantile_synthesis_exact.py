@@ -251,7 +251,7 @@ def test_every_step_sees_files_that_differ_in_one_record(name: str) -> None:
 
 
 # In the middle of the lattice, so that thresholds fall on either side as often; the canary draws them upwards.
-COLUMNS = {"size": np.full(3, 5.5), "pay": np.full(3, -100.0), "sector": np.zeros(3)}
+COLUMNS = {"size": np.full(3, 15.0), "pay": np.full(3, -100.0), "sector": np.zeros(3)}
 
 CANARY = {"size": 1000.0, "pay": 3000.0, "sector": 0.0}
 
