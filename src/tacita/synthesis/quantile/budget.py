@@ -14,7 +14,7 @@ _PLANE, _SCALE = Fraction(2, 5), Fraction(1, 5)
 COUNTS = Fraction(1, 50)  # of the whole, where the number of records is not public
 OWN = Fraction(1, 2)  # of a variable's budget, for its own distribution, where its files have that
 CELLS = Fraction(1, 2)  # of what is left to a number with categorical and numeric predictors, for the former
-LOOK = Fraction(1, 12)  # of a variable's budget, for seven quantiles that say whether it has long tails
+LOOK = Fraction(1, 8)  # of a variable's budget, for seven quantiles that say whether it has long tails
 MASSES = Fraction(1, 4)  # of what a number's own distribution gets, to count point masses that were found
 # To find point masses where none are declared: a sixth of a variable's budget, or what it takes to count them to 2% of
 # the records.

@@ -241,7 +241,8 @@ def _variable(
             masses = tuple((value, dict(again).get(value, share)) for value, share in masses)
             paid -= paid * MASSES
         curve, noise = quantiles(spread[~at_mass], column, tail, paid, left, entropy, f"{label}, own")
-        own = Own(column, curve, noise, ranked=True, scored=not large or bool(masses and not apart))
+        many = sum(share for _, share in masses) >= _MINOR and not apart
+        own = Own(column, curve, noise, ranked=True, scored=not large or many)
     own = replace(own, masses=masses, apart=spikes is not None)
     if own.ranked and not own.scored:
         own = replace(own, scored=own.has_long_tail)

@@ -26,7 +26,7 @@ _FAR = 4.0  # no score is further out: 3 in 100,000 records lie beyond
 _SCORES = np.linspace(-_FAR, _FAR, 801)
 # An eighth of the records that is further from the median than so many middle halves makes a long tail. It is 0.9 for
 # a normal law, 1.3 for an exponential one, 1.7 for a Pareto law of index 2, 3.5 for a log-normal one of σ = 2.5.
-_LONG = 2.5
+_LONG = 2.2
 _REACH = 64.0  # eighths of the records on the longer side: how far a number without long tails may go
 
 

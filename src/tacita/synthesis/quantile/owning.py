@@ -7,6 +7,7 @@ those of the other records. Ranks are seen through tables of two numbers in clas
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -28,6 +29,7 @@ Floats = NDArray[np.float64]
 # A count is a point mass if the noise would give it, without one, in less than one of 100 numbers, and if it is large
 # enough to stand in the way of quantiles.
 _CLEAR, _LARGE = 6, 0.03
+_STRAY = 16  # times as long as the gap before: a Pareto tail without a mean has gaps that double
 
 
 def look(
@@ -68,7 +70,28 @@ def quantiles(
 ) -> tuple[Curve, Noise]:
     """As many quantiles as the records can carry."""
     targets, levels = own_targets(epsilon, records)
-    return _curve(spread, column, tail, targets, levels, entropy, label), _noise(levels, records)
+    curve = _curve(spread, column, tail, targets, levels, entropy, label)
+    return without_strays(curve, column.step), _noise(levels, records)
+
+
+def without_strays(curve: Curve, step: float) -> Curve:
+    """Without outer quantiles that fell into an empty stretch far out: no tail has gaps that grow so fast.
+
+    >>> shares = np.array([0.5, 0.75, 0.875, 0.9375])
+    >>> without_strays(Curve(shares, np.array([1.0, 2.0, 3.5, 900.0]), 0.0, 1e6), 0.01).values.tolist()
+    [1.0, 2.0, 3.5]
+    """
+    first, last = 0, curve.shares.size
+    gaps = np.maximum(np.diff(curve.values), step)
+    for k in range(1, gaps.size):
+        if curve.shares[k] >= 0.75 and gaps[k] > _STRAY * gaps[k - 1] and gaps[k - 1] > step:
+            last = k + 1
+            break
+    for k in range(gaps.size - 2, -1, -1):
+        if curve.shares[k + 1] <= 0.25 and gaps[k] > _STRAY * gaps[k + 1] and gaps[k + 1] > step:
+            first = k + 1
+            break
+    return replace(curve, shares=curve.shares[first:last], values=curve.values[first:last])
 
 
 def _curve(
