@@ -237,8 +237,11 @@ def _variable(
         paid = epsilon * OWN if worth >= CONNECTED and variable.has_predictors else epsilon
         epsilon -= paid
         if masses and not apart:
-            again = masses_of(values, column, paid * MASSES, records, entropy, f"{label}, point masses")
-            masses = tuple((value, dict(again).get(value, share)) for value, share in masses)
+            # Noise may have made a point mass where none is; it does not do so twice.
+            again = dict(masses_of(values, column, paid * MASSES, records, entropy, f"{label}, point masses"))
+            masses = tuple((value, again[value]) for value, _ in masses if value in again)
+            at_mass = np.isin(values, [value for value, _ in masses])
+            left = int(records * (1 - sum(share for _, share in masses)))
             paid -= paid * MASSES
         curve, noise = quantiles(spread[~at_mass], column, tail, paid, left, entropy, f"{label}, own")
         many = sum(share for _, share in masses) >= _MINOR and not apart
