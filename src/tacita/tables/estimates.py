@@ -113,12 +113,12 @@ def _sum_of(
         noise, variance = variance, variance + sampling.of_sums(result, value, variance, confidence)
         kurtosis *= float(np.max(noise / variance)) ** 2
     half = margin(confidence, [(variance, kurtosis)])
-    above = np.hypot(half, unseen)
+    low = np.full(value.size, unseen) if result.facts[name]["lower"] < 0 else np.zeros(value.size)
     return Estimates(
         keys,
         value,
-        value - (above if result.facts[name]["lower"] < 0 else half),
-        value + above,
+        value - half - low,
+        value + half + unseen,
         additive=True,
         variance=variance,
         kurtosis=kurtosis,
@@ -139,8 +139,7 @@ def _amounts(name: str, result: Measurements) -> tuple[Floats, Floats, float, fl
 
 def beyond(facts: Mapping[str, Any], cells: int) -> float:
     """What one of so many cells may hold above the clamp. It lies in few records, so in few cells; spread evenly over
-    all, it would be missed where it is. How counts fall above and the noise of the sum are independent, so that margins
-    have the root of the sum of both squares."""
+    all, it would be missed where it is."""
     return float(facts["unseen"] * facts["upper"] / np.sqrt(max(cells, 1)))
 
 
@@ -165,7 +164,7 @@ def _means(result: Measurements, keys: dict[str, Any], confidence: float) -> Est
     half = np.where(known, half / safe, np.inf)
     unseen = beyond(facts, value.size) / safe
     # Where numbers may be negative, the clamp cuts them off on both sides.
-    lower, upper = value - (np.hypot(half, unseen) if low < 0 else half), value + np.hypot(half, unseen)
+    lower, upper = value - half - (unseen if low < 0 else 0.0), value + half + unseen
     lower = lower if low < 0 and facts["unseen"] else np.maximum(lower, low)
     upper = upper if facts["unseen"] else np.minimum(upper, high)
     return Estimates(keys, value, np.where(known, lower, low), np.where(known, upper, np.inf))
@@ -191,7 +190,7 @@ def _variances(result: Measurements, keys: dict[str, Any], confidence: float) ->
     # A number above the clamp adds its square to the variance, and more where the mean may be negative.
     signed = 2 * facts["unseen"] if facts["lower"] < 0 else 0.0
     above = (facts["unseen_squares"] + signed) * facts["upper"] ** 2 / np.sqrt(max(value.size, 1)) / safe
-    return Estimates(keys, value, np.maximum(value - half, 0.0), value + np.hypot(half, above), bounds=(0.0, np.inf))
+    return Estimates(keys, value, np.maximum(value - half, 0.0), value + half + above, bounds=(0.0, np.inf))
 
 
 def _shares(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
@@ -213,7 +212,7 @@ def _shares(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
         squares = sampling.of_residuals(result, confidence)
         others = np.repeat(squares.reshape(-1, levels).sum(axis=1), levels) - squares
         parts.append((((1 - share) ** 2 * squares + share**2 * others) / safe**2, 0.0))
-    half = np.hypot(margin(confidence, parts), unseen / safe)
+    half = margin(confidence, parts) + unseen / safe
     value = np.where(known, share, np.nan)
     half = np.where(known, half, np.inf)
     return Estimates(keys, value, np.maximum(value - half, 0.0), np.minimum(value + half, 1.0), bounds=(0.0, 1.0))
@@ -230,14 +229,10 @@ def _ratios(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
     chance = sampling.of_residuals(result, confidence) if sampling.measured(result) else np.zeros(1)
     half = margin(confidence, [(noise_above, one), (ratio**2 * noise_below, two), (chance, 0.0)])
     # Solved at the shorter denominator, which the noise allows for: ratios are wider above than below.
-    wider = (1 + 0.25 * (least / safe) ** 2) / safe
-    # What a clamp cuts off the numerator makes the ratio too small; off the denominator, too large.
-    over, under = np.full(ratio.size, unseen_above), np.abs(ratio) * unseen_below
-    if result.facts["above"]["lower"] < 0 or result.facts["below"]["lower"] < 0:
-        over = under = over + under
+    half = (half + unseen_above + np.abs(ratio) * unseen_below) / safe * (1 + 0.25 * (least / safe) ** 2)
     value = np.where(known, ratio, np.nan)
-    lower, upper = (np.where(known, np.hypot(half, one) * wider, np.inf) for one in (under, over))
-    return Estimates(keys, value, value - lower, value + upper)
+    half = np.where(known, half, np.inf)
+    return Estimates(keys, value, value - half, value + half)
 
 
 # ---------------------------------------------------------------- quantiles

@@ -63,12 +63,12 @@ def level_estimates(
     places = 0 if counts and integers else _places(float(half.min()) * step)
     shown = _rounded(agreed, levels, 10.0**-places / step, signed=not nonnegative or floor < 0)
     unseen = np.zeros(estimate.size) if counts else _unseen(facts, levels)
-    above = np.hypot(half * step, unseen)
+    below = unseen if floor < 0 else 0.0
     return Estimates(
         keys,
         shown * step,
-        estimate * step - (above if floor < 0 else half * step),
-        estimate * step + above,
+        (estimate - half) * step - below,
+        (estimate + half) * step + unseen,
         additive=True,
         whole=counts,
         places=places,

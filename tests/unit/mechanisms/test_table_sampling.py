@@ -215,12 +215,9 @@ def _schools(psu: bool) -> tc.Schema:
 
 
 @pytest.mark.realdata
-@pytest.mark.parametrize(
-    ("file", "column", "widest"),
-    # Of 200 schools it stays open how many large ones there may be; the second file has 15 districts.
-    [("apistrat", "api00", 0.2), ("apistrat", "enroll", 0.3), ("apiclus1", "api00", 1.0), ("apiclus1", "enroll", 1.0)],
-)
-def test_margins_of_samples_of_schools_hold_the_mean_of_all_schools(file: str, column: str, widest: float) -> None:
+@pytest.mark.parametrize(("file", "widest"), [("apistrat", 0.2), ("apiclus1", 1.0)])  # the second has 15 districts
+@pytest.mark.parametrize("column", ["api00", "enroll"])
+def test_margins_of_samples_of_schools_hold_the_mean_of_all_schools(file: str, widest: float, column: str) -> None:
     folder = data_folder() / "survey_r_package"
     sample, everybody = (pd.read_csv(folder / f"{name}.csv.gz") for name in (file, "apipop"))
     schema = _schools(psu=file == "apiclus1")
