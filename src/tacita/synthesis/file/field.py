@@ -56,9 +56,12 @@ class Field:
         bars: Sequence[Bar],
         pool: Integers,
         ordered: Sequence[int] | None = None,
+        public: Integers | None = None,
     ) -> None:
-        """`ordered` says how many first states of each attribute stand in order; 0 for a category."""
-        self.levels, self.bars, self.pool = levels, tuple(bars), pool
+        """`ordered` says how many first states of each attribute stand in order; 0 for a category. `public` are the
+        first attributes of all records, in order, where they are known: they are never drawn."""
+        self.levels, self.bars, self.pool, self.public = levels, tuple(bars), pool, public
+        self._publish()
         self.ordered = tuple(ordered) if ordered is not None else (0,) * len(levels)
         self.trends: dict[tuple[int, ...], Floats | None] = {}
         self.rest: dict[tuple[int, ...], Floats] = {}
@@ -83,6 +86,21 @@ class Field:
         whole, rest = divmod(rows, len(self.pool))
         some = random.permutation(len(self.pool))[:rest]
         self.pool = np.ascontiguousarray(np.concatenate([*[self.pool] * whole, self.pool[some]]))
+        self._publish()
+
+    @property
+    def held(self) -> int:
+        """How many first attributes are public."""
+        return 0 if self.public is None else self.public.shape[1]
+
+    def _publish(self) -> None:
+        """Public attributes as the file has them, or an even choice of its records where the pool has another length.
+
+        A record of the pool gets those next to its own.
+        """
+        if self.public is not None:
+            self.pool = self.pool[np.lexsort(self.pool[:, : self.held].T[::-1])]
+            self.pool[:, : self.held] = self.public[np.arange(len(self.pool)) * len(self.public) // len(self.pool)]
 
     def set_margins(self, margins: Sequence[Floats]) -> None:
         self.margins = np.concatenate(list(margins))
@@ -110,7 +128,7 @@ class Field:
     def _pass(self, graph: Graph, random: np.random.Generator) -> None:
         flat = graph.flat([-self.theta[one] for one in graph.tables])
         laws = (graph.starts, -self.ones, graph.first, graph.views, flat, graph.bars)
-        draw(self.pool, random.random(self.pool.shape), *laws)
+        draw(self.pool, self.held, random.random(self.pool.shape), *laws)
         for block in graph.blocks:
             some = random.integers(len(self.pool), size=int(_LEAPS * len(self.pool)))
             leap(self.pool, some, random.permutation(block), random.random((some.size, block.size + 1)), *laws)

@@ -48,8 +48,9 @@ def fitted(
     random: np.random.Generator,
     ordered: Sequence[int] | None = None,
     start: Fit | None = None,
+    public: Integers | None = None,
 ) -> Fit:
-    """The field of these answers; from where another one stands, if given."""
+    """The field of these answers; from where another one stands, if given. `public` as in `Field`."""
     ones = margins(answers, levels, records)
     wanted = wanted_of(answers, [one for one, _ in ones], records)
     shares = [one / one.sum() for one, _ in ones]
@@ -58,7 +59,7 @@ def fitted(
         field.set_margins(shares)
         field.fit(wanted, records, _AGAIN, random)
         return Fit(levels, bars, records, field, ones, wanted)
-    field = Field(levels, shares, bars, unrelated(shares, bars, _STAGES[0][0], random), ordered)
+    field = Field(levels, shares, bars, unrelated(shares, bars, _STAGES[0][0], random), ordered, public)
     for rows, passes in _STAGES:
         field.resize(rows, random)
         field.fit(wanted, records, passes, random)
@@ -84,8 +85,8 @@ def drawn(fit: Fit, rows: int, random: np.random.Generator) -> Integers:
     if rows != len(field.pool):
         field.resize(rows, random)
         field.expected([], fit.records, 3, random)
-    records = field.pool[random.permutation(rows)]
-    agree(records, fit.levels, ones, goals, fit.bars, _PASSES, random)
+    records = field.pool[random.permutation(rows)] if field.public is None else field.pool
+    agree(records, fit.levels, ones, goals, fit.bars, _PASSES, random, field.held)
     return records
 
 

@@ -19,12 +19,19 @@ Integers = NDArray[np.int64]
 
 
 def measure_tables(
-    codes: Integers, levels: tuple[int, ...], records: int, budget: Budget, amount: Fraction, entropy: Entropy
+    codes: Integers,
+    levels: tuple[int, ...],
+    records: int,
+    budget: Budget,
+    amount: Fraction,
+    entropy: Entropy,
+    public: tuple[Answer, ...] = (),
 ) -> tuple[Answer, ...]:
-    spent = division(levels, records, budget, amount)
-    singles = [(a,) for a in range(len(levels))]
-    ones = _asked(codes, levels, budget.tables(singles, levels, spent.ones), entropy)
-    pairs = open_pairs(levels)
+    """`public` are exact counts of the first columns, where everybody may know them."""
+    spent = division(levels, records, budget, amount, len(public))
+    singles = [(a,) for a in range(len(public), len(levels))]
+    ones = public + _asked(codes, levels, budget.tables(singles, levels, spent.ones), entropy)
+    pairs = open_pairs(levels, len(public))
     if spent.choosing:
         expected = [one for one, _ in margins(ones, levels, float(records))]
         likely = budget.tables(pairs, levels, spent.pairs * len(pairs) / spent.number)
@@ -36,7 +43,8 @@ def measure_tables(
         rate = budget.rate(spent.choosing / spent.number)
         scored = np.array(scores, dtype=np.int64)
         pairs = drawn_pairs(pairs, scored, rate, len(levels), spent.number, budget.replace, entropy)
-    return ones + (_asked(codes, levels, budget.tables(pairs, levels, spent.pairs), entropy) if pairs else ())
+    twos = _asked(codes, levels, budget.tables(pairs, levels, spent.pairs), entropy) if pairs else ()
+    return ones[len(public) :] + twos
 
 
 def _asked(codes: Integers, levels: tuple[int, ...], questions: list[Question], entropy: Entropy) -> tuple[Answer, ...]:

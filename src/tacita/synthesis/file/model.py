@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -19,33 +17,19 @@ from tacita.data.schema.rules import only
 from tacita.data.schema.units import published
 from tacita.errors import SchemaError, UsageError
 from tacita.implicates import Implicates
-from tacita.privacy import text
 from tacita.synthesis.base import Model
 from tacita.synthesis.file.bins import number_of
-from tacita.synthesis.file.budget import Question
 from tacita.synthesis.file.columns import Category, Column, Number, Shape, column_of
 from tacita.synthesis.file.fitting import Fit, drawn, fitted, given
 from tacita.synthesis.file.keeping import kept, kept_still
+from tacita.synthesis.file.released import Tables, drawn_once_more, record_of, tables_from
 from tacita.synthesis.file.targets import Answer
 from tacita.synthesis.file.totals import held_units
-from tacita.synthesis.pinned.measuring import Pin
 
 Integers = NDArray[np.int64]
 
 
 _FEWEST = 200  # records are drawn where rules must hold, however short the file: one that is wrong needs a right one
-
-
-@frozen(eq=False)
-class Tables:
-    """The number of records, public or as measured; the shape of every number; bins; all noisy tables; totals."""
-
-    records: int
-    bins: int
-    shapes: Mapping[str, Shape]
-    answers: tuple[Answer, ...]
-    pins: Mapping[str, Pin]
-    """Totals that were measured directly, by column."""
 
 
 def columns_of(book: Rulebook, schema: Schema, shapes: Mapping[str, Shape], bins: int) -> tuple[Column, ...]:
@@ -126,7 +110,7 @@ class FileModel(Model[Tables]):
             if m == 1:
                 yield self.fit, one
             else:
-                again = tuple(_drawn_once_more(answer, one) for answer in self.released.answers)
+                again = tuple(drawn_once_more(answer, one) for answer in self.released.answers)
                 yield self._fitted(again, one, self.fit), one
 
     def _held(self, units: dict[str, Integers], rows: int, random: np.random.Generator | None) -> dict[str, Integers]:
@@ -145,82 +129,12 @@ class FileModel(Model[Tables]):
     @property
     def measured(self) -> dict[str, Any]:
         """The released numbers with their noise."""
-        return {
-            "records": self.released.records,
-            "rows": self.rows,
-            "bins": self.released.bins,
-            "numbers": {
-                name: {
-                    "records": shape.records,
-                    "values": list(shape.values),
-                    "counts": list(shape.counts),
-                    "shares": [text(one) for one in shape.shares],
-                    "thresholds": list(shape.thresholds),
-                    "between": list(shape.between),
-                    "habits": [list(row) for row in shape.habits],
-                    "noise": shape.noise,
-                }
-                for name, shape in self.released.shapes.items()
-            },
-            "tables": [
-                {
-                    "attributes": [self.book.drawn[at] for at in one.question.attributes],
-                    "contrast": one.question.contrast,
-                    "law": "discrete Laplace, scale" if one.question.pure else "discrete Gaussian, variance",
-                    "noise": text(one.question.noise),
-                    "cost": text(one.question.cost),
-                    "values": one.values.tolist(),
-                }
-                for one in self.released.answers
-            ],
-            "totals": {name: asdict(pin) for name, pin in self.released.pins.items()},
-        }
+        return {"rows": self.rows, **record_of(self.released, self.book.drawn)}
 
     @classmethod
     def released_from(cls, content: Mapping[str, Any], table: pa.Table, plan: Any, schema: Schema) -> Tables:
-        places = {name: k for k, name in enumerate(Rulebook.of(schema, plan.columns).drawn)}
-        shapes = {
-            name: Shape(
-                one["records"],
-                tuple(one["values"]),
-                tuple(one["counts"]),
-                tuple(Fraction(share) for share in one["shares"]),
-                tuple(one["thresholds"]),
-                tuple(one["between"]),
-                tuple(tuple(row) for row in one["habits"]),
-                one["noise"],
-            )
-            for name, one in content["numbers"].items()
-        }
-        answers = tuple(
-            Answer(
-                Question(
-                    tuple(places[name] for name in one["attributes"]),
-                    one["contrast"],
-                    Fraction(one["noise"]),
-                    Fraction(one["cost"]),
-                    "Laplace" in one["law"],
-                ),
-                np.array(one["values"], dtype=np.int64),
-            )
-            for one in content["tables"]
-        )
-        pins = {name: Pin(**{**one, "totals": tuple(one["totals"])}) for name, one in content["totals"].items()}
-        return Tables(content["records"], content["bins"], shapes, answers, pins)
+        return tables_from(content, Rulebook.of(schema, plan.columns).drawn)
 
 
 def _some(units: dict[str, Integers], rows: int) -> dict[str, Integers]:
     return {name: values[:rows] for name, values in units.items()}
-
-
-def _drawn_once_more(answer: Answer, random: np.random.Generator) -> Answer:
-    """The answer with as much noise again, so that files differ by what the noise leaves open."""
-    question = answer.question
-    shape = answer.values.shape
-    if question.pure:
-        more = random.laplace(0.0, float(question.noise), shape)
-    else:
-        more = random.normal(0.0, float(question.noise) ** 0.5, shape)
-    twice = 2 if not question.pure else Fraction(2**0.5)
-    louder = replace(question, noise=question.noise * twice)
-    return evolve(answer, question=louder, values=np.rint(answer.values + more).astype(np.int64))

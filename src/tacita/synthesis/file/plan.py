@@ -26,8 +26,9 @@ from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import FEW, Category, Grid, Shape, column_of
 from tacita.synthesis.file.division import division
 from tacita.synthesis.file.measuring import measure_tables
-from tacita.synthesis.file.model import FileModel, Tables, columns_of
+from tacita.synthesis.file.model import FileModel, columns_of
 from tacita.synthesis.file.numbers import measure_number, noisy
+from tacita.synthesis.file.released import Tables
 from tacita.synthesis.file.targets import records_of
 from tacita.synthesis.pinned.measuring import Pin, Pinning, spending, worth_pinning
 

@@ -39,8 +39,9 @@ def agree(
     bars: Sequence[Bar],
     passes: int,
     random: np.random.Generator,
+    held: int = 0,
 ) -> None:
-    """Change the records, pass by pass, until hardly any change helps."""
+    """Change the records, pass by pass, until hardly any change helps; their first `held` values stay."""
     graph = Graph(levels, [one.attributes for one in tables], bars)
     heaviest = max(one.weight for one in (*ones, *tables))
     one_weight, weight = (np.array([one.weight / heaviest for one in some] or [0.0]) for some in (ones, tables))
@@ -54,6 +55,7 @@ def agree(
         order = random.permutation(len(records))
         changed = mend(
             records,
+            held,
             order,
             graph.starts,
             slopes,

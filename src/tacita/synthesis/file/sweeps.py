@@ -89,13 +89,14 @@ def _chosen(pull, size, left, otherwise):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def draw(records, uniforms, starts, ones, first, views, flat, bars):  # type: ignore[no-untyped-def]
-    """Each value of each record drawn anew given the others: P(level) ∝ exp(−what speaks against it)."""
+def draw(records, held, uniforms, starts, ones, first, views, flat, bars):  # type: ignore[no-untyped-def]
+    """Each value of each record, but for the first `held`, drawn anew given the others:
+    P(level) ∝ exp(−what speaks against it)."""
     pull = np.empty(_widest(starts))
     rank = np.zeros(records.shape[1], dtype=np.int64)
     for i in range(records.shape[0]):
         record = records[i]
-        for a in range(records.shape[1]):
+        for a in range(held, records.shape[1]):
             size = _gather(pull, record, a, starts, ones, first, views, flat, rank)
             _bar(pull, size, record, a, bars, rank)
             total, _ = _chances(pull, size)
@@ -138,10 +139,11 @@ def leap(records, some, block, uniforms, starts, ones, first, views, flat, bars)
 
 
 @numba.njit(cache=True, nogil=True)
-def mend(records, order, starts, slopes, one_weight, first, views, flat, weight, bars, owner, kin):  # type: ignore[no-untyped-def]
+def mend(records, held, order, starts, slopes, one_weight, first, views, flat, weight, bars, owner, kin):  # type: ignore[no-untyped-def]
     """Each value changed where that lowers Σ weight·(count − wanted)²/2; `flat` and `slopes` hold its derivatives.
 
-    `owner` is the table of each view and `kin` the views of each table. Returns how many values changed.
+    The first `held` values stay. `owner` is the table of each view and `kin` the views of each table. Returns how many
+    values changed.
     """
     bends = one_weight.copy()
     for a in range(starts.size - 1):
@@ -152,7 +154,7 @@ def mend(records, order, starts, slopes, one_weight, first, views, flat, weight,
     changed = 0
     for i in order:
         record = records[i]
-        for a in range(records.shape[1]):
+        for a in range(held, records.shape[1]):
             size = _gather(pull, record, a, starts, slopes, first, views, flat, rank)
             _bar(pull, size, record, a, bars, rank)
             old = record[a]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 from attrs import frozen
@@ -21,6 +22,14 @@ class Answer:
 
     question: Question
     values: NDArray[np.int64]
+
+
+def public_answers(codes: NDArray[np.int64], levels: Sequence[int]) -> tuple[Answer, ...]:
+    """Exact counts of the first columns, as everybody knows them."""
+    counts = (np.bincount(codes[:, a], minlength=size).astype(np.int64) for a, size in enumerate(levels))
+    return tuple(
+        Answer(Question((a,), False, Fraction(1), Fraction(0), False), values) for a, values in enumerate(counts)
+    )
 
 
 def margins(answers: Sequence[Answer], levels: tuple[int, ...], records: float) -> list[tuple[Floats, float]]:
