@@ -150,7 +150,7 @@ REVIEWED = {
     "synthesis/panel/formal/units.py::alive": "released counts",
     "synthesis/panel/formal/units.py::periods": "public years",
     "synthesis/comparison/pseudo/lattice.py::Lattice.costs": "a public table of costs",
-    "synthesis/pinned/measuring.py::_over": "released counts",
+    "synthesis/pinned/measuring.py::_beyond": "released counts",
     "synthesis/quantile/design.py::Design.of": "a released draft",
     "synthesis/quantile/design.py::_directions": "a released draft",
     "synthesis/quantile/design.py::anchor_weights": "the inverse of public corners",

@@ -27,7 +27,7 @@ Integers = NDArray[np.int64]
 _OCTAVES = Fraction(1, 4)  # of a total's budget, for where it is clamped
 _ENOUGH = 20  # records, in scales of the noise of their counts
 _WITHIN = 1.44  # mean of an octave whose logarithms are even, over its lower end
-_UNSURE = 0.5  # standard deviations
+_DOUBTED = 0.5  # scales of noise: so many records may be in the octave above the clamp unseen
 _MODELLED = 0.5  # of what is cut off is missed, as the model knows some of it
 
 
@@ -129,15 +129,15 @@ class Pinning:
             likely = _MODELLED * np.maximum(falling(seen) - scale, 0.0)
             balanced = lowered(likely, 0, clamp, ranks * sqrt(self.cells))
             upper, top = (min(grain * 2.0**one.exponent, bound) for one in (balanced, clamp))
-            ends.append((upper, top, _over(seen[balanced.exponent : clamp.exponent], grain, balanced.exponent, scale)))
+            over = likely[balanced.exponent : clamp.exponent]
+            over[:1] += _DOUBTED * scale
+            ends.append((upper, top, _beyond(over, upper)))
         return tuple(ends)
 
 
-def _over(noisy: Floats, grain: float, exponent: int, scale: float) -> float:
-    """What records are likely to add above a clamp at most, by noisy counts of the octaves from there on."""
-    size = grain * 2.0**exponent
-    each = size * (_WITHIN * 2.0 ** np.arange(noisy.size) - 1)
-    return max(float(noisy @ each), 0.0) + _UNSURE * scale * sqrt(2 * float(each @ each))
+def _beyond(counts: Floats, clamp: float) -> float:
+    """What so many records of the octaves above a clamp add above it."""
+    return clamp * float(counts @ (_WITHIN * 2.0 ** np.arange(counts.size) - 1))
 
 
 def falling(noisy: Floats) -> Floats:

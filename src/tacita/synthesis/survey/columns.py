@@ -205,6 +205,13 @@ def read_survey(data: Confidential, columns: Columns) -> SurveyRows:
     return SurveyRows(z, frame.cell[place], frame)
 
 
+def read_values(data: Confidential, columns: Columns) -> tuple[Mapping[str, Floats], Frame, Integers]:
+    """Numbers as collected, the public frame, and which of its combinations each record has."""
+    found = read(data, columns.names)
+    frame, place = _framed(found, columns)
+    return {one.name: found[one.name] for one in columns.measures}, frame, place
+
+
 def read_frame(data: Confidential, columns: Columns) -> Frame:
     """The public columns only."""
     return _framed(read(data, columns.design or columns.names), columns)[0]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
+from attrs.validators import optional
 
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
@@ -18,8 +20,12 @@ from tacita.plan import ONE_ROW, Forecast
 from tacita.plan.fields import as_delta, one_of
 from tacita.plan.how import FREE, How, as_collected
 from tacita.privacy import Loss
+from tacita.synthesis.base import Model
+from tacita.synthesis.file.budget import Budget as TableBudget
 from tacita.synthesis.survey.base import SurveyPlan
-from tacita.synthesis.survey.columns import Columns, columns_of, read_frame, read_survey
+from tacita.synthesis.survey.columns import Columns, Transform, columns_of, read_frame, read_survey, read_values
+from tacita.synthesis.survey.distribution import Distribution, DistributionModel, Law
+from tacita.synthesis.survey.distribution import measure as measure_distribution
 from tacita.synthesis.survey.measuring import Budget, Measurement, measure
 from tacita.synthesis.survey.model import SurveyModel, Weights, evidence_of
 from tacita.synthesis.survey.posterior import Chain
@@ -29,7 +35,7 @@ _USUAL = 100  # records of a cell, for the forecast
 
 
 @frozen(kw_only=True)
-class SurveySynthesis(SurveyPlan[SurveyModel]):
+class SurveySynthesis(SurveyPlan[Model[Any]]):
     """Synthetic survey samples: outcomes and weights drawn anew, public design variables as collected.
 
     Noise goes to the sums of logarithms in each cell of `by` and to their cross-products over the file, once, whatever
@@ -41,16 +47,27 @@ class SurveySynthesis(SurveyPlan[SurveyModel]):
     ε = 3.6 under one record replaced
     """
 
-    model = SurveyModel
     proof = "synthesis/survey/survey.md"
     concentrated = True
 
     delta: Fraction = field(default=Fraction(0), converter=as_delta)
     weights: Weights = field(default="synthetic", validator=one_of(Weights))
+    law: Law | None = field(default=None, validator=optional(one_of(Law)))
 
     def __attrs_post_init__(self) -> None:
         if self.delta:
             rho_for(self.epsilon, self.delta)  # raises where δ is none
+        if self.law == "any" and (self.transforms or self.weights == "smoothed"):
+            raise UsageError('law: "any" has no scale and no mean of weights; leave transforms and weights out')
+
+    @property
+    def model(self) -> type[Model[Any]]:  # type: ignore[override]
+        return SurveyModel if self.normal else DistributionModel
+
+    @property
+    def normal(self) -> bool:
+        """Whether numbers are taken for normal on their scales: where a scale is named."""
+        return self.law == "normal" or (self.law is None and bool(self.transforms or self.weights == "smoothed"))
 
     @property
     def loss(self) -> Loss:
@@ -81,7 +98,9 @@ class SurveySynthesis(SurveyPlan[SurveyModel]):
         return Budget.pure(self.epsilon, d, records)
 
     def layout(self, schema: Schema) -> Columns:
-        return columns_of(schema, self.columns, self.weight, self.by, self.keep, self.transforms)
+        plain: dict[str, Transform] = dict.fromkeys(self.columns, "identity")
+        scales = self.transforms if self.normal else plain
+        return columns_of(schema, self.columns, self.weight, self.by, self.keep, scales)
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return self.layout(schema).names
@@ -113,8 +132,10 @@ class SurveySynthesis(SurveyPlan[SurveyModel]):
                 "fewer design variables in by and name the others in keep"
             )
 
-    def measure(self, data: Confidential, entropy: Entropy) -> Measurement:
+    def measure(self, data: Confidential, entropy: Entropy) -> Measurement | Distribution:
         columns = self.layout(data.schema)
+        if not self.normal:
+            return self._distribution(data, columns, entropy)
         rows = read_survey(data, columns)
         budget = self.budget(rows.frame.records)
         measured = measure(rows, columns.measures, budget, entropy)
@@ -122,3 +143,9 @@ class SurveySynthesis(SurveyPlan[SurveyModel]):
             return measured
         centres = Chain(evidence_of(measured, budget, len(self.by)), np.random.default_rng(0)).centres()
         return replace(measured, shape=measure_shape(rows, columns.measures, measured, centres, budget, entropy))
+
+    def _distribution(self, data: Confidential, columns: Columns, entropy: Entropy) -> Distribution:
+        values, frame, place = read_values(data, columns)
+        total = rho_for(self.epsilon, self.delta) if self.delta else self.epsilon
+        budget = TableBudget(total, not self.delta, replace=True)
+        return Distribution(frame, measure_distribution(values, frame, place, columns, budget, entropy))

@@ -1,0 +1,203 @@
+"""Survey samples of any distribution: tables of cells and numbers, and weighted totals, instead of a law.
+
+`measure` is the only function that sees records; the rest works on what was released. Proof: survey.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cached_property
+from math import sqrt
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from attrs import frozen
+
+from tacita.data.cells import Amount
+from tacita.data.schema import Schema
+from tacita.data.schema.units import published
+from tacita.implicates import Implicates
+from tacita.noise.entropy import Entropy
+from tacita.synthesis.base import Model
+from tacita.synthesis.file.bins import number_of
+from tacita.synthesis.file.budget import Budget
+from tacita.synthesis.file.columns import FEW, Grid, Number, Shape
+from tacita.synthesis.file.fitting import Fit, drawn, fitted
+from tacita.synthesis.file.measuring import measure_tables
+from tacita.synthesis.file.numbers import measure_number
+from tacita.synthesis.file.released import Tables, drawn_once_more, record_of, tables_from
+from tacita.synthesis.file.targets import Answer, public_answers
+from tacita.synthesis.file.totals import Drawn
+from tacita.synthesis.file.values import units_of
+from tacita.synthesis.pinned.adjusting import hold
+from tacita.synthesis.pinned.measuring import Pinning, spending, worth_pinning
+from tacita.synthesis.survey.columns import Columns, Floats, Frame, Integers, frame_from, frame_record
+
+Law = Literal["any", "normal"]
+
+_SHAPES = Fraction(3, 10)  # of the budget, for where each number lies
+_TOTALS = Fraction(3, 10)  # for weighted totals
+_TABLES_PER_COLUMN = 4
+_TOLERATED = 0.3  # of the records moved by noise in a table of two numbers: bins are as many as that allows
+_FEWEST_BINS, _MOST_BINS = 6, 24
+_MANY = 10  # times the records that a total needs: then cells have totals of their own
+
+
+def public_codes(frame: Frame, by: int) -> Integers:
+    """What is public of every record: its design variables, and their combination where there are several."""
+    columns = [*frame.levels[:, :by].T, frame.cell] if by > 1 else [*frame.levels[:, :by].T]
+    rows = np.repeat(np.column_stack(columns) if columns else np.zeros((len(frame.counts), 0)), frame.counts, axis=0)
+    return np.ascontiguousarray(rows, dtype=np.int64)
+
+
+def public_levels(columns: Columns, frame: Frame) -> tuple[int, ...]:
+    sizes = tuple(len(columns.schema.levels(name)) for name in columns.by)
+    return (*sizes, frame.cells) if len(sizes) > 1 else sizes
+
+
+def measure(
+    values: Mapping[str, Floats], frame: Frame, place: Integers, columns: Columns, budget: Budget, entropy: Entropy
+) -> Tables:
+    """Shapes of all numbers, tables, and totals of weight × value."""
+    names, records = [one.name for one in columns.measures], frame.records
+    grids = {name: Grid.of(one.kind) for name, one in zip(names, columns.measures, strict=True)}
+    cut = [name for name in names if grids[name].size > FEW]
+    each = budget.total * _SHAPES / len(names)
+    shapes = {
+        name: measure_number(values[name], grids[name], records, budget, each, entropy, name)
+        if name in cut
+        else Shape(records)
+        for name in names
+    }
+    noise = budget.typical(budget.total, _TABLES_PER_COLUMN * len(names))
+    bins = int(np.clip(sqrt(_TOLERATED * records / (0.8 * noise)), _FEWEST_BINS, _MOST_BINS))
+    numbers = numbers_of(columns, shapes, bins)
+    by = len(columns.by)
+    order = np.argsort(place, kind="stable")  # as the frame has the records
+    coded = [number.code(values[number.name][order]) for number in numbers]
+    codes = np.column_stack([public_codes(frame, by), *coded])
+    levels = public_levels(columns, frame)
+    public = public_answers(codes, levels)
+    weight = names[-1]
+    totals = {weight: Amount((weight,)), **{name: Amount((weight, name)) for name in names[:-1]}}
+    paid = spending(budget.total * _TOTALS / len(totals), pure=budget.pure)
+    least = worth_pinning(paid, replaced=True)
+    whole = levels + tuple(one.size for one in numbers)
+    rest = budget.total - each * len(cut) - (budget.total * _TOTALS if records >= least else 0)
+    answers = measure_tables(codes, whole, records, budget, rest, entropy, public)
+    pins = {}
+    if records >= least:
+        cells = frame.cells if records >= _MANY * frame.cells * least else 1
+        cell = frame.cell[place] if cells > 1 else np.zeros(records, dtype=np.int64)
+        pins = Pinning(cell, cells, columns.schema, True).measure_all(values, totals, paid, entropy)
+    return Tables(records, bins, shapes, answers, pins)
+
+
+def numbers_of(columns: Columns, shapes: Mapping[str, Shape], bins: int) -> tuple[Number, ...]:
+    """The outcomes and the weight, with their states."""
+    return tuple(number_of(one.name, Grid.of(one.kind), False, shapes[one.name], bins) for one in columns.measures)
+
+
+@frozen(eq=False)
+class Distribution:
+    """Released, beside the public frame: tables of cells and numbers, shapes, and totals."""
+
+    frame: Frame
+    tables: Tables
+
+
+@frozen(eq=False, repr=False)
+class DistributionModel(Model[Distribution]):
+    """As many records in each public cell as were collected, drawn from what was released, and held to the totals."""
+
+    form = "survey-distribution-1"
+
+    @property
+    def frame(self) -> Frame:
+        return self.released.frame
+
+    @cached_property
+    def columns(self) -> Columns:
+        columns: Columns = self.plan.layout(self.schema)
+        return columns
+
+    @cached_property
+    def numbers(self) -> tuple[Number, ...]:
+        return numbers_of(self.columns, self.released.tables.shapes, self.released.tables.bins)
+
+    @cached_property
+    def public(self) -> Integers:
+        return public_codes(self.frame, len(self.columns.by))
+
+    def fit(self, answers: tuple[Answer, ...], random: np.random.Generator, start: Fit | None) -> Fit:
+        known = public_levels(self.columns, self.frame)
+        levels = (*known, *(one.size for one in self.numbers))
+        ordered = [0] * len(known) + [len(one.cuts) + 1 for one in self.numbers]
+        whole = public_answers(self.public, known) + answers
+        return fitted(whole, levels, (), float(self.frame.records), random, ordered, start, self.public)
+
+    @cached_property
+    def first(self) -> Fit:
+        """The field of what was released; the same one each time."""
+        return self.fit(self.released.tables.answers, np.random.default_rng(self.seed), None)
+
+    def files(self, m: int, random: np.random.Generator, rows: int | None) -> Implicates:
+        files = []
+        for one in random.spawn(m):
+            fit = self.first
+            if m > 1:
+                again = tuple(drawn_once_more(answer, one) for answer in self.released.tables.answers)
+                fit = self.fit(again, one, fit)
+            files.append(self._file(drawn(fit, self.frame.records, one), one, noisy=m > 1))
+        return Implicates(tuple(files), self.schema, (*self.plan.columns, self.plan.weight), "one-measurement")
+
+    def _file(self, records: Integers, random: np.random.Generator, *, noisy: bool) -> pa.Table:
+        known = self.public.shape[1]
+        made = {
+            one.name: Drawn(one, units_of(one, records[:, known + k], random)) for k, one in enumerate(self.numbers)
+        }
+        units = self._held(made, random if noisy else None)
+        found: dict[str, pa.Array] = {}
+        for at, name in enumerate(self.columns.design):
+            levels = pa.array(self.columns.schema.levels(name), type=pa.string())
+            found[name] = levels.take(pa.array(np.repeat(self.frame.levels[:, at], self.frame.counts)))
+        return pa.table(found | {name: published(self.columns.schema[name].kind, units[name]) for name in made})
+
+    def _held(self, made: Mapping[str, Drawn], random: np.random.Generator | None) -> dict[str, Integers]:
+        """Units that add up as measured, in all or in each cell."""
+        pins, units = self.released.tables.pins, {name: one.units.copy() for name, one in made.items()}
+        weight = self.columns.measures[-1].name
+        if not pins:
+            return units
+        cells = max(len(one.totals) for one in pins.values())
+        cell = (
+            np.repeat(self.frame.cell, self.frame.counts) if cells > 1 else np.zeros(self.frame.records, dtype=np.int64)
+        )
+        for at in range(cells):
+            here = np.flatnonzero(cell == at)
+            some = {name: Drawn(one.column, one.units[here]) for name, one in made.items()}
+            values = {name: one.values for name, one in some.items()}
+            weighed = {name: pin for name, pin in pins.items() if name != weight}
+            weights, held = hold(values[weight].values, values, pins.get(weight), weighed, random, at)
+            units[weight][here] = some[weight].moved(weights, round_as_before=False)
+            for name, changed in held.items():
+                units[name][here] = some[name].moved(changed)
+        return units
+
+    # ------------------------------------------------------------ stored
+
+    @property
+    def measured(self) -> dict[str, Any]:
+        """The released numbers with their noise, and the public design."""
+        return {**record_of(self.released.tables, self._names(self.plan)), "design": frame_record(self.frame)}
+
+    @classmethod
+    def released_from(cls, content: Mapping[str, Any], table: pa.Table, plan: Any, schema: Schema) -> Distribution:
+        return Distribution(frame_from(content["design"], len(plan.by)), tables_from(content, cls._names(plan)))
+
+    @staticmethod
+    def _names(plan: Any) -> tuple[str, ...]:
+        crossed = (" × ".join(plan.by),) if len(plan.by) > 1 else ()
+        return (*plan.by, *crossed, *plan.columns, plan.weight)
