@@ -30,15 +30,15 @@ class Division:
     """Share of the records that noise moves in a table of two columns, on average."""
 
 
-def open_pairs(levels: tuple[int, ...], public: int = 0) -> list[tuple[int, int]]:
-    """Pairs that can be measured at all; those among the first `public` columns are known."""
+def open_pairs(levels: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Pairs that can be measured at all."""
     wide = [a for a, size in enumerate(levels) if size > 1]
-    return [(a, b) for a, b in combinations(wide, 2) if b >= public and levels[a] * levels[b] <= _MOST_CELLS]
+    return [(a, b) for a, b in combinations(wide, 2) if levels[a] * levels[b] <= _MOST_CELLS]
 
 
-def division(levels: tuple[int, ...], records: int, budget: Budget, amount: Fraction, public: int = 0) -> Division:
+def division(levels: tuple[int, ...], records: int, budget: Budget, amount: Fraction) -> Division:
     """The more noise, the more goes to single columns and the fewer pairs are measured."""
-    pairs = open_pairs(levels, public)
+    pairs = open_pairs(levels)
     if not pairs:
         return Division(amount, Fraction(0), Fraction(0), 0, 0.0)
     all_of_them = budget.tables(pairs, levels, amount * (1 - _ONES))

@@ -66,17 +66,20 @@ def fitted(
     return Fit(levels, bars, records, field, ones, wanted)
 
 
-def drawn(fit: Fit, rows: int, random: np.random.Generator) -> Integers:
-    """So many records of the field that agree with what was measured, as far as that is more than noise."""
+def drawn(fit: Fit, rows: int, random: np.random.Generator, *, unsure: bool = False) -> Integers:
+    """So many records of the field that agree with what was measured, as far as that is more than noise.
+
+    Those that are `unsure` agree with what may have been, given the noise.
+    """
     field = fit.field.copy()
     field.resize(min(rows, _LARGEST_POOL), random)
     field.fit(fit.wanted, fit.records, _AGAIN, random)
     measured = [one.attributes for one in fit.wanted]
     tables = measured + _others(fit.levels, measured)
     means = field.expected(tables, fit.records, _MEANS, random)
-    size = rows / fit.records
+    size, doubt = rows / fit.records, random if unsure else None
     goals = [
-        Goal(one.attributes, _real(one, mean, field.freedom[one.attributes]) * size, 1 / one.variance)
+        Goal(one.attributes, _real(one, mean, field.freedom[one.attributes], doubt) * size, 1 / one.variance)
         for one, mean in zip(fit.wanted, means, strict=False)
     ]
     light = _GUESS * min((one.weight for one in goals), default=1.0)
@@ -109,16 +112,18 @@ def given(
     return field.pool[random.permutation(drawn_rows)], rows
 
 
-def _real(one: Wanted, mean: Floats, freedom: float) -> Floats:
+def _real(one: Wanted, mean: Floats, freedom: float, random: np.random.Generator | None) -> Floats:
     """What was measured, as far as it is likelier a fact than noise: Wiener's share of each deviation from the field.
 
     Facts that the field does not know have a variance in proportion to the count itself, as those of a sample have;
-    in what proportion follows from all deviations of the table together.
+    in what proportion follows from all deviations of the table together. With `random`, a draw of what they may be.
     """
     off, noise = one.counts - mean, one.variance * max(1 - freedom, _LEAST_LEFT)
     beyond = float((off**2).sum()) - noise * one.numbers
     signal = max(0.0, beyond / max(float(mean.sum()), 1.0)) * mean
-    return np.asarray(mean + off * signal / (signal + noise))
+    share = signal / (signal + noise)
+    drawn = 0.0 if random is None else np.sqrt(share * noise) * random.standard_normal(mean.shape)
+    return np.asarray(mean + off * share + drawn)
 
 
 def _others(levels: tuple[int, ...], measured: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:

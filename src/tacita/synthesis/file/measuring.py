@@ -25,13 +25,11 @@ def measure_tables(
     budget: Budget,
     amount: Fraction,
     entropy: Entropy,
-    public: tuple[Answer, ...] = (),
 ) -> tuple[Answer, ...]:
-    """`public` are exact counts of the first columns, where everybody may know them."""
-    spent = division(levels, records, budget, amount, len(public))
-    singles = [(a,) for a in range(len(public), len(levels))]
-    ones = public + _asked(codes, levels, budget.tables(singles, levels, spent.ones), entropy)
-    pairs = open_pairs(levels, len(public))
+    spent = division(levels, records, budget, amount)
+    singles = [(a,) for a in range(len(levels))]
+    ones = asked(codes, levels, budget.tables(singles, levels, spent.ones), entropy)
+    pairs = open_pairs(levels)
     if spent.choosing:
         expected = [one for one, _ in margins(ones, levels, float(records))]
         likely = budget.tables(pairs, levels, spent.pairs * len(pairs) / spent.number)
@@ -43,11 +41,10 @@ def measure_tables(
         rate = budget.rate(spent.choosing / spent.number)
         scored = np.array(scores, dtype=np.int64)
         pairs = drawn_pairs(pairs, scored, rate, len(levels), spent.number, budget.replace, entropy)
-    twos = _asked(codes, levels, budget.tables(pairs, levels, spent.pairs), entropy) if pairs else ()
-    return ones[len(public) :] + twos
+    return ones + (asked(codes, levels, budget.tables(pairs, levels, spent.pairs), entropy) if pairs else ())
 
 
-def _asked(codes: Integers, levels: tuple[int, ...], questions: list[Question], entropy: Entropy) -> tuple[Answer, ...]:
+def asked(codes: Integers, levels: tuple[int, ...], questions: list[Question], entropy: Entropy) -> tuple[Answer, ...]:
     answers = []
     for one in questions:
         label = ("contrast of " if one.contrast else "table of ") + " × ".join(

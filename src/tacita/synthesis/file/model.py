@@ -82,7 +82,7 @@ class FileModel(Model[Tables]):
         frames = []
         for fit, one in self._fits(m, random):
             more = max(length, _FEWEST) if self.book.rules else length
-            units = _some(kept(self.book, self.columns, drawn(fit, more, one), one), length)
+            units = _some(kept(self.book, self.columns, drawn(fit, more, one, unsure=m > 1), one), length)
             frames.append(self._written(self._held(units, length, one if m > 1 else None)))
         return Implicates(tuple(frames), self.schema, self.plan.columns, "one-measurement")
 

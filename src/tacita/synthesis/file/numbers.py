@@ -8,7 +8,7 @@ finer towards both ends than parts of equal size would be, counted between them,
 from __future__ import annotations
 
 from fractions import Fraction
-from math import sqrt
+from math import log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ _DEEPEST = 7
 _CROWD = 0.25  # of the records: more noise over all values would drown those that are rare
 _MASS = 0.03  # of the records: a point mass is a state of its own
 _MOST_MASSES = 6
-_CLEAR = 4.5  # standard deviations of its noise: a count that is no chance
+_CHANCE = 1e-3  # that noise alone makes a point mass
 ROUND = np.array([one * 10**zeros for zeros in range(16) for one in (1, 5)], dtype=np.int64)
 """What amounts are multiples of, by habit."""
 
@@ -55,7 +55,7 @@ def measure_number(
     counting = budget.table(amount * _MASSES)
     listed = round_values(grid)
     counts = noisy(_counted(units, listed), counting, entropy, f"round values of {name}")
-    clear = counts > max(_CLEAR * sqrt(counting.variance), _MASS * records)
+    clear = counts > max(_clear(counting, listed.size), _MASS * records)
     largest = np.sort(
         np.argsort(np.where(clear, -counts, 0), kind="stable")[: min(int(np.count_nonzero(clear)), _MOST_MASSES)]
     )
@@ -83,6 +83,12 @@ def measure_number(
         tuple(tuple(row) for row in habits.tolist()),
         budget.table(amount * _BETWEEN).variance,
     )
+
+
+def _clear(counting: Question, values: int) -> float:
+    """A count that none of so many reaches by noise alone, but for a small chance."""
+    rare = log(values / _CHANCE)
+    return float(counting.noise) * rare if counting.pure else sqrt(2 * counting.variance * rare)
 
 
 def digits_of(units: Integers) -> Integers:

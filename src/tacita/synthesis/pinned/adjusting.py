@@ -93,7 +93,7 @@ class Adding:
         """Values far out stretched or drawn in; nearer ones too where that is not enough."""
         if not self.movable.any():
             return self.number.values
-        cap, target = self._cap(weights), self.sign * self.total
+        cap, target = self._cap(self.size, weights, self.sign), self.sign * self.total
 
         def added(sizes: Floats) -> float:
             return self._added(sizes, weights)
@@ -101,10 +101,16 @@ class Adding:
         bends = [self._bending(self.start(share), cap) for share in _FROM]
         for bend, powers in [*((one, _MILD) for one in bends), (bends[-1], _ANY)]:
             if added(bend(powers[0])) <= target <= added(bend(powers[1])):
-                return np.asarray(self.sign * self.met(bend, added, powers))
-        ends = [bends[-1](power) for power in _ANY]
-        nearest = ends[0] if added(ends[0]) > target else ends[1]
-        return np.asarray(self.sign * self.met(self._scaling(nearest, cap), added, _FACTORS))
+                sizes = self.met(bend, added, powers)
+                break
+        else:
+            ends = [bends[-1](power) for power in _ANY]
+            nearest = ends[0] if added(ends[0]) > target else ends[1]
+            sizes = self.met(self._scaling(nearest, cap), added, _FACTORS)
+        # What is clamped stays as it is; above the clamp, bending may have gone too far, and so may the other sign.
+        capped = np.minimum(sizes, self._cap(sizes, weights, self.sign))
+        capped = np.maximum(capped, -self._cap(-sizes, weights, -self.sign))
+        return np.asarray(self.sign * np.where(self.number.free, capped, sizes))
 
     def reweighted(self, weights: Floats) -> Floats:
         """Weights of records far out raised or lowered, the further out the more."""
@@ -136,15 +142,17 @@ class Adding:
     def _added(self, sizes: Floats, weights: Floats) -> float:
         return self.sign * float(self.pin.held(self.sign * sizes * weights).sum())
 
-    def _cap(self, weights: Floats) -> Floats:
+    def _cap(self, size: Floats, weights: Floats, sign: float) -> Floats:
         """Sizes at which no record adds more than one is known to, nor all more above the clamp than was seen there."""
         pin = self.pin
         clamp, most, beyond, bound = (
             (pin.upper, pin.most, pin.beyond, self.number.upper)
-            if self.sign > 0
+            if sign > 0
             else (-pin.lower, -pin.least, pin.short, -self.number.lower)
         )
-        over = np.maximum(self.size * weights - clamp, 0.0)
+        if not clamp:  # of this sign nothing was seen, and nothing is known
+            return np.full(size.size, max(bound, 0.0))
+        over = np.maximum(size * weights - clamp, 0.0)
         low, high = 0.0, max(most - clamp, 0.0)
         for _ in range(_HALVINGS if np.minimum(over, high).sum() > beyond else 0):
             middle = (low + high) / 2

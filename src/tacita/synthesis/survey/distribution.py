@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations
 from math import sqrt
 from typing import Any, Literal
 
@@ -25,7 +26,7 @@ from tacita.synthesis.file.bins import number_of
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import FEW, Grid, Number, Shape
 from tacita.synthesis.file.fitting import Fit, drawn, fitted
-from tacita.synthesis.file.measuring import measure_tables
+from tacita.synthesis.file.measuring import asked
 from tacita.synthesis.file.numbers import measure_number
 from tacita.synthesis.file.released import Tables, drawn_once_more, record_of, tables_from
 from tacita.synthesis.file.targets import Answer, public_answers
@@ -37,24 +38,20 @@ from tacita.synthesis.survey.columns import Columns, Floats, Frame, Integers, fr
 
 Law = Literal["any", "normal"]
 
-_SHAPES = Fraction(3, 10)  # of the budget, for where each number lies
-_TOTALS = Fraction(3, 10)  # for weighted totals
+_SHAPES = Fraction(1, 4)  # of the budget, for where each number lies
+_TOTALS = Fraction(2, 5)  # for weighted totals
 _TABLES_PER_COLUMN = 4
 _TOLERATED = 0.3  # of the records moved by noise in a table of two numbers: bins are as many as that allows
 _FEWEST_BINS, _MOST_BINS = 6, 24
+_FEW_IN_CELLS = 200  # records on average: in smaller cells, design variables stand one by one
 _MANY = 10  # times the records that a total needs: then cells have totals of their own
 
 
 def public_codes(frame: Frame, by: int) -> Integers:
-    """What is public of every record: its design variables, and their combination where there are several."""
-    columns = [*frame.levels[:, :by].T, frame.cell] if by > 1 else [*frame.levels[:, :by].T]
-    rows = np.repeat(np.column_stack(columns) if columns else np.zeros((len(frame.counts), 0)), frame.counts, axis=0)
-    return np.ascontiguousarray(rows, dtype=np.int64)
-
-
-def public_levels(columns: Columns, frame: Frame) -> tuple[int, ...]:
-    sizes = tuple(len(columns.schema.levels(name)) for name in columns.by)
-    return (*sizes, frame.cells) if len(sizes) > 1 else sizes
+    """What the model knows of every record: its cell, or its design variables where cells are too many for that."""
+    crossed = frame.cells * _FEW_IN_CELLS <= frame.records
+    columns = frame.cell[:, None] if crossed else frame.levels[:, :by]
+    return np.ascontiguousarray(np.repeat(columns, frame.counts, axis=0), dtype=np.int64)
 
 
 def measure(
@@ -74,25 +71,36 @@ def measure(
     noise = budget.typical(budget.total, _TABLES_PER_COLUMN * len(names))
     bins = int(np.clip(sqrt(_TOLERATED * records / (0.8 * noise)), _FEWEST_BINS, _MOST_BINS))
     numbers = numbers_of(columns, shapes, bins)
-    by = len(columns.by)
     order = np.argsort(place, kind="stable")  # as the frame has the records
-    coded = [number.code(values[number.name][order]) for number in numbers]
-    codes = np.column_stack([public_codes(frame, by), *coded])
-    levels = public_levels(columns, frame)
-    public = public_answers(codes, levels)
+    known = public_codes(frame, len(columns.by))
+    codes = np.column_stack([known, *(number.code(values[number.name][order]) for number in numbers)])
+    levels = (*public_levels(known), *(one.size for one in numbers))
     weight = names[-1]
     totals = {weight: Amount((weight,)), **{name: Amount((weight, name)) for name in names[:-1]}}
     paid = spending(budget.total * _TOTALS / len(totals), pure=budget.pure)
     least = worth_pinning(paid, replaced=True)
-    whole = levels + tuple(one.size for one in numbers)
     rest = budget.total - each * len(cut) - (budget.total * _TOTALS if records >= least else 0)
-    answers = measure_tables(codes, whole, records, budget, rest, entropy, public)
+    first = known.shape[1]
+    sets: list[tuple[int, ...]] = [(a,) for a in range(first, len(levels))]
+    sets += [(a, b) for a, b in combinations(range(len(levels)), 2) if b >= first]
+    answers = asked(codes, levels, budget.tables(sets, levels, rest), entropy)
     pins = {}
     if records >= least:
         cells = frame.cells if records >= _MANY * frame.cells * least else 1
         cell = frame.cell[place] if cells > 1 else np.zeros(records, dtype=np.int64)
         pins = Pinning(cell, cells, columns.schema, True).measure_all(values, totals, paid, entropy)
     return Tables(records, bins, shapes, answers, pins)
+
+
+def attribute_names(plan: Any, frame: Frame) -> tuple[str, ...]:
+    """What tables are of."""
+    known = public_codes(frame, len(plan.by)).shape[1]
+    design = plan.by if known == len(plan.by) else (" × ".join(plan.by) or "all",)
+    return (*design, *plan.columns, plan.weight)
+
+
+def public_levels(known: Integers) -> tuple[int, ...]:
+    return tuple(int(one.max()) + 1 for one in known.T)
 
 
 def numbers_of(columns: Columns, shapes: Mapping[str, Shape], bins: int) -> tuple[Number, ...]:
@@ -132,7 +140,7 @@ class DistributionModel(Model[Distribution]):
         return public_codes(self.frame, len(self.columns.by))
 
     def fit(self, answers: tuple[Answer, ...], random: np.random.Generator, start: Fit | None) -> Fit:
-        known = public_levels(self.columns, self.frame)
+        known = public_levels(self.public)
         levels = (*known, *(one.size for one in self.numbers))
         ordered = [0] * len(known) + [len(one.cuts) + 1 for one in self.numbers]
         whole = public_answers(self.public, known) + answers
@@ -150,7 +158,7 @@ class DistributionModel(Model[Distribution]):
             if m > 1:
                 again = tuple(drawn_once_more(answer, one) for answer in self.released.tables.answers)
                 fit = self.fit(again, one, fit)
-            files.append(self._file(drawn(fit, self.frame.records, one), one, noisy=m > 1))
+            files.append(self._file(drawn(fit, self.frame.records, one, unsure=m > 1), one, noisy=m > 1))
         return Implicates(tuple(files), self.schema, (*self.plan.columns, self.plan.weight), "one-measurement")
 
     def _file(self, records: Integers, random: np.random.Generator, *, noisy: bool) -> pa.Table:
@@ -191,13 +199,12 @@ class DistributionModel(Model[Distribution]):
     @property
     def measured(self) -> dict[str, Any]:
         """The released numbers with their noise, and the public design."""
-        return {**record_of(self.released.tables, self._names(self.plan)), "design": frame_record(self.frame)}
+        return {
+            **record_of(self.released.tables, attribute_names(self.plan, self.frame)),
+            "design": frame_record(self.frame),
+        }
 
     @classmethod
     def released_from(cls, content: Mapping[str, Any], table: pa.Table, plan: Any, schema: Schema) -> Distribution:
-        return Distribution(frame_from(content["design"], len(plan.by)), tables_from(content, cls._names(plan)))
-
-    @staticmethod
-    def _names(plan: Any) -> tuple[str, ...]:
-        crossed = (" × ".join(plan.by),) if len(plan.by) > 1 else ()
-        return (*plan.by, *crossed, *plan.columns, plan.weight)
+        frame = frame_from(content["design"], len(plan.by))
+        return Distribution(frame, tables_from(content, attribute_names(plan, frame)))
