@@ -36,8 +36,13 @@ PLANS: dict[str, dict[str, Any]] = {
     "no cells": {"by": []},
     "shape": {"by": ["field"]},
     "shape, gaussian": {"by": ["field"], "delta": "1e-5"},
-    "two outcomes": {"columns": ["salary", "hours"], "transforms": {"hours": "identity"}},
-    "two outcomes, gaussian": {"columns": ["salary", "hours"], "transforms": {"hours": "identity"}, "delta": "1e-5"},
+    "two outcomes": {"columns": ["salary", "hours"], "transforms": {"hours": "identity"}, "law": "normal"},
+    "two outcomes, gaussian": {
+        "columns": ["salary", "hours"],
+        "transforms": {"hours": "identity"},
+        "law": "normal",
+        "delta": "1e-5",
+    },
 }
 
 

@@ -279,8 +279,12 @@ _SURVEY = Schema.from_dict(
 _SAMPLES = (25, 60, 250)
 SURVEY_SETTINGS: dict[str, dict[str, Any]] = {
     "one outcome": {"columns": ["y"]},
-    "two outcomes": {"columns": ["y", "t"], "transforms": {"t": "log1p"}},
-    "delta": {"columns": ["y", "t"], "transforms": {"t": "log1p"}, "delta": "1e-9"},
+    "two outcomes": {"columns": ["y", "t"], "transforms": {"t": "log1p"}, "law": "normal"},
+    "delta": {"columns": ["y", "t"], "transforms": {"t": "log1p"}, "law": "normal", "delta": "1e-9"},
+    "any law": {"columns": ["y", "t"], "epsilon": "4"},
+    "any law, delta": {"columns": ["y", "t"], "epsilon": "4", "delta": "1e-9"},
+    "any law, with totals": {"columns": ["y", "t"], "epsilon": "60"},
+    "any law, with totals, delta": {"columns": ["t"], "epsilon": "90", "delta": "1e-9"},
     "large epsilon": {"columns": ["y"], "epsilon": "40"},
     "large epsilon, delta": {"columns": ["y"], "epsilon": "40", "delta": "1e-9"},
 }

@@ -8,7 +8,7 @@ from tacita.plan.base import Forecast, Plan, Result
 from tacita.plan.bounded import Bounded
 from tacita.plan.contribution import ONE_JOB, ONE_ROW, Contribution, check, claimed, contribution_of
 from tacita.plan.how import How
-from tacita.plan.stored import opened, packed, seed_from
+from tacita.plan.stored import form_of, opened, packed, seed_from
 
 __all__ = [
     "ONE_JOB",
@@ -22,6 +22,7 @@ __all__ = [
     "check",
     "claimed",
     "contribution_of",
+    "form_of",
     "opened",
     "packed",
     "seed_from",

@@ -36,6 +36,15 @@ def packed(form: str | None, content: Mapping[str, Any], table: pa.Table | None 
     return sink.getvalue()
 
 
+def form_of(stored: bytes) -> str | None:
+    """The layout that stored bytes say they have, where it is JSON alone."""
+    try:
+        form: str | None = json.loads(stored).get("form") if stored.startswith(b"{") else None
+    except ValueError:
+        return None
+    return form
+
+
 def opened(stored: bytes, form: str | None) -> tuple[dict[str, Any], pa.Table]:
     """What `packed` stored in this form: the content, and the table (empty where there was none)."""
     table = pa.table({})

@@ -28,7 +28,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "smoothed": {"weights": "smoothed"},
     "kept": {"keep": ["district"]},
     "no cells": {"by": []},
-    "two outcomes": {"columns": ["salary", "hours"], "transforms": {"hours": "log1p"}},
+    "two outcomes": {"columns": ["salary", "hours"], "transforms": {"hours": "log1p"}, "law": "normal"},
+    "any law": {"columns": ["salary", "hours"]},
+    "any law, gaussian": {"columns": ["salary"], "law": "any", "delta": "1e-6"},
     "tiny budget": {"epsilon": "0.01"},
     "identity": {"transforms": {"salary": "identity"}},
 }
@@ -78,8 +80,9 @@ def test_what_the_ledger_kept_gives_the_same_files(name: str) -> None:
     assert all(a.equals(b) for a, b in zip(first.implicates.tables, again.implicates.tables, strict=True))
     assert again.rehearsal
     assert first.sample(2, seed=1).frames[0].equals(again.sample(2, seed=1).frames[0])
+    form = type(first).form.encode()
     with pytest.raises(VerificationError, match="not one that Tacita wrote"):
-        one.restore(first.to_bytes().replace(b"survey-model-1", b"survey-model-0"))
+        one.restore(first.to_bytes().replace(form, form[:-1] + b"0"))
 
 
 def test_with_much_budget_the_files_have_the_statistics_of_the_collected_one() -> None:
@@ -142,7 +145,7 @@ def test_a_wrong_setting_is_named(changed: dict[str, Any], words: str) -> None:
     [
         ({"columns": ["height"]}, {}, "height: no such variable"),
         ({"columns": ["gender"], "by": []}, {}, "gender: must be a number"),
-        ({"columns": ["hours"]}, {}, 'hours: is modelled by its logarithm.*"log1p"'),
+        ({"columns": ["hours"], "law": "normal"}, {}, 'hours: is modelled by its logarithm.*"log1p"'),
         ({"columns": ["w"]}, {}, "w: is named twice"),
         ({"by": ["salary"], "columns": ["hours"], "transforms": {"hours": "log1p"}}, {}, "salary: design variables"),
         ({}, {"gender": {"role": "confidential"}}, "gender: goes into the synthetic files as collected"),
@@ -214,3 +217,31 @@ def test_a_declared_design_that_agrees_is_taken() -> None:
 def test_the_order_of_settings_of_an_earlier_version_is_refused_with_the_new_way() -> None:
     with pytest.raises(UsageError, match=r"write SurveySynthesis\(columns, epsilon, weight=…, by=…, …\)"):
         SurveySynthesis(["salary"], "w", ["field"], "1")  # type: ignore[call-arg, arg-type, misc]
+
+
+def test_what_may_be_zero_needs_no_law_and_keeps_its_totals() -> None:
+    about = schema()
+    plain, normal = plan(columns=["hours"]), plan(columns=["hours"], law="normal", transforms={"hours": "log1p"})
+    assert not plain.normal(about)
+    assert normal.normal(about)
+    assert plan().normal(about), "salaries are above 0"
+    assert any(
+        "transforms are not used" in words
+        for words in plan(columns=["hours"], transforms={"hours": "log1p"}).forecast(about).sentences
+    )
+    with pytest.raises(UsageError, match="has no scale"):
+        plan(law="any", transforms={"salary": "log"})
+
+
+def test_files_of_any_law_have_the_weighted_totals_that_were_measured() -> None:
+    frame = people(4000)
+    frame.loc[frame.index % 3 == 0, "hours"] = 0.0  # a third does not work, which no law on a scale knows
+    made = plan(epsilon="20", columns=["hours"], sets=1).rehearse(frame, schema(), seed=4)
+    file = made.implicates.frames[0].to_pandas()
+    for one in ("field", "gender", "district"):
+        if one in file:
+            assert file[one].value_counts().to_dict() == frame[one].value_counts().to_dict(), "the design is public"
+    assert (file["hours"] == 0).mean() == pytest.approx(1 / 3, abs=0.03)
+    total = (frame["w"] * frame["hours"]).sum()
+    assert (file["w"] * file["hours"]).sum() == pytest.approx(total, rel=0.03)
+    assert file["w"].sum() == pytest.approx(frame["w"].sum(), rel=0.02)

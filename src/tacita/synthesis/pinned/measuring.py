@@ -62,6 +62,11 @@ def worth_pinning(budget: Budget, *, replaced: bool) -> float:
     return _ENOUGH * _scale(budget.share(_OCTAVES), Reach.of_one(1, 2 if replaced else 1))
 
 
+def clamps_off(budget: Budget) -> float:
+    """Standard deviation of the noise on a total of amounts of one sign, in clamps."""
+    return sqrt(2) * _scale(budget.share(1 - _OCTAVES), Reach.of_one(1, 1))
+
+
 def _scale(budget: Budget, reach: Reach) -> float:
     """The scale of a Laplace number of the same variance, for both laws."""
     return sqrt(spread_of(budget.law(reach).describe())[0] / 2)

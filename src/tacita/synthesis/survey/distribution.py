@@ -33,7 +33,7 @@ from tacita.synthesis.file.targets import Answer, public_answers
 from tacita.synthesis.file.totals import Drawn
 from tacita.synthesis.file.values import units_of
 from tacita.synthesis.pinned.adjusting import hold
-from tacita.synthesis.pinned.measuring import Pinning, spending, worth_pinning
+from tacita.synthesis.pinned.measuring import Pinning, clamps_off, spending, worth_pinning
 from tacita.synthesis.survey.columns import Columns, Floats, Frame, Integers, frame_from, frame_record
 
 Law = Literal["any", "normal"]
@@ -45,6 +45,16 @@ _TOLERATED = 0.3  # of the records moved by noise in a table of two numbers: bin
 _FEWEST_BINS, _MOST_BINS = 6, 24
 _FEW_IN_CELLS = 200  # records on average: in smaller cells, design variables stand one by one
 _MANY = 10  # times the records that a total needs: then cells have totals of their own
+
+
+def total_noise(total: Fraction, numbers: int, *, pure: bool) -> float:
+    """Standard deviation of the noise on a weighted total of non-negative amounts, in clamps."""
+    return clamps_off(spending(total * _TOTALS / numbers, pure=pure))
+
+
+def table_noise(total: Fraction, tables: int, *, pure: bool) -> float:
+    """About the standard deviation of the noise on a count of a table, in records."""
+    return Budget(total, pure, True).typical(total * (1 - _SHAPES - _TOTALS), tables)
 
 
 def public_codes(frame: Frame, by: int) -> Integers:

@@ -16,7 +16,7 @@ from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import Entropy
-from tacita.plan import ONE_ROW, Forecast
+from tacita.plan import ONE_ROW, Forecast, form_of, seed_from
 from tacita.plan.fields import as_delta, one_of
 from tacita.plan.how import FREE, How, as_collected
 from tacita.privacy import Loss
@@ -24,7 +24,7 @@ from tacita.synthesis.base import Model
 from tacita.synthesis.file.budget import Budget as TableBudget
 from tacita.synthesis.survey.base import SurveyPlan
 from tacita.synthesis.survey.columns import Columns, Transform, columns_of, read_frame, read_survey, read_values
-from tacita.synthesis.survey.distribution import Distribution, DistributionModel, Law
+from tacita.synthesis.survey.distribution import Distribution, DistributionModel, Law, table_noise, total_noise
 from tacita.synthesis.survey.distribution import measure as measure_distribution
 from tacita.synthesis.survey.measuring import Budget, Measurement, measure
 from tacita.synthesis.survey.model import SurveyModel, Weights, evidence_of
@@ -42,11 +42,15 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
     the number of files. `keep` names further public columns, such as primary sampling units, that go along. With
     `delta` the noise is Gaussian. `weights = "smoothed"` publishes each weight's mean given the outcomes.
 
+    Where an outcome may be 0 or negative, as wealth and debt are, no law is assumed (`law = "any"`): noise goes to
+    tables of cells and numbers, and to weighted totals, which the files are held to.
+
     >>> plan = SurveySynthesis(["salary"], "3.6", weight="w", by=["field", "gender"])
     >>> print(plan.guarantee)
     ε = 3.6 under one record replaced
     """
 
+    model = SurveyModel
     proof = "synthesis/survey/survey.md"
     concentrated = True
 
@@ -60,14 +64,13 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
         if self.law == "any" and (self.transforms or self.weights == "smoothed"):
             raise UsageError('law: "any" has no scale and no mean of weights; leave transforms and weights out')
 
-    @property
-    def model(self) -> type[Model[Any]]:  # type: ignore[override]
-        return SurveyModel if self.normal else DistributionModel
+    def normal(self, schema: Schema) -> bool:
+        """Whether numbers are taken for normal on their scales: not where one may be 0 or negative, unless law says so.
 
-    @property
-    def normal(self) -> bool:
-        """Whether numbers are taken for normal on their scales: where a scale is named."""
-        return self.law == "normal" or (self.law is None and bool(self.transforms or self.weights == "smoothed"))
+        A normal law knows no zeros, and a wide range of negative and positive values is nowhere near it.
+        """
+        positive = all(getattr(schema[name].kind, "lower", 0) > 0 for name in self.columns)
+        return self.law == "normal" or (self.law is None and (positive or self.weights == "smoothed"))
 
     @property
     def loss(self) -> Loss:
@@ -82,8 +85,9 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
     @property
     def how(self) -> How:
         return How(
-            "Sums of the answers and weights in each cell of the design, and their squares and products over the file, "
-            "were measured with random noise; the ranges they were held to, and the shape of their distribution, were "
+            "Sums of the answers and weights in each cell of the design, with their squares and products over the "
+            "file, or, where an answer may be 0 or negative, counts of answers and weights and the totals of weighted "
+            "answers, were measured with random noise; the ranges they were held to, and the shape of their distribution, were "
             "drawn at random near the file's own. The files are drawn from these measurements alone.",
             as_collected(self.design),
             FREE,
@@ -99,7 +103,7 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
 
     def layout(self, schema: Schema) -> Columns:
         plain: dict[str, Transform] = dict.fromkeys(self.columns, "identity")
-        scales = self.transforms if self.normal else plain
+        scales = self.transforms if self.normal(schema) else plain
         return columns_of(schema, self.columns, self.weight, self.by, self.keep, scales)
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
@@ -107,6 +111,8 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
 
     def forecast(self, schema: Schema) -> Forecast:
         numbers = len(self.layout(schema).measures)
+        if not self.normal(schema):
+            return self._forecast_of_any(numbers)
         cells = schema.domain_size(self.by)
         # A released range spans about 3.4 standard deviations to either side.
         error = 3.4 * self.budget(_USUAL * cells).deviation() / _USUAL
@@ -122,9 +128,29 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
             {"noise in a cell of 100, standard deviations": error},
         )
 
+    def _forecast_of_any(self, numbers: int) -> Forecast:
+        """What is public of tables and totals: noise in records, and in the largest of what records add."""
+        total = rho_for(self.epsilon, self.delta) if self.delta else self.epsilon
+        largest = total_noise(total, numbers, pure=not self.delta)
+        tables = numbers * (numbers + 3) // 2
+        moved = table_noise(total, tables, pure=not self.delta)
+        words = [
+            f"weighted totals are measured directly, each off by about {largest:.2g} times the largest that a record "
+            f"adds: by {largest / 10:.2g}% if that is a thousandth of the total",
+            f"{tables} tables of cells and numbers have noise of about {moved:.2g} records in each count; means in "
+            "small cells lean on all records, and are the less sure the heavier the tails",
+            f"{self.sets} files for one price",
+        ]
+        if self.transforms:
+            words.append('transforms are not used, as a number may be 0 or negative; they belong to law = "normal"')
+        figures = {"noise of a total, largest contributions": largest, "noise of a count, records": moved}
+        return Forecast(self.product, tables + numbers, tuple(words), figures)
+
     # ------------------------------------------------------------ acting
 
     def suits(self, data: Confidential) -> None:
+        if not self.normal(data.schema):
+            return
         frame = read_frame(data, self.layout(data.schema))
         if frame.records - frame.cells <= len(self.columns) + 1:
             raise UsageError(
@@ -134,7 +160,7 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
 
     def measure(self, data: Confidential, entropy: Entropy) -> Measurement | Distribution:
         columns = self.layout(data.schema)
-        if not self.normal:
+        if not self.normal(data.schema):
             return self._distribution(data, columns, entropy)
         rows = read_survey(data, columns)
         budget = self.budget(rows.frame.records)
@@ -143,6 +169,15 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
             return measured
         centres = Chain(evidence_of(measured, budget, len(self.by)), np.random.default_rng(0)).centres()
         return replace(measured, shape=measure_shape(rows, columns.measures, measured, centres, budget, entropy))
+
+    def run(self, data: Confidential, entropy: Entropy) -> Model[Any]:
+        released = self.measure(data, entropy)
+        model = DistributionModel if isinstance(released, Distribution) else SurveyModel
+        return model(self, data.schema, released, seed_from(entropy), entropy.rehearsal)  # type: ignore[arg-type]
+
+    def restore(self, stored: bytes) -> Model[Any]:
+        model = DistributionModel if form_of(stored) == DistributionModel.form else SurveyModel
+        return model.from_bytes(self, stored)
 
     def _distribution(self, data: Confidential, columns: Columns, entropy: Entropy) -> Distribution:
         values, frame, place = read_values(data, columns)
