@@ -88,7 +88,8 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
             "Sums of the answers and weights in each cell of the design, with their squares and products over the "
             "file, or, where an answer may be 0 or negative, counts of answers and weights and the totals of weighted "
             "answers, were measured with random noise; the ranges they were held to, and the shape of their "
-            "distribution, were drawn at random near the file's own. The files are drawn from these measurements alone.",
+            "distribution, were drawn at random near the file's own. "
+            "The files are drawn from these measurements alone.",
             as_collected(self.design),
             FREE,
         )
