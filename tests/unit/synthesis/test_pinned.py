@@ -81,9 +81,10 @@ def test_files_are_held_to_their_totals(factor: float) -> None:
     top = float(np.quantile(amounts, 0.999))
     pin = Pin(-top, top, -2 * top, 2 * top, 0.0, 1e12, (factor * float(np.clip(amounts, -top, top).sum()),), 1.0)
     people = Pin(0.0, 500.0, 0.0, 500.0, 0.0, 0.0, (float(file["w"].sum()),), 1.0)
-    weights, values = hold(file["w"], {"worth": drawn}, people, {"worth": pin}, None)
+    weights, values = hold(file["w"], (0.5, 500.0), {"worth": drawn}, people, {"worth": pin}, None)
     assert people.held(weights).sum() == pytest.approx(people.totals[0], rel=0.03)
     assert pin.held(weights * values["worth"]).sum() == pytest.approx(pin.totals[0], rel=0.01)
+    assert 0.5 <= weights.min() <= weights.max() <= 500
     assert (values["worth"][~drawn.free] == drawn.values[~drawn.free]).all()
     assert ((values["worth"] > 0) == (drawn.values > 0)).all()
     assert values["worth"].max() <= 1e8

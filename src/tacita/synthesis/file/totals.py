@@ -57,6 +57,8 @@ def held_units(
     drawn = {one.name: Drawn(one, units[one.name]) for one in columns if one.name in (*pins, weight)}
     weighed = {name: pin for name, pin in pins.items() if name != weight}
     values = {name: one.values for name, one in drawn.items()}
-    weights, held = hold(values[weight].values * stands_for, values, pins.get(weight), weighed, random)
+    own = values[weight]
+    bounds = own.lower * stands_for, own.upper * stands_for
+    weights, held = hold(own.values * stands_for, bounds, values, pins.get(weight), weighed, random)
     found = {name: drawn[name].moved(some) for name, some in held.items()}
     return found | {weight: drawn[weight].moved(weights / stands_for, round_as_before=False)}

@@ -162,13 +162,16 @@ class Adding:
 
 def hold(
     weights: Floats,
+    bounds: tuple[float, float],
     numbers: Mapping[str, Values],
     population: Pin | None,
     pins: Mapping[str, Pin],
     random: np.random.Generator | None,
     cell: int = 0,
 ) -> tuple[Floats, dict[str, Floats]]:
-    """Weights and values that add up as measured. With `random` totals are drawn from what the noise leaves open.
+    """Weights, within their bounds, and values that add up as measured.
+
+    With `random` totals are drawn from what the noise leaves open.
 
     Surveys choose large units with other chances than small ones. A model of few bins hardly knows that, while it knows
     the values themselves: so it is weights that change first.
@@ -188,5 +191,5 @@ def hold(
     for _ in range(_ROUNDS if population is not None else 0):
         for one in totals.values():
             now = np.clip(one.reweighted(now), drawn / _MOST, drawn * _MOST)
-        now = brought(now)
+        now = np.clip(brought(now), *bounds)
     return now, {name: one.bent(now) for name, one in totals.items()}

@@ -198,7 +198,8 @@ class DistributionModel(Model[Distribution]):
             some = {name: Drawn(one.column, one.units[here]) for name, one in made.items()}
             values = {name: one.values for name, one in some.items()}
             weighed = {name: pin for name, pin in pins.items() if name != weight}
-            weights, held = hold(values[weight].values, values, pins.get(weight), weighed, random, at)
+            own = values[weight]
+            weights, held = hold(own.values, (own.lower, own.upper), values, pins.get(weight), weighed, random, at)
             units[weight][here] = some[weight].moved(weights, round_as_before=False)
             for name, changed in held.items():
                 units[name][here] = some[name].moved(changed)
