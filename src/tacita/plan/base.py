@@ -114,6 +114,9 @@ class Plan(Generic[R], metaclass=Renaming):
     former: ClassVar[Mapping[str, str]] = {}
     """Names that settings had in earlier versions, and what they are called now."""
 
+    later: ClassVar[Mapping[str, Any]] = {}
+    """Settings that earlier versions did not have, and what they meant without them."""
+
     # ------------------------------------------------------------ known before any data
 
     @property
@@ -157,10 +160,12 @@ class Plan(Generic[R], metaclass=Renaming):
 
     def former_descriptions(self) -> tuple[dict[str, Any], ...]:
         """How earlier versions described this very plan: what was paid for then is not paid for again."""
-        if not self.former:
+        if not self.former and not self.later:
             return ()
         old = {now: before for before, now in self.former.items()}
-        return ({old.get(key, key): value for key, value in self.describe().items()},)
+        described = self.describe()
+        known = {key: value for key, value in described.items() if key not in self.later or value != self.later[key]}
+        return ({old.get(key, key): value for key, value in known.items()},)
 
     @abstractmethod
     def reads(self, schema: Schema) -> tuple[str, ...]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from attrs import field, frozen
@@ -51,6 +51,7 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
     """
 
     model = SurveyModel
+    later: ClassVar[Mapping[str, Any]] = {"law": None}
     proof = "synthesis/survey/survey.md"
     concentrated = True
 
