@@ -10,6 +10,7 @@ from support.goodness_of_fit import WRONG, fits
 from support.mixed_people import COLUMNS, people, schema
 from tacita.data.confidential import Confidential
 from tacita.data.reading import read
+from tacita.data.schema import Rulebook
 from tacita.noise.entropy import SystemEntropy
 from tacita.plan import check
 from tacita.privacy import AddRemoveOne, ReplaceOne
@@ -24,7 +25,7 @@ def residuals(neighbours: Any) -> np.ndarray:
     plan = FileSynthesis(COLUMNS, "1", bins=8, neighbours=neighbours)
     check(plan, data)
     released = plan.run(data, SystemEntropy()).released
-    columns = columns_of(schema(), plan.columns, released.shapes, released.bins)
+    columns = columns_of(Rulebook.of(schema(), plan.columns), schema(), released.shapes, released.bins)
     read_once = read(data, plan.columns)
     codes = np.column_stack([one.code(read_once[one.name]) for one in columns])
     levels = tuple(one.size for one in columns)
