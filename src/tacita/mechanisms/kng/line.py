@@ -114,7 +114,9 @@ class TailLattice:
         share = np.asarray(places) / self.places
         if self.end < self.start:
             share = 1 - share
-        away = self.gap * ((1 - share * self._inside) ** -0.5 - 1)
+        # A gap that is tiny beside the whole rounds `_inside` to 1: the outermost place is then the end itself.
+        left = np.maximum(1 - share * self._inside, 2.0**-60)
+        away = np.minimum(self.gap * (left**-0.5 - 1), abs(self.end - self.start))
         return np.asarray(self.start + (away if self.end > self.start else -away))
 
 
