@@ -42,7 +42,7 @@ class FakeData:
     def refuse_changed(self) -> None:
         """Nothing to change."""
 
-    def check(self, columns: tuple[str, ...]) -> None:
+    def check(self, columns: tuple[str, ...], scan: object = None) -> None:
         if "missing" in columns:
             raise SchemaError("missing: the file lacks this declared column")
 
@@ -63,7 +63,9 @@ class FakeResult:
 class FakePlan:
     """Returns 32 fresh random bytes, so that a second draw could never be mistaken for the first."""
 
-    takes_missing: ClassVar[bool] = True  # it reads no column, so it meets no missing number
+    # It reads no column, so it meets no missing number and no rule.
+    takes_missing: ClassVar[bool] = True
+    keeps_rules: ClassVar[bool] = True
 
     name: str = "table"
     loss: Loss = TENTH
@@ -89,6 +91,9 @@ class FakePlan:
 
     def forecast(self, schema: object) -> Any:
         """Nothing to say."""
+
+    def scan(self, schema: object) -> None:
+        """Nothing is asked of the rows."""
 
     def suits(self, data: object) -> None:
         """Any file will do."""
