@@ -66,7 +66,7 @@ def scf2019(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
         kinds[name] = _levels(sorted(frame[name].unique()))
     for name, (lower, upper) in SCF_MONEY.items():
         kinds[name] = {"role": "confidential", "type": "numeric", "lower": lower, "upper": upper, "scale": 0}
-    kinds["WGT"] = {"role": "confidential", "type": "numeric", "lower": 0, "upper": 100_000, "scale": 1}
+    kinds["WGT"] = {"role": "weight", "type": "numeric", "lower": 0, "upper": 100_000, "scale": 1}
     return frame, kinds
 
 
