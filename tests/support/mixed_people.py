@@ -1,5 +1,6 @@
 """People with categories, numbers of several kinds, missing values and an impossible combination, for FileSynthesis."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,17 @@ def schema() -> Schema:
             "zeros": [{"sex": "F", "group": "c", "works": "no"}],
         }
     )
+
+
+def schema_text() -> str:
+    """The schema as a file has it, without its impossible combination."""
+    parts = ['[dataset]\nidentity = "mixed"\nunit = "person"\n']
+    for name, entry in schema().to_dict()["variables"].items():
+        lines = [
+            f"{key} = {json.dumps(value)}" for key, value in entry.items() if key not in ("table", "labels", "label")
+        ]
+        parts.append("\n".join([f"[variables.{name}]", *(line for line in lines if not line.endswith("null"))]))
+    return "\n".join(parts)
 
 
 def people(rows: int, seed: int = 1) -> pd.DataFrame:

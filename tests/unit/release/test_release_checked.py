@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from support.mixed_people import people, schema
+from support.mixed_people import people, schema, schema_text
 from tacita.dossier.request import request_of
 from tacita.dossier.run import evaluate
 from tacita.errors import SpecError, UsageError, VerificationError
@@ -48,13 +48,7 @@ CHECKS = {
 def written(folder: Path, check: str) -> Path:
     folder.mkdir()
     people(3000).to_parquet(folder / "people.parquet")
-    toml = ['[dataset]\nidentity = "mixed"\nunit = "person"\n']
-    for name, entry in schema().to_dict()["variables"].items():
-        lines = [
-            f"{key} = {json.dumps(value)}" for key, value in entry.items() if key not in ("table", "labels", "label")
-        ]
-        toml.append("\n".join([f"[variables.{name}]", *(line for line in lines if not line.endswith("null"))]))
-    (folder / "people.schema.toml").write_text("\n".join(toml))
+    (folder / "people.schema.toml").write_text(schema_text())
     (folder / "people.toml").write_text(SPEC.replace("CHECK", check))
     return folder / "people.toml"
 

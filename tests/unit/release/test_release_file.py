@@ -1,13 +1,12 @@
 """A bundle of an ordinary file, with categories, numbers and missing values: no mechanism is named, so that
 `FileSynthesis` draws it."""
 
-import json
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from support.mixed_people import COLUMNS, people, schema
+from support.mixed_people import COLUMNS, people, schema_text
 from tacita.release.plans import prepare
 from tacita.release.run import run
 from tacita.release.spec import Spec
@@ -35,13 +34,7 @@ delta = "1e-9"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("people")
     people(800).to_parquet(folder / "people.parquet")
-    toml = ['[dataset]\nidentity = "mixed"\nunit = "person"\n']
-    for name, entry in schema().to_dict()["variables"].items():
-        lines = [
-            f"{key} = {json.dumps(value)}" for key, value in entry.items() if key not in ("table", "labels", "label")
-        ]
-        toml.append("\n".join([f"[variables.{name}]", *(line for line in lines if not line.endswith("null"))]))
-    (folder / "people.schema.toml").write_text("\n".join(toml))
+    (folder / "people.schema.toml").write_text(schema_text())
     (folder / "people.toml").write_text(SPEC)
     return folder
 

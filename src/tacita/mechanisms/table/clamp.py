@@ -23,7 +23,7 @@ _LEAST_FALL, _MOST_FALL = 0.05, 0.6  # how counts fall from one octave to the ne
 _FLATTER = 0.3  # how counts may fall above the clamp, where tails of real files are often flatter than below
 _HIGHEST = 5  # octaves above the last visible one
 _EXACT = 0.05  # noise so small leaves whole numbers as they are
-_WITHIN = 1.44  # mean of an octave whose logarithms are even, over its lower end
+WITHIN = 1.44  # mean of an octave whose logarithms are even, over its lower end
 _SQUARED = 2.16  # the same of squares
 
 
@@ -81,7 +81,7 @@ def lowered(noisy: Floats, lowest: int, clamp: Clamp, ranks: float) -> Clamp:
         cut += number * 2.0**exponent
         at = exponent - lowest
         here = max(float(noisy[at]), 0.0) if at < len(noisy) else 0.0
-        cut, number = cut + here * (_WITHIN - 1) * 2.0**exponent, number + here
+        cut, number = cut + here * (WITHIN - 1) * 2.0**exponent, number + here
         if ranks * 2.0**exponent + cut < least:
             best, least = Clamp(exponent, cut / 2.0**exponent), ranks * 2.0**exponent + cut
     return best
@@ -105,7 +105,7 @@ def _beyond(above: float, fall: float, octaves: int) -> tuple[float, float]:
     """What may lie above the clamp, in clamps, and its squares: twice what there is if counts fall as they fell."""
     unseen, squares, step = 0.0, 0.0, 0
     while above > 0.1 and step < octaves:
-        unseen += above * (_WITHIN * 2.0**step - 1)
+        unseen += above * (WITHIN * 2.0**step - 1)
         squares += above * (_SQUARED * 4.0**step - 1)
         above, step = above * fall, step + 1
     return 2 * unseen, 2 * squares

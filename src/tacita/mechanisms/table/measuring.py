@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, floor, log2, sqrt
+from math import ceil, floor, log2
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.mechanisms.table.clamp import clamp_from, lowered
 from tacita.mechanisms.table.levels import Split
-from tacita.mechanisms.table.noise import FINEST, Budget, Reach, reach_of, spread_of
+from tacita.mechanisms.table.noise import FINEST, Budget, Reach, reach_of
 from tacita.noise.entropy import Entropy
 
 Integers = NDArray[np.int64]
@@ -167,8 +167,7 @@ def interval_of(
     reach = ask.reach(1)
     there = octaves(data, replace(ask.cells, by=()), amount, lowest, highest)
     noisy = bought.budget.noisy(there, reach, entropy, f"octaves of {_spoken(amount)}")
-    # The scale of a Laplace number of the same variance, for both laws.
-    scale, sum_scale = (sqrt(spread_of(one.budget.law(reach).describe())[0] / 2) for one in (bought, rest))
+    scale, sum_scale = (one.budget.scale(reach) for one in (bought, rest))
     clamped = clamp_from(noisy.astype(np.float64), lowest, scale, sum_scale)
     if clamped is None:
         return None, rest

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, isqrt
+from math import ceil, isqrt, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +93,10 @@ class Budget:
         if isinstance(law, DiscreteLaplace):
             return add_discrete_laplace(values, law.scale, entropy, label)
         return add_discrete_gaussian(values, law.variance, entropy, label)
+
+    def scale(self, reach: Reach) -> float:
+        """Of a Laplace number with the variance of this noise, for both laws."""
+        return sqrt(spread_of(self.law(reach).describe())[0] / 2)
 
     @property
     def pure(self) -> Fraction:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, log2, sqrt
+from math import ceil, log2
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.mechanisms.table.clamp import clamp_from
 from tacita.mechanisms.table.measuring import BOUGHT, Ask, Facts, Noisy, label_of
-from tacita.mechanisms.table.noise import Reach, spread_of
+from tacita.mechanisms.table.noise import Reach
 from tacita.noise.entropy import Entropy
 
 Integers = NDArray[np.int64]
@@ -109,7 +109,7 @@ def _residual_clamp(
     lowest, reach = highest - _OCTAVES, ask.reach(1)
     there = octaves(data, replace(ask.cells, by=()), amount, lowest, highest)
     noisy = bought.budget.noisy(there, reach, entropy, "octaves of residuals")
-    scale, square_scale = (sqrt(spread_of(one.budget.law(reach).describe())[0] / 2) for one in (bought, rest))
+    scale, square_scale = (one.budget.scale(reach) for one in (bought, rest))
     clamped = clamp_from(noisy.astype(np.float64), lowest, scale, square_scale)
     return furthest if clamped is None else min(2.0**clamped.exponent, furthest), rest
 

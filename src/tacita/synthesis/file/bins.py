@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import FEW, Grid, Number, Shape
 from tacita.synthesis.file.targets import nearest
 
 Floats = NDArray[np.float64]
 
+_FEWEST_BINS, _MOST_BINS = 6, 24
+_TOLERATED = 0.3  # of the records moved by noise in a table of two numbers: bins are as many as that allows
+_TABLES_PER_COLUMN = 4
 _REACH = 3  # values to either side that say what is likely of one
+
+
+def bins_for(records: int, columns: int, budget: Budget) -> int:
+    """How many bins a number has in tables of two columns: as many as the budget carries."""
+    noise = budget.typical(budget.total, _TABLES_PER_COLUMN * columns)
+    return int(np.clip(sqrt(_TOLERATED * records / (0.8 * noise)), _FEWEST_BINS, _MOST_BINS))
 
 
 def number_of(name: str, grid: Grid, missing: bool, shape: Shape, bins: int, borders: tuple[int, ...] = ()) -> Number:

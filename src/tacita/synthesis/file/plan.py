@@ -22,6 +22,7 @@ from tacita.plan.fields import as_delta, whole
 from tacita.plan.how import FREE, SIZE, How
 from tacita.privacy import Loss
 from tacita.synthesis.base import Synthesizer
+from tacita.synthesis.file.bins import bins_for
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import FEW, Category, Grid, Shape, column_of
 from tacita.synthesis.file.division import division
@@ -36,9 +37,6 @@ _COUNT = Fraction(1, 100)  # of the budget, where the number of records is not p
 _NUMBERS = Fraction(1, 2)  # times the share of columns that need cuts
 _TOTAL, _MOST_TOTALS = Fraction(1, 20), Fraction(1, 5)  # of the budget, for each total and for all
 _USUAL = 10_000  # records, where their number is neither public nor given
-_FEWEST_BINS, _MOST_BINS = 6, 24
-_TOLERATED = 0.3  # of the records moved by noise in a table of two numbers: bins are as many as that allows
-_TABLES_PER_COLUMN = 4
 _FINEST = 1000  # no table gets a smaller part of the budget than a column's over this
 _LOUDEST = 1e8  # records
 _MOST_UNSURE = 1e6  # records; files as long as the noise happens to say might not fit anywhere
@@ -171,10 +169,7 @@ class FileSynthesis(Synthesizer[FileModel]):
         return declared[0] if self.weight is None and len(declared) == 1 else self.weight
 
     def _bins(self, records: int, columns: int) -> int:
-        if self.bins is not None:
-            return self.bins
-        noise = self.budget.typical(self.budget.total, _TABLES_PER_COLUMN * columns)
-        return int(np.clip(sqrt(_TOLERATED * records / (0.8 * noise)), _FEWEST_BINS, _MOST_BINS))
+        return bins_for(records, columns, self.budget) if self.bins is None else self.bins
 
     def forecast(self, schema: Schema) -> Forecast:
         self.reads(schema)

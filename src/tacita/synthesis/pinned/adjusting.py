@@ -83,10 +83,7 @@ class Adding:
 
     def met(self, change: Change, added: Callable[[Floats], float], between: tuple[float, float]) -> Floats:
         """What a rising change makes of the records where they add up to the total, or come as near as they can."""
-        low, high = between
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            low, high = (low, middle) if added(change(middle)) > self.sign * self.total else (middle, high)
+        low, high = _narrowed(lambda at: added(change(at)) > self.sign * self.total, *between)
         return change((low + high) / 2)
 
     def bent(self, weights: Floats) -> Floats:
@@ -153,11 +150,18 @@ class Adding:
         if not clamp:  # of this sign nothing was seen, and nothing is known
             return np.full(size.size, max(bound, 0.0))
         over = np.maximum(size * weights - clamp, 0.0)
-        low, high = 0.0, max(most - clamp, 0.0)
-        for _ in range(_HALVINGS if np.minimum(over, high).sum() > beyond else 0):
-            middle = (low + high) / 2
-            low, high = (low, middle) if np.minimum(over, middle).sum() > beyond else (middle, high)
+        high = max(most - clamp, 0.0)
+        if np.minimum(over, high).sum() > beyond:
+            _, high = _narrowed(lambda at: bool(np.minimum(over, at).sum() > beyond), 0.0, high)
         return np.asarray(np.minimum((clamp + high) / np.maximum(weights, _TINY), bound))
+
+
+def _narrowed(too_much: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+    """Between which two numbers, next to each other, it becomes too much."""
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if too_much(middle) else (middle, high)
+    return low, high
 
 
 def hold(

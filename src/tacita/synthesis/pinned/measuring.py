@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tacita.data import rowwise
 from tacita.data.cells import Amount
 from tacita.data.schema import Schema
-from tacita.mechanisms.table.clamp import clamp_from, lowered
+from tacita.mechanisms.table.clamp import WITHIN, clamp_from, lowered
 from tacita.mechanisms.table.noise import FINEST, Budget, Reach, spread_of
 from tacita.noise.entropy import Entropy
 
@@ -26,7 +26,6 @@ Integers = NDArray[np.int64]
 
 _OCTAVES = Fraction(1, 4)  # of a total's budget, for where it is clamped
 _ENOUGH = 20  # records, in scales of the noise of their counts
-_WITHIN = 1.44  # mean of an octave whose logarithms are even, over its lower end
 _DOUBTED = 0.5  # scales of noise: so many records may be in the octave above the clamp unseen
 _MODELLED = 0.5  # of what is cut off is missed, as the model knows some of it
 
@@ -59,17 +58,12 @@ def spending(amount: Fraction, *, pure: bool) -> Budget:
 
 def worth_pinning(budget: Budget, *, replaced: bool) -> float:
     """With fewer records, those that matter most cannot be told from the noise, and the model knows more."""
-    return _ENOUGH * _scale(budget.share(_OCTAVES), Reach.of_one(1, 2 if replaced else 1))
+    return _ENOUGH * budget.share(_OCTAVES).scale(Reach.of_one(1, 2 if replaced else 1))
 
 
 def clamps_off(budget: Budget) -> float:
     """Standard deviation of the noise on a total of amounts of one sign, in clamps."""
-    return sqrt(2) * _scale(budget.share(1 - _OCTAVES), Reach.of_one(1, 1))
-
-
-def _scale(budget: Budget, reach: Reach) -> float:
-    """The scale of a Laplace number of the same variance, for both laws."""
-    return sqrt(spread_of(budget.law(reach).describe())[0] / 2)
+    return sqrt(2) * budget.share(1 - _OCTAVES).scale(Reach.of_one(1, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +116,7 @@ class Pinning:
         there = np.bincount(place, minlength=2 * count).astype(np.int64)
         bought, reach = budget.share(_OCTAVES), Reach.of_one(1, 2 if self.replaced else 1)
         noisy = bought.noisy(there, reach, entropy, f"octaves of {' × '.join(amount.columns) or 'records'}")
-        scale, ranks = _scale(bought, reach), _scale(budget.share(1 - _OCTAVES), Reach.of_one(1, 1))
+        scale, ranks = bought.scale(reach), budget.share(1 - _OCTAVES).scale(Reach.of_one(1, 1))
         ends: list[tuple[float, float, float] | None] = []
         for counts, bound in ((noisy[:count], bounds[1]), (noisy[count:], -bounds[0])):
             seen = counts.astype(np.float64)
@@ -142,7 +136,7 @@ class Pinning:
 
 def _beyond(counts: Floats, clamp: float) -> float:
     """What so many records of the octaves above a clamp add above it."""
-    return clamp * float(counts @ (_WITHIN * 2.0 ** np.arange(counts.size) - 1))
+    return clamp * float(counts @ (WITHIN * 2.0 ** np.arange(counts.size) - 1))
 
 
 def falling(noisy: Floats) -> Floats:

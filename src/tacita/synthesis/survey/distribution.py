@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from math import sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +21,7 @@ from tacita.data.schema.units import published
 from tacita.implicates import Implicates
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.base import Model
-from tacita.synthesis.file.bins import number_of
+from tacita.synthesis.file.bins import bins_for, number_of
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import FEW, Grid, Number, Shape
 from tacita.synthesis.file.fitting import Fit, drawn, fitted
@@ -40,21 +39,18 @@ Law = Literal["any", "normal"]
 
 _SHAPES = Fraction(1, 4)  # of the budget, for where each number lies
 _TOTALS = Fraction(2, 5)  # for weighted totals
-_TABLES_PER_COLUMN = 4
-_TOLERATED = 0.3  # of the records moved by noise in a table of two numbers: bins are as many as that allows
-_FEWEST_BINS, _MOST_BINS = 6, 24
 _FEW_IN_CELLS = 200  # records on average: in smaller cells, design variables stand one by one
 _MANY = 10  # times the records that a total needs: then cells have totals of their own
 
 
-def total_noise(total: Fraction, numbers: int, *, pure: bool) -> float:
+def total_noise(budget: Budget, numbers: int) -> float:
     """Standard deviation of the noise on a weighted total of non-negative amounts, in clamps."""
-    return clamps_off(spending(total * _TOTALS / numbers, pure=pure))
+    return clamps_off(spending(budget.total * _TOTALS / numbers, pure=budget.pure))
 
 
-def table_noise(total: Fraction, tables: int, *, pure: bool) -> float:
+def table_noise(budget: Budget, tables: int) -> float:
     """About the standard deviation of the noise on a count of a table, in records."""
-    return Budget(total, pure, True).typical(total * (1 - _SHAPES - _TOTALS), tables)
+    return budget.typical(budget.total * (1 - _SHAPES - _TOTALS), tables)
 
 
 def public_codes(frame: Frame, by: int) -> Integers:
@@ -78,8 +74,7 @@ def measure(
         else Shape(records)
         for name in names
     }
-    noise = budget.typical(budget.total, _TABLES_PER_COLUMN * len(names))
-    bins = int(np.clip(sqrt(_TOLERATED * records / (0.8 * noise)), _FEWEST_BINS, _MOST_BINS))
+    bins = bins_for(records, len(names), budget)
     numbers = numbers_of(columns, shapes, bins)
     order = np.argsort(place, kind="stable")  # as the frame has the records
     known = public_codes(frame, len(columns.by))

@@ -103,6 +103,12 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
             return Budget.concentrated(rho_for(self.epsilon, self.delta), d, records)
         return Budget.pure(self.epsilon, d, records)
 
+    @property
+    def _of_any(self) -> TableBudget:
+        """The budget where no law is assumed."""
+        total = rho_for(self.epsilon, self.delta) if self.delta else self.epsilon
+        return TableBudget(total, not self.delta, replace=True)
+
     def layout(self, schema: Schema) -> Columns:
         plain: dict[str, Transform] = dict.fromkeys(self.columns, "identity")
         scales = self.transforms if self.normal(schema) else plain
@@ -132,10 +138,9 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
 
     def _forecast_of_any(self, numbers: int) -> Forecast:
         """What is public of tables and totals: noise in records, and in the largest of what records add."""
-        total = rho_for(self.epsilon, self.delta) if self.delta else self.epsilon
-        largest = total_noise(total, numbers, pure=not self.delta)
+        largest = total_noise(self._of_any, numbers)
         tables = numbers * (numbers + 3) // 2
-        moved = table_noise(total, tables, pure=not self.delta)
+        moved = table_noise(self._of_any, tables)
         words = [
             f"weighted totals are measured directly, each off by about {largest:.2g} times the largest that a record "
             f"adds: by {largest / 10:.2g}% if that is a thousandth of the total",
@@ -183,6 +188,4 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
 
     def _distribution(self, data: Confidential, columns: Columns, entropy: Entropy) -> Distribution:
         values, frame, place = read_values(data, columns)
-        total = rho_for(self.epsilon, self.delta) if self.delta else self.epsilon
-        budget = TableBudget(total, not self.delta, replace=True)
-        return Distribution(frame, measure_distribution(values, frame, place, columns, budget, entropy))
+        return Distribution(frame, measure_distribution(values, frame, place, columns, self._of_any, entropy))

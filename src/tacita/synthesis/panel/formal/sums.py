@@ -10,6 +10,7 @@ from math import ceil
 
 import numpy as np
 
+from tacita.mechanisms.table.clamp import WITHIN
 from tacita.synthesis.panel.formal.hills import Hills
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers
 from tacita.synthesis.panel.formal.released import Noisy, size_cap
@@ -19,7 +20,6 @@ _FINEST = 1 << 20  # steps below a clamp: finer ones would not show beside the n
 _DOUBT, _DOUBT_YEARS = 2.0, 0.3  # of what lies above a clamp: of all years, and of one, whose noise is smoothed
 _CLEAR, _NEXT = 6.0, 2.0  # standard deviations of its noise by which a count stands out, and one beside such a count
 _HIDDEN, _LEAST_FALL = 0.7, 0.7  # units, in scales of noise, that an octave may hide; counts of one over those below it
-_WITHIN = 1.44  # mean of an octave whose logarithms are even, over its lower end
 # How a unit's years differ from its mean, about: a number of one year is so many times the mean, so often.
 _TIMES, _OFTEN = np.array([0.5, 1.0, 2.0, 4.0]), np.array([0.3, 0.45, 0.2, 0.05])
 
@@ -73,7 +73,7 @@ def above_clamp(counts: Noisy, units: int, clamp: int, most: int, random: np.ran
 def year_clamp(counts: Noisy, units: int, life: float, years: int, rate: float, most: int) -> int:
     """A clamp for the sums of single years, of units that are there for `life` of them on average."""
     law = unit_counts(counts, units) * life / years
-    each = _WITHIN * 2.0 ** np.arange(len(law)) / life
+    each = WITHIN * 2.0 ** np.arange(len(law)) / life
     caps = np.unique(np.minimum(np.rint(2.0 ** np.arange(0, most.bit_length(), 0.5)).astype(np.int64), most))
     covered = np.array([law @ (np.minimum(each[:, None] * _TIMES, cap) @ _OFTEN) for cap in caps.tolist()])
     return balanced_cap(caps, covered, caps * rate * 2**0.5, _DOUBT_YEARS)
