@@ -233,6 +233,12 @@ def test_what_may_be_zero_needs_no_law_and_keeps_its_totals() -> None:
         plan(law="any", transforms={"salary": "log"})
 
 
+def test_few_records_without_design_variables_are_one_cell() -> None:
+    """So few that no cell would be crossed: all records are then one."""
+    made = plan(columns=["hours"], by=[], sets=1).rehearse(people(60), schema(), seed=4)
+    assert len(made.implicates.frames[0]) == 60
+
+
 def test_files_of_any_law_have_the_weighted_totals_that_were_measured() -> None:
     frame = people(4000)
     frame.loc[frame.index % 3 == 0, "hours"] = 0.0  # a third does not work, which no law on a scale knows

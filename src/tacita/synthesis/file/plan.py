@@ -95,6 +95,7 @@ class FileSynthesis(Synthesizer[FileModel]):
         return How(
             "Each column, and pairs of columns, were counted, and random noise was added to each count. Which pairs "
             "were counted, and where a number is cut into bins, was decided by random draws that were paid for too. "
+            "Where records have weights, the totals of weighted numbers were measured with noise as well. "
             "The files are drawn from these noisy results alone.",
             SIZE if self.size_is_public else "",
             FREE,

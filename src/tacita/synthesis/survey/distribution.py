@@ -55,7 +55,7 @@ def table_noise(budget: Budget, tables: int) -> float:
 
 def public_codes(frame: Frame, by: int) -> Integers:
     """What the model knows of every record: its cell, or its design variables where cells are too many for that."""
-    crossed = frame.cells * _FEW_IN_CELLS <= frame.records
+    crossed = not by or frame.cells * _FEW_IN_CELLS <= frame.records  # without design variables all are one cell
     columns = frame.cell[:, None] if crossed else frame.levels[:, :by]
     return np.ascontiguousarray(np.repeat(columns, frame.counts, axis=0), dtype=np.int64)
 
