@@ -19,7 +19,7 @@ from tacita.mechanisms.kng import line
 from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import AddRemoveOne
 from tacita.synthesis import QuantileSynthesis
-from tacita.synthesis.quantile import fitting, measuring, owning
+from tacita.synthesis.quantile import counting, fitting, measuring, number, owning
 from tacita.synthesis.quantile.measuring import Costs, measure
 
 EPSILON = 2
@@ -114,7 +114,7 @@ def run(given: QuantileSynthesis, frame: pd.DataFrame, tape: Tape, seed: int) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(line, "draw_threshold", tape.threshold)
         patch.setattr(fitting, "draw_plane", tape.plane)
-        for module in (measuring, owning):
+        for module in (measuring, counting, owning):
             patch.setattr(module, "add_discrete_laplace", tape.counts)
         # Its only other words are the keys for ties and the seed of the files: the same for both runs.
         return given.run(Confidential.from_frame(frame, SCHEMA), SeededEntropy(seed))
@@ -240,7 +240,7 @@ def test_every_step_sees_files_that_differ_in_one_record(name: str) -> None:
 
             with pytest.MonkeyPatch.context() as patch:
                 for name_of_step, columns in STEPS.items():
-                    patch.setattr(measuring, name_of_step, listening(getattr(measuring, name_of_step), columns))
+                    patch.setattr(number, name_of_step, listening(getattr(number, name_of_step), columns))
                 run(given, one, played or tape.again(), 1)
             seen.append(rows)
         assert seen[0] or name == "category"

@@ -29,7 +29,7 @@ def cost(request: Request) -> Fraction:
 
 
 # Steps that see all records of a group: tables of counts, and the levels of a number's own distribution.
-ALL_RECORDS = re.compile(r"table|values|point masses|(look|own), level \d+|ranks with \w+")
+ALL_RECORDS = re.compile(r"table|values|point masses|(look|own), level \d+|(ranks with|closeness to) \w+")
 
 
 def side(costs: Costs, name: str) -> Fraction:

@@ -22,7 +22,10 @@ COUNTED, ENOUGH = Fraction(1, 6), 100
 # Records times ε of a variable. With fewer, regressions would be noise, and variables are drawn by themselves.
 CONNECTED = 20
 # With fewer, ranks are all that can be learnt of how variables go together.
-SCALED = 1000
+SCALED = 800
+# Of what is left then, for rank tables that say whether the number stays close to one of its predictors: if that one
+# explains so much of its rank, planes draw it better than ranks do.
+CLOSENESS, CLOSE = Fraction(1, 8), 0.7
 # With more, a number's own distribution is known better by itself than from regressions.
 ABUNDANT = 20_000
 SPIKES = Fraction(1, 4)  # of a variable's budget, where it has point masses

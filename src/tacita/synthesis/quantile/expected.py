@@ -10,13 +10,13 @@ from statistics import NormalDist
 
 from tacita.synthesis.quantile.budget import (
     ABUNDANT,
+    CLOSENESS,
     CONNECTED,
     COUNTED,
     ENOUGH,
     LOOK,
     OWN,
     SCALED,
-    conditional_levels,
     own_targets,
 )
 
@@ -42,8 +42,7 @@ def expected_error(epsilon: Fraction, records: int, has_predictors: bool, cells:
     epsilon -= min(epsilon * COUNTED, Fraction(ENOUGH, 1 << records.bit_length()))
     worth = records * epsilon
     if has_predictors and SCALED * cells <= worth < ABUNDANT:
-        levels = conditional_levels(epsilon * (1 - LOOK), records)
-        return _expected(levels.halvings, 2**levels.depth - 1, 0.5**levels.depth, records)
+        epsilon *= (1 - LOOK) * (1 - CLOSENESS)  # what is left to ranks; planes are taken where they do better
     targets, paid = own_targets(epsilon * OWN if has_predictors and worth >= CONNECTED else epsilon, records)
     return _expected(paid, len(targets), float(targets[0]), records)
 

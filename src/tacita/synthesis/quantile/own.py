@@ -1,8 +1,9 @@
 """A number's own distribution as it was released, and the scale on which it enters regressions.
 
-Where the file is large for its budget and a number has no long tails, regressions work on its declared scale, held to
-its released range. Elsewhere a number enters by its normal score: there a long tail is as short as any and no error can
-run away. Its files then have the released distribution itself, and regressions only say which record has which rank.
+Where the file is large for its budget, a number has no long tails and stays close to one before it, regressions work on
+its declared scale, held to its released range. Elsewhere its normal score is explained: there a long tail is as short
+as any and no error can run away. Its files then have the released distribution itself, and regressions only say which
+record has which rank.
 What maps confidential values here does so record by record.
 """
 
@@ -26,7 +27,7 @@ _FAR = 4.0  # no score is further out: 3 in 100,000 records lie beyond
 _SCORES = np.linspace(-_FAR, _FAR, 801)
 # An eighth of the records that is further from the median than so many middle halves makes a long tail. It is 0.9 for
 # a normal law, 1.3 for an exponential one, 1.7 for a Pareto law of index 2, 3.5 for a log-normal one of σ = 2.5.
-_LONG = 2.2
+_LONG = 1.6
 _REACH = 64.0  # eighths of the records on the longer side: how far a number without long tails may go
 
 
@@ -34,7 +35,7 @@ _REACH = 64.0  # eighths of the records on the longer side: how far a number wit
 class Own:
     """The released quantile function of a number, and its point masses.
 
-    `scored`: it enters regressions by its normal score. `ranked`: its files have this distribution, given out by rank;
+    `scored`: regressions explain its normal score. `ranked`: its files have this distribution, given out by rank;
     if not, they have what regressions draw. `masses` are values with their released shares of all records; the curve is
     that of the others. `apart`: records at a point mass are drawn before, and only the others come here.
     """
@@ -50,8 +51,10 @@ class Own:
     @cached_property
     def range(self) -> Range:
         """Of what a regression explains."""
-        if self.scored:
-            return Range(-_FAR, _FAR, spread=1.0)
+        return Range(-_FAR, _FAR, spread=1.0) if self.scored else self._scale
+
+    @cached_property
+    def _scale(self) -> Range:
         low, first, median, third, high = self.curve(np.array([1, 2, 4, 6, 7]) / 8).tolist()
         reach = max(_REACH * max(high - median, median - low), self.column.step)
         ends = np.array([max(median - reach, self.curve.lower), min(median + reach, self.curve.upper), first, third])
@@ -66,9 +69,9 @@ class Own:
 
     def predictor(self, values: Floats) -> Floats:
         """What a regression on this number sees."""
-        if self.scored:
+        if self.has_long_tail:
             return self.score(values)
-        return np.asarray(np.clip(self.column.modelled(values), self.range.lower, self.range.upper))
+        return np.asarray(np.clip(self.column.modelled(values), self._scale.lower, self._scale.upper))
 
     def score(self, values: Floats) -> Floats:
         """The normal score of values; records with the same value have the same, in the middle of theirs."""
@@ -113,7 +116,7 @@ class Own:
     def _free(self) -> float:
         return 1 - sum(share for _, share in self.masses)
 
-    @property
+    @cached_property
     def has_long_tail(self) -> bool:
         """Whether the released quantiles call for scores: a long tail, or an eighth of the records on one value."""
         quantiles = self._at(np.arange(1, 8) / 8)

@@ -36,6 +36,18 @@ class Ranks:
 
     def scores(self, u: Floats, predictors: Floats, random: np.random.Generator | None) -> Floats:
         """Normal scores given the predictors; with a generator, the noise of the tables is drawn as well."""
+        slopes, explained = self._fit(random)
+        from scipy.special import ndtri  # slow to load, and plans do without
+
+        return np.asarray((predictors - self.centre) @ slopes + np.sqrt(1 - explained) * ndtri(u))
+
+    @property
+    def closest(self) -> float:
+        """How much of the variance of the rank the nearest predictor explains by itself."""
+        return max(_shrunk(one, self.epsilon, again=False) ** 2 for one in self.tables.astype(np.float64))
+
+    def _fit(self, random: np.random.Generator | None) -> tuple[Floats, float]:
+        """Slopes, and the share of the variance that they explain."""
         tables = self.tables.astype(np.float64)
         if random is not None:
             tables = tables + random.laplace(0.0, 1 / self.epsilon, tables.shape)
@@ -43,10 +55,7 @@ class Ranks:
         spread = np.sqrt(np.maximum(np.diag(self.covariance), 1e-12))
         # The score of a value that many share is the mean of theirs: it goes with others by as much less as it varies.
         moments = correlations * np.where(self.scored, spread**2, spread)
-        slopes, explained = _slopes(self.covariance, spread, moments)
-        from scipy.special import ndtri  # slow to load, and plans do without
-
-        return np.asarray((predictors - self.centre) @ slopes + np.sqrt(1 - explained) * ndtri(u))
+        return _slopes(self.covariance, spread, moments)
 
     def to_dict(self) -> dict[str, Any]:
         arrays = {name: getattr(self, name).tolist() for name in ("tables", "centre", "covariance")}
@@ -127,7 +136,8 @@ def correlation_of(table: Floats, epsilon: float) -> tuple[float, float]:
     reached = np.concatenate(([0.0], np.cumsum((growth[1:] + growth[:-1]) / 2 * np.diff(_ANGLES))))
     reached -= reached[_ANGLES.size // 2]
     weights = np.outer(_class_means(rows), _class_means(columns))
-    at = float(np.interp(float((shares * weights).sum()), reached, _ANGLES))
+    # Of counts as they are: clipped at zero, the noise of the many empty cells of two close numbers would part them.
+    at = float(np.interp(float((table * weights).sum()) / total, reached, _ANGLES))
     slope = float(np.interp(at, _ANGLES, growth)) / np.cos(at)
     noise = np.sqrt(2) / epsilon * float(np.sqrt((weights**2).sum())) / total
     return float(np.sin(at)), float(noise / max(slope, 1e-9))

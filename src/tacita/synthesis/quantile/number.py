@@ -1,0 +1,218 @@
+"""One number of a group: its point masses, its own distribution, and how it goes with the numbers and categories before
+it. Each step spends a part of what the steps before have left; released numbers alone decide which comes next.
+Proof: quantile.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.noise.entropy import Entropy
+from tacita.synthesis.quantile.budget import (
+    ABUNDANT,
+    CELLS,
+    CLOSE,
+    CLOSENESS,
+    CONNECTED,
+    COUNTED,
+    ENOUGH,
+    LOOK,
+    MASSES,
+    OWN,
+    SCALED,
+    SPIKES,
+    conditional_levels,
+    marginal_levels,
+)
+from tacita.synthesis.quantile.counting import Inside, measure_shares, pooled
+from tacita.synthesis.quantile.design import Design
+from tacita.synthesis.quantile.fitting import fit_conditional, fit_marginal
+from tacita.synthesis.quantile.model import Fitted, Part
+from tacita.synthesis.quantile.numeric import Marginal, Noise, NumericModel
+from tacita.synthesis.quantile.own import Own
+from tacita.synthesis.quantile.owning import held_to_one, look, masses_of, measure_ranks, quantiles
+from tacita.synthesis.quantile.ranks import Ranks
+from tacita.synthesis.quantile.sharing import Shares
+from tacita.synthesis.quantile.ties import spread_within_step
+from tacita.synthesis.quantile.variables import Range
+
+Floats = NDArray[np.float64]
+Masses = tuple[tuple[float, float], ...]
+
+_MINOR = 0.25  # of the records at point masses: with more, the rest is no reason to leave scores
+
+
+def measure_number(inside: Inside, epsilon: Fraction) -> Fitted:
+    """The released model of a number, for exactly ε."""
+    return _Measuring(inside, epsilon).model()
+
+
+class _Measuring:
+    """The steps of one number. `left` is what they have not spent."""
+
+    def __init__(self, inside: Inside, epsilon: Fraction) -> None:
+        self.inside, self.variable, self.left = inside, inside.variable, epsilon
+        self.column, self.label, self.entropy = inside.variable.column, inside.label, inside.entropy
+        self.values = inside.columns[inside.variable.name]
+
+    def model(self) -> Fitted:
+        masses = self._masses()
+        worth = self.inside.records * self.left
+        large = worth >= SCALED * prod(self.variable.levels)
+        smooth = _share(masses) < _MINOR
+        apart = bool(self.variable.spikes) or (large and self.variable.has_predictors and smooth)
+        spikes = None
+        if masses and apart:
+            spikes, masses = self._spikes(masses)
+        self.records = int(self.inside.records * (1 - _share(masses)))
+        # Where point masses are drawn apart, only the other records go on to regressions.
+        self.free = np.ones(self.inside.rows, dtype=np.bool_) if spikes is None else ~self._at(masses)
+        # Records that differ in a kept column must not trade their parts of a step.
+        self.spread = spread_within_step(self.values, self.column.step, self.inside.record, self.entropy, self.label)
+        own = None
+        if large and self.variable.has_predictors and (apart or not masses) and worth < ABUNDANT:
+            own = self._by_planes(masses, apart=spikes is not None)
+        if own is None:
+            masses, own = self._own(masses, worth, apart=spikes is not None)
+            own = replace(own, scored=worth < ABUNDANT or not smooth or own.has_long_tail)
+        if not self.left:
+            return Fitted(spikes, (), own)
+        parts, ranks = self._dependence(own)
+        return Fitted(spikes, parts, own, ranks)
+
+    def _paid(self, share: Fraction) -> Fraction:
+        """A share of what is left, which is thereby spent."""
+        paid = self.left * share
+        self.left -= paid
+        return paid
+
+    def _at(self, masses: Masses) -> NDArray[np.bool_]:
+        return np.isin(self.values, [value for value, _ in masses])
+
+    def _masses(self) -> Masses:
+        """Declared ones, or those that are found among a few public values."""
+        if self.variable.spikes:
+            return tuple((value, 0.0) for value in self.variable.spikes)
+        paid = min(self.left * COUNTED, Fraction(ENOUGH, 1 << self.inside.records.bit_length()))
+        self.left -= paid
+        label = f"{self.label}, values"
+        return masses_of(self.values, self.column, paid, self.inside.records, self.entropy, label)
+
+    def _spikes(self, masses: Masses) -> tuple[Shares, Masses]:
+        """Which point mass, or none, in each cell of the predictors; and the shares of the whole that this gives."""
+        outcome = np.full(self.inside.rows, len(masses))
+        for place, (value, _) in enumerate(masses):
+            outcome[self.values == value] = place
+        label = f"{self.label}, point masses"
+        shares = measure_shares(self.inside, outcome.astype(np.float64), len(masses) + 1, self._paid(SPIKES), label)
+        counts = np.maximum(shares.counts.sum(axis=0, dtype=np.int64), 0)
+        found = (counts / max(int(counts.sum(dtype=np.int64)), 1)).tolist()
+        return shares, held_to_one(tuple((value, one) for (value, _), one in zip(masses, found[:-1], strict=True)))
+
+    def _by_planes(self, masses: Masses, *, apart: bool) -> Own | None:
+        """Seven quantiles that set the range for planes, or None where the number has long tails or does not stay close
+        to one of its predictors: ranks then lose less.
+        """
+        label = f"{self.label}, look"
+        others = self.spread[~self._at(masses)]
+        own = look(others, self.column, self.variable.tail, self._paid(LOOK), self.records, self.entropy, label)
+        own = replace(own, masses=masses, apart=apart)
+        if own.has_long_tail:
+            return None
+        if self.variable.numbers:
+            paid = self._paid(CLOSENESS)
+            ranks = self._ranks(replace(own, scored=True).score(self.values)[self.free], paid, "closeness to")
+            if ranks.closest < CLOSE:
+                return None
+        return own
+
+    def _own(self, masses: Masses, worth: Fraction, *, apart: bool) -> tuple[Masses, Own]:
+        """The number's own distribution, which its files will have."""
+        connected = worth >= CONNECTED and self.variable.has_predictors
+        paid = self._paid(OWN if connected else Fraction(1))
+        if masses and not apart:
+            # Noise may have made a point mass where none is; it does not do so twice.
+            label = f"{self.label}, point masses"
+            again = dict(masses_of(self.values, self.column, paid * MASSES, self.inside.records, self.entropy, label))
+            masses = tuple((value, again[value]) for value, _ in masses if value in again)
+            self.records = int(self.inside.records * (1 - _share(masses)))
+            paid -= paid * MASSES
+        others, tail, label = self.spread[~self._at(masses)], self.variable.tail, f"{self.label}, own"
+        curve, noise = quantiles(others, self.column, tail, paid, self.records, self.entropy, label)
+        return masses, Own(self.column, curve, noise, ranked=True, scored=False, masses=masses, apart=apart)
+
+    def _dependence(self, own: Own) -> tuple[tuple[Part, ...], Ranks | None]:
+        """Quantiles or planes in each combination of categorical predictors, and rank tables with numeric ones."""
+        released = self.inside.released
+        varying = bool(self.variable.numbers) and bool(np.ptp(released, axis=0).any() if len(released) else False)
+        by_ranks = own.scored and varying
+        share = Fraction(1) if not by_ranks else CELLS if self.variable.levels else Fraction(0)
+        parts, middle = self._parts(own, self._paid(share))
+        if not by_ranks:
+            return parts, None
+        # Within cells of categorical predictors, scores are counted from their middle.
+        response = own.score(self.values)[self.free] - middle[self.free]
+        return parts, self._ranks(response, self._paid(Fraction(1)), "ranks with")
+
+    def _parts(self, own: Own, epsilon: Fraction) -> tuple[tuple[Part, ...], Floats]:
+        """A model for each combination of categorical predictors, small ones together, and each record's middle."""
+        middle = np.zeros(self.inside.rows)
+        if not epsilon:
+            return (), middle
+        response, numbers, released = own.response(self.spread), self.inside.numbers, self.inside.released
+        if own.scored:
+            released = released[:, :0]
+        several = bool(self.variable.levels)
+        cell, drafted = self.inside.cells
+        sizes = np.bincount(drafted, minlength=prod(self.variable.levels)) if several else np.ones(1)
+        expected = np.rint(float(self.records) * sizes / max(sizes.sum(), 1)).astype(np.int64)
+        parts = []
+        for cells in pooled(expected, epsilon, several):
+            here = self.free & np.isin(cell, cells) if several else self.free
+            known = released[np.isin(drafted, cells)] if several else released
+            size = int(expected[cells].sum())
+            model, noise = _number(
+                response[here], numbers[here], known, own.range, epsilon, size, self.entropy, self.label
+            )
+            parts.append(Part(tuple(cells) if several else (), model, noise))
+            if isinstance(model, Marginal):
+                middle[here] = model.middle
+        return tuple(parts), middle
+
+    def _ranks(self, response: Floats, epsilon: Fraction, what: str) -> Ranks:
+        ours, released = self.inside.scores
+        labels = [f"{self.label}, {what} {one.name}" for one in self.variable.numbers]
+        scored = self.inside.has_scores
+        return measure_ranks(response, ours[self.free], released, scored, epsilon, self.records, self.entropy, labels)
+
+
+def _share(masses: Masses) -> float:
+    return sum(share for _, share in masses)
+
+
+def _number(
+    y: Floats,
+    numbers: Floats,
+    released: Floats,
+    bounds: Range,
+    epsilon: Fraction,
+    records: int,
+    entropy: Entropy,
+    label: str,
+) -> tuple[NumericModel, Noise]:
+    design = Design.of(released) if released.shape[1] and len(released) else None
+    if design is None or design.directions == 0:
+        levels = marginal_levels(epsilon, records)
+        model: NumericModel = fit_marginal(y, bounds, levels.halvings, entropy, label)
+    else:
+        levels = conditional_levels(epsilon, records)
+        model = fit_conditional(
+            y, numbers, design, bounds, levels.plane, levels.scale, levels.halvings, entropy, label, records=records
+        )
+    noise = Noise(float(records), float(levels.plane), float(levels.scale), tuple(float(e) for e in levels.halvings))
+    return model, noise
