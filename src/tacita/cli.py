@@ -73,8 +73,8 @@ def init(
 ) -> None:
     """Draft a schema and a specification from column names and storage types only.
 
-    No value is read from FILE. Levels and bounds are left for a person to fill in. Without --kind a terminal is asked,
-    and a script gets the draft for persons.
+    Of FILE only names and types are read. Levels and bounds are left for a person to fill in, for the columns that will
+    be used. Without --kind a terminal is asked, and a script gets the draft for persons.
     """
     from tacita.data.draft import draft_schema
     from tacita.data.draft_spec import DRAFTS, draft_spec
@@ -90,14 +90,15 @@ def init(
     if chosen not in DRAFTS:
         raise UsageError(f"--kind {chosen}: must be one of {', '.join(DRAFTS)}")
     texts = (
-        draft_schema(file, public_copy, DRAFTS[chosen].unit),
+        draft_schema(file, public_copy, DRAFTS[chosen].unit, role=DRAFTS[chosen].role),
         draft_spec(schema.name, Path(os.path.relpath(file, out)).as_posix(), chosen),
     )
     out.mkdir(parents=True, exist_ok=True)
     for target, text in zip((schema, spec), texts, strict=True):
         target.write_text(text, encoding="utf-8")
     console().print(
-        f"Drafted {schema} and {spec} for a file of {chosen}. Fill in what says TODO, then: tacita plan {spec}"
+        f"Drafted {schema} and {spec} for a file of {chosen}. Fill in what says TODO of the columns you want to use, "
+        f"then: tacita plan {spec}"
     )
 
 

@@ -155,7 +155,7 @@ REVIEWED = {
     "synthesis/quantile/design.py::_directions": "a released draft",
     "synthesis/quantile/design.py::anchor_weights": "the inverse of public corners",
     "synthesis/quantile/fitting.py::_plane": "released values at public corners",
-    "synthesis/quantile/measuring.py::_variable": "released counts and a released draft",
+    "synthesis/quantile/number.py::_Measuring._parts": "released counts and a released draft",
     "synthesis/quantile/model.py::QuantileModel._group_rows": "released counts",
     "synthesis/quantile/model.py::QuantileModel._kept_rows": "public columns",
     "synthesis/quantile/model.py::QuantileModel._sizes": "released counts",

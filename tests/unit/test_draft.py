@@ -41,7 +41,7 @@ def test_a_draft_holds_names_and_types_and_no_value(tmp_path: Path, name: str) -
     for value in ("Qx17", "Zy18", "3761", "4862", "1.25", "99.75"):
         assert value not in text
     (tmp_path / "draft.toml").write_text(text, encoding="utf-8")
-    with pytest.raises(SchemaError, match="still says TODO"):
+    with pytest.raises(SchemaError, match="unit: still says TODO"):
         Schema.load(tmp_path / "draft.toml")
 
 
@@ -72,9 +72,7 @@ def test_a_file_declared_public_gives_levels_and_bounds(tmp_path: Path) -> None:
 def test_a_finished_draft_is_a_schema(tmp_path: Path) -> None:
     text = draft_schema(parquet(tmp_path / "a.parquet"))
     for old, new in (
-        ('identity = "TODO"', 'identity = "demo"'),
         ('unit = "TODO"', 'unit = "person"'),
-        ('source = "TODO"', 'source = "manual"'),
         ('role = "TODO"', 'role = "confidential"'),
         ('levels = ["TODO"]', 'levels = ["a"]'),
         ('lower = "TODO"', "lower = 0"),
@@ -84,6 +82,46 @@ def test_a_finished_draft_is_a_schema(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(text, encoding="utf-8")
     schema = Schema.load(tmp_path / "a.toml")
     assert schema["hours"].kind == Integer(0, 10)
+    assert (schema.identity, schema.unfinished) == ("a", ())
+
+
+def test_how_a_csv_file_writes_its_values_decides_the_kind_of_domain(tmp_path: Path) -> None:
+    lines = ["code,jobs,pay,day,empty,mixed", "01,3,2.50,2026-01-31,,7", "17,NA,-.5,2025-12-01,,x", "02,,1e3,,,7"]
+    (tmp_path / "a.csv").write_text("\n".join(lines), encoding="utf-8")
+    drafted = tomllib.loads(draft_schema(tmp_path / "a.csv"))["variables"]
+    types = {name: entry["type"] for name, entry in drafted.items()}
+    assert types == {
+        "code": "categorical",
+        "jobs": "integer",
+        "pay": "numeric",
+        "day": "date",
+        "empty": "categorical",
+        "mixed": "categorical",
+    }
+
+
+def test_columns_that_say_todo_are_left_aside_and_named_when_used(tmp_path: Path) -> None:
+    text = draft_schema(parquet(tmp_path / "a.parquet"), unit="person", role="confidential")
+    path = tmp_path / "a.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SchemaError, match="each column still says TODO"):
+        Schema.load(path)
+    path.write_text(text.replace('levels = ["TODO"]', 'levels = ["x"]'), encoding="utf-8")
+    schema = Schema.load(path)
+    assert (schema.names, schema.unfinished) == (("place",), ("hours", "pay"))
+    with pytest.raises(SchemaError, match=r"variables\.pay: still says TODO"):
+        schema["pay"]
+    with pytest.raises(SchemaError, match="specification still says TODO"):
+        schema["TODO"]
+
+
+def test_columns_called_weight_are_weights_in_files_of_persons(tmp_path: Path) -> None:
+    names = ["finalwgt", "pw", "WEIGHT", "perwt1", "income", "twist", "height"]
+    pq.write_table(pa.table({name: [1.5] for name in names}), tmp_path / "a.parquet")
+    drafted = tomllib.loads(draft_schema(tmp_path / "a.parquet", unit="person", role="confidential"))["variables"]
+    assert [name for name in names if drafted[name]["role"] == "weight"] == names[:4]
+    employers = tomllib.loads(draft_schema(tmp_path / "a.parquet", unit="establishment"))["variables"]
+    assert {entry["role"] for entry in employers.values()} == {"TODO"}, "there a person decides"
 
 
 def test_odd_column_names_and_partitions_survive(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """A first draft of a schema, for a person to finish.
 
-Only names and storage types are looked at: levels, bounds and roles are decisions about what is public, so they are
-left as TODO, which `Schema.load` refuses. Where a file is declared public, its values may be read as well.
+Only names and storage types are looked at: levels and bounds are decisions about what is public, so they are left as
+TODO, and nothing may use a column that says so. Where a file is declared public, its values may be read as well.
 """
 
 from __future__ import annotations
@@ -25,13 +25,25 @@ from tacita.errors import RefusedError, SchemaError, UsageError
 Storage = Literal["text", "integer", "numeric", "date"]
 # What a name never is: nothing but digits and what stands between them in numbers, dates and times; or an address.
 _VALUE = re.compile(r"[-+]?[\d.,:/ T-]*\d[\d.,:/ TZ%-]*|\S+@\S+")
-_ROLE = 'role = "TODO"            # id | public | confidential | worker | workplace | weight | design | size'
+_ROLES = "id | public | confidential | worker | workplace | weight | design | size"
+_WEIGHT = re.compile(r"\w*weights?\d*|\w*w(?:gt|t)s?\d*|pw\d*", re.IGNORECASE)  # what survey weights are often called
+# How values of a CSV file are written that are no text. Codes such as 01 are: as a number they would lose their zero.
+_WRITTEN: tuple[tuple[Storage, str], ...] = (
+    ("integer", r"^-?(0|[1-9]\d*)$"),
+    ("numeric", r"^-?(0|[1-9]\d*)?(\.\d+)?([eE][-+]?\d+)?$"),
+    ("date", r"^\d{4}-\d{2}-\d{2}$"),
+)
+_LOOKED_AT = 100_000  # rows of a CSV file
 _MOST_LEVELS = 1_000  # a public column with more different values is drafted without its levels
 
 
-def draft_schema(path: str | Path, public_copy: str | Path | None = None, unit: str = "TODO") -> str:
+def draft_schema(
+    path: str | Path, public_copy: str | Path | None = None, unit: str = "TODO", *, role: str = "TODO"
+) -> str:
     """TOML text of a schema with the file's columns; levels and bounds come from `public_copy` or stay TODO. Labels
-    that a Stata or SPSS file declares for its codes are part of its description, not of its rows, and are used."""
+    that a Stata or SPSS file declares for its codes are part of its description, not of its rows, and are used.
+    `role` is that of columns whose name says nothing else.
+    """
     path = Path(path)
     if public_copy is not None and same_files([Path(public_copy)], [path]):
         raise RefusedError(
@@ -40,28 +52,44 @@ def draft_schema(path: str | Path, public_copy: str | Path | None = None, unit: 
         )
     columns = storage_types(path)
     public = _public_values(Path(public_copy), columns) if public_copy is not None else {}
-    source = f"values read from the public file {Path(public_copy).name}" if public_copy is not None else "TODO"
+    source = f"values read from the public file {Path(public_copy).name}" if public_copy is not None else ""
     parts = [
-        "# Drafted from column names and storage types only. Replace every TODO; nothing here is read from the rows.",
+        "# Drafted from column names and storage types only; nothing here is read from the rows.",
+        "# Finish the columns that a table or a file will use. Those that still say TODO are left aside.",
         "# A schema is public: what you write here may be published.",
         "",
         "[dataset]",
-        'identity = "TODO"        # the name of this confidential file: its privacy budget is kept under it',
+        f"identity = {_quoted(_identity(path))}  # the name of this file: its privacy budget is kept under it",
         f"unit = {_quoted(unit)}            # what is protected: establishment, person, household, ...",
         "lineage = []             # identities of earlier files that contain the same units",
-        f"source = {_quoted(source)}         # where the code lists and bounds come from",
+        f"source = {_quoted(source)}              # where the code lists and bounds come from",
+        "",
+        f"# Roles of columns: {_ROLES}.",
+        f"# The id of each {unit if unit != 'TODO' else 'unit'}, where the file has one, is declared by",
+        '#   role = "id"',
+        f"#   entity = {_quoted(unit if unit != 'TODO' else 'person')}",
+        "# and nothing else: it is never published, and how many rows each has is then checked.",
+        '# Instead of one level for each code: levels_file = "codes.csv" with columns code,label.',
+        '# Categories: outside = "<level>" and missing = "<level>" say where other values and empty cells go; numbers:',
+        '# missing = 0, or missing = "own state" to keep them missing. Without these they are an error.',
     ]
     described = _descriptions(path)
     for name, storage in columns.items():
         label, codes = described.get(name, ("", {}))
         shown = [f"label = {_quoted(label)}"] if label else []
+        weighs = role != "TODO" and storage != "text" and _WEIGHT.fullmatch(name) is not None
+        shown.append(f"role = {_quoted('weight' if weighs else role)}")
         variable = _coded(codes) if codes and name not in public else _variable(storage, public.get(name))
         parts += ["", f"[variables.{_key(name)}]", *shown, *variable]
     return "\n".join(parts) + "\n"
 
 
+def _identity(path: Path) -> str:
+    return path.name.split(".")[0] or "TODO"
+
+
 def storage_types(path: Path) -> dict[str, Storage]:
-    """Column names and how the file stores them, without reading a single row."""
+    """Column names and how the file stores them; of a CSV file, how its first rows write them."""
     if not path.exists():
         raise SchemaError(f"data {path.name}: no such file or folder; correct the path")
     name = path.name.lower()
@@ -71,7 +99,7 @@ def storage_types(path: Path) -> dict[str, Storage]:
         if name.endswith((".sas7bdat", ".xpt", ".dta", ".sav", ".zsav")):
             return _statistical_types(path)
         if name.endswith((".csv", ".csv.gz", ".tsv", ".txt")):
-            return dict.fromkeys(_names(csv_header(path), path), "text")
+            return _csv_types(path, _names(csv_header(path), path))
     except (OSError, ValueError, pa.ArrowException) as problem:
         raise SchemaError(f"data {path.name}: its columns cannot be read ({type(problem).__name__})") from None
     raise UsageError(f"data {path.name}: unknown kind of file; use CSV, Parquet, SAS, Stata or SPSS")
@@ -86,6 +114,27 @@ def _names(first_line: list[str], path: Path) -> list[str]:
                 "show a record; add a line with a name for each column, none of them a number, a date or used twice"
             )
     return first_line
+
+
+def _csv_types(path: Path, names: list[str]) -> dict[str, Storage]:
+    """Which way of writing all values of a column have; nothing else is learnt from the rows."""
+    engine = connect("duckdb")
+    table = engine.read(path, names).limit(_LOOKED_AT)
+    if not set(names) <= set(table.columns):
+        return dict.fromkeys(names, "text")  # lines of other lengths than the first: a run will say so
+    asked = {}
+    for place, name in enumerate(names):
+        value = table[name].nullif("").nullif("NA")
+        asked[f"{place} seen"] = value.count() > 0
+        for storage, pattern in _WRITTEN:
+            asked[f"{place} {storage}"] = value.re_search(pattern).fill_null(True).all()
+    answers = engine.collect(table.aggregate(**asked)).to_pylist()[0]
+    return {
+        name: next(
+            (storage for storage, _ in _WRITTEN if answers[f"{place} seen"] and answers[f"{place} {storage}"]), "text"
+        )
+        for place, name in enumerate(names)
+    }
 
 
 def _parquet_types(path: Path) -> dict[str, Storage]:
@@ -150,12 +199,9 @@ def _coded(codes: Mapping[str, str]) -> list[str]:
     levels = [code for code in codes if code]
     labels = ", ".join(f"{_quoted(code)} = {_quoted(codes[code])}" for code in levels)
     return [
-        _ROLE,
         'type = "categorical"     # as the file labels its codes; for a number with labelled exceptions change this',
         f"levels = {json.dumps(levels, ensure_ascii=False)}",
         f"labels = {{ {labels} }}",
-        '# outside = "<level>"    # where values outside the list go; without it they are an error',
-        '# missing = "<level>"    # where empty cells and missing_codes go; without it they are an error',
     ]
 
 
@@ -170,41 +216,31 @@ def _public_values(path: Path, columns: Mapping[str, Storage]) -> dict[str, pa.A
 
 
 def _variable(storage: Storage, public: pa.Array | None) -> list[str]:
-    role = _ROLE
     if storage == "date":
         return [
-            role,
-            'type = "date"            # days between public bounds; or "categorical" with levels',
-            'lower = "TODO"           # written as 2026-01-31; days outside are clamped',
+            'type = "date"            # days outside are clamped',
+            'lower = "TODO"           # 2026-01-31',
             'upper = "TODO"',
-            '# missing = "own state"  # keeps empty cells missing; without it they are an error',
         ]
     if public is not None:
-        if pa.types.is_floating(public.type) or (pa.types.is_integer(public.type) and storage != "text"):
-            return [role, *_bounds(public)]
+        if storage in ("integer", "numeric") or pa.types.is_floating(public.type):
+            return _bounds(public)
         texts = (code_text(value) for value in public.to_pylist())
         levels = sorted(level for level in texts if level is not None)
         if 0 < len(levels) <= _MOST_LEVELS:
-            return [role, 'type = "categorical"', f"levels = {json.dumps(levels, ensure_ascii=False)}"]
+            return ['type = "categorical"', f"levels = {json.dumps(levels, ensure_ascii=False)}"]
     if storage == "text":
-        return [
-            role,
-            'type = "categorical"     # remove type and levels for an id, and add entity = "workplace" or "worker"',
-            'levels = ["TODO"]        # or levels_file = "codes.csv" with columns code,label',
-            '# outside = "<level>"    # where values outside the list go; without it they are an error',
-            '# missing = "<level>"    # where empty cells and missing_codes go; without it they are an error',
-        ]
+        return ['type = "categorical"', 'levels = ["TODO"]']
     return [
-        role,
         f'type = "{storage}"         # or "categorical" with levels, if the numbers are codes',
         'lower = "TODO"           # public bounds; values outside are clamped',
         'upper = "TODO"',
-        "# missing = 0            # value that empty cells and missing_codes become; without it they are an error",
     ]
 
 
 def _bounds(public: pa.Array) -> list[str]:
-    values = [float(value) for value in public.to_pylist() if value is not None and math.isfinite(value)]
+    texts = [one for one in public.to_pylist() if one not in (None, "", "NA")]  # text where the public file is CSV
+    values = [float(one) for one in texts if math.isfinite(float(one))]
     if not values:
         return ['type = "numeric"', 'lower = "TODO"', 'upper = "TODO"']
     if all(value == int(value) for value in values):

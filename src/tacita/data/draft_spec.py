@@ -19,6 +19,7 @@ class Draft:
     unit: str
     cap: tuple[str, ...]
     product: tuple[str, ...]
+    role: str = "confidential"  # of a column whose name says nothing else
 
 
 _EPSILON = 'epsilon = "2"               # all releases together; nobody\'s odds change by more than a factor e^2'
@@ -73,6 +74,7 @@ DRAFTS: dict[Kind, Draft] = {
             'by = ["TODO"]               # public categories',
             'epsilon = "1"',
         ),
+        role="TODO",
     ),
     "jobs": Draft(
         "a job, with ids of worker and workplace",
@@ -89,6 +91,7 @@ DRAFTS: dict[Kind, Draft] = {
             'epsilon = "1"',
             'margin_share = "1/10"       # a tenth of the budget pays for useful margins',
         ),
+        role="TODO",
     ),
     "panel": Draft(
         "a firm, with a column for each year; or a firm in a year",
@@ -104,6 +107,7 @@ DRAFTS: dict[Kind, Draft] = {
             'keep = ["TODO"]             # public columns',
             'epsilon = "2"',
         ),
+        role="TODO",
     ),
 }
 
@@ -119,7 +123,7 @@ def draft_spec(schema_name: str, data_name: str, kind: Kind = "persons") -> str:
     return "\n".join(
         (
             f"# Drafted for {kind}: one row is {draft.row}. `tacita init --kind` drafts other kinds of files.",
-            'title = "TODO"',
+            f"title = {json.dumps(stem, ensure_ascii=False)}",
             f"schema = {json.dumps(schema_name, ensure_ascii=False)}",
             f"data = {json.dumps(data_name, ensure_ascii=False)}",
             f"ledger = {json.dumps(f'{stem}.ledger', ensure_ascii=False)}",

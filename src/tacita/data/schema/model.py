@@ -70,6 +70,8 @@ class Schema:
     """Trees over the levels of categorical columns: a tract lies in a county, a county in a state."""
     code_lists: tuple[Path, ...] = ()
     """Files that levels and trees were read from: public inputs a release lists. No part of the schema's hash."""
+    unfinished: tuple[str, ...] = ()
+    """Drafted columns that still say TODO: nothing may use them. No part of the schema's hash."""
 
     def __post_init__(self) -> None:
         names = [variable.name for variable in self.variables]
@@ -152,6 +154,13 @@ class Schema:
         entries = content.get("variables")
         if not isinstance(entries, Mapping) or not entries:
             raise SchemaError("variables: none declared; add at least one [variables.<column>]")
+        unfinished = tuple(str(name) for name, entry in entries.items() if reading.is_unfinished(entry))
+        entries = {name: entry for name, entry in entries.items() if name not in unfinished}
+        if not entries:
+            raise SchemaError(
+                "variables: each column still says TODO; a person must fill in the public values of those that the "
+                "release uses"
+            )
         variables = tuple(reading.variable(str(name), entry, folder) for name, entry in entries.items())
         listed = {one.name: one.kind.levels for one in variables if isinstance(one.kind, Categorical)}
         trees = content.get("hierarchy", {})
@@ -170,6 +179,7 @@ class Schema:
             design=SurveyDesign.from_dict(content["design"]) if content.get("design") is not None else None,
             hierarchies=hierarchies,
             code_lists=tuple((folder or Path()) / name for name in dict.fromkeys(files)),
+            unfinished=unfinished,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -214,6 +224,12 @@ class Schema:
         try:
             return self._by_name[name]
         except KeyError:
+            if name in self.unfinished:
+                raise SchemaError(
+                    f"variables.{name}: still says TODO; a person must fill in the public value before it is used"
+                ) from None
+            if name == reading.PLACEHOLDER:
+                raise SchemaError("the specification still says TODO where the name of a column belongs") from None
             raise SchemaError(
                 f"{name}: no such variable in the schema of {self.identity}; declared are {', '.join(self.names)}"
             ) from None

@@ -33,7 +33,7 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "numeric": (*_ANY, "type", "lower", "upper", "scale", "outside", "missing", "missing_codes"),
     "date": (*_ANY, "type", "lower", "upper", "outside", "missing"),
 }
-_PLACEHOLDER = "TODO"
+PLACEHOLDER = "TODO"
 
 
 def variable(name: str, entry: Any, folder: Path | None) -> Variable:
@@ -41,7 +41,6 @@ def variable(name: str, entry: Any, folder: Path | None) -> Variable:
     where = f"variables.{name}"
     if not isinstance(entry, Mapping):
         raise SchemaError(f"{where}: must be a table, written as [variables.{name}]")
-    refuse_placeholders(entry, where)
     role = one_of(entry, "role", ROLES, where)
     kind_name = "id" if role == "id" else one_of(entry, "type", ("categorical", "integer", "numeric", "date"), where)
     refuse_unknown(entry, _KEYS[kind_name], where)
@@ -162,9 +161,16 @@ def csv_rows(name: str, where: str, folder: Path | None) -> tuple[tuple[str, ...
     return fields, rows
 
 
+def is_unfinished(entry: Any) -> bool:
+    """Whether a drafted entry still says TODO somewhere."""
+    if isinstance(entry, Mapping):
+        return any(is_unfinished(one) for one in entry.values())
+    return any(is_unfinished(one) for one in entry) if isinstance(entry, list) else entry == PLACEHOLDER
+
+
 def refuse_placeholders(entry: Any, where: str) -> None:
     """A draft that nobody finished is not a schema."""
-    if entry == _PLACEHOLDER:
+    if entry == PLACEHOLDER:
         raise SchemaError(f"{where}: still says TODO; a person must fill in the public value")
     if isinstance(entry, Mapping):
         for key, value in entry.items():
