@@ -202,7 +202,24 @@ def test_a_cap_rises_only_with_a_reason_that_stays_on_record(ledger: Ledger, pat
     assert ledger.caps() == {WORKER: Loss("2")}
     ledger.verify()
     with pytest.raises(RefusedError, match="entry 3"):
-        Ledger.open(path, cap=Loss("1"), neighbours=WORKER)
+        Ledger.open(path, cap=Loss("1.5"), neighbours=WORKER)
+
+
+def test_the_cap_from_before_a_raise_still_opens_the_ledger_and_the_raised_one_holds(
+    ledger: Ledger, path: Path
+) -> None:
+    for epsilon in ("2", "3"):
+        ledger.raise_cap(Loss(epsilon), reason="board")
+    before = path.read_bytes()
+    for epsilon in ("1", "2", "3"):
+        opened = Ledger.open(path, cap=Loss(epsilon), neighbours=WORKER)
+        assert opened.caps() == {WORKER: Loss("3")}
+    assert path.read_bytes() == before
+    assert ledger.raised_from(WORKER) == (Loss("1"), Loss("2"))
+    Ledger.open(path, cap=Loss("1"), neighbours=WORKER, holds="always")  # firmer, and not lower again
+    assert ledger.caps() == {WORKER: Loss("3")}
+    assert ledger.raised_from(WORKER) == (Loss("1"), Loss("2"))
+    ledger.verify()
 
 
 def test_raise_cap_needs_the_relation_where_there_are_several(ledger: Ledger, path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tacita.errors import RefusedError, UsageError
@@ -107,19 +108,20 @@ def with_cap(book: Book, cap: Loss | None, neighbours: Neighbours | None, holds:
     known = book.caps.get(neighbours)
     if known is None:
         book.declare(Cap(neighbours, cap, 0, holds))
-    elif known.loss != cap:
+    elif not known.was(cap):
         refuse_other_cap(known, cap)
     elif known.holds is None and holds is not None:
-        book.refuse_softer(Cap(neighbours, cap, 0, holds))
-        book.caps[neighbours] = Cap(neighbours, cap, known.declared_in, holds)
+        firmer = replace(known, holds=holds)
+        book.refuse_softer(firmer)
+        book.caps[neighbours] = firmer
     return book
 
 
 def refuse_other_cap(known: Cap, cap: Loss) -> None:
     raise RefusedError(
         f"the cap for {known.neighbours} is {known.loss} (entry {known.declared_in}), not {cap}; open the ledger "
-        "with that cap or with none. A cap is raised only by Ledger.raise_cap(new, reason=…), which leaves an "
-        "entry that every later bundle shows"
+        "with that cap or with none. A cap is raised only on record, by `tacita ledger raise` or "
+        "Ledger.raise_cap(new, reason=…), which leaves an entry that every later bundle shows"
     )
 
 
@@ -145,5 +147,6 @@ def refuse_over_cap(book: Book, key: DataKey, quote: Quote, full: Account, charg
         f"spent is {full.spent}, asked is {charge}, left is {full.left}."
         + (f" It shares its budget with {', '.join(sharing)} (same rows, identity or lineage)." if sharing else "")
         + (f" {unfinished_note(quote.unfinished)}." if quote.unfinished else "")
-        + " Ask for no more than is left, or have the cap raised with Ledger.raise_cap(new, reason=…)"
+        + " Ask for no more than is left, or have the cap raised with `tacita ledger raise` (in Python: "
+        "Ledger.raise_cap(new, reason=…))"
     )

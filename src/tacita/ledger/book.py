@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from tacita.errors import RefusedError, TacitaError, VerificationError
+from tacita.ledger.corrections import Correction, why_not_superseded
 from tacita.ledger.store import Record
 from tacita.ledger.terms import Cap, DataKey, Name, Reservation, Tally, Waiver, implies, request_key, restated
 from tacita.privacy import Guarantee, Loss, Neighbours, NumbersWithin, StrongAlpha, WeakAlpha
@@ -30,6 +31,7 @@ class Book:
     waivers: dict[Neighbours, Waiver] = field(default_factory=dict)
     reservations: dict[int, Reservation] = field(default_factory=dict)
     overlaps: dict[frozenset[str], Waiver] = field(default_factory=dict)
+    corrections: dict[int, Correction] = field(default_factory=dict)
     sketch_key: str | None = None  # in private texts only
     _requests: dict[str, list[int]] = field(default_factory=dict)
     _parent: dict[Name, Name] = field(default_factory=dict)
@@ -60,6 +62,12 @@ class Book:
                 self._add_waiver(record)
             case "overlap":
                 self._add_overlap(record)
+            case "supersede":
+                self._add_correction(record)
+            case "note":
+                about = body.get("about", 1)
+                meant = isinstance(about, int) and 1 <= about < record.number and str(record.private["text"]).strip()
+                self._require(bool(meant), record, "a note says something, about an entry before it")
             case "reserve":
                 self._add_reservation(record)
             case "disclose":
@@ -95,7 +103,8 @@ class Book:
                 raise VerificationError(
                     f"ledger entry {record.number}: this cap is firmer than what was released before it"
                 ) from None
-            self.caps[cap.neighbours] = cap
+            earlier = (*old.earlier, old.loss) if old.loss != cap.loss else old.earlier
+            self.caps[cap.neighbours] = replace(cap, earlier=earlier)
 
     def declare(self, cap: Cap) -> None:
         """The first cap of a relation; refuses one that cannot bound what was lost before it."""
@@ -114,6 +123,16 @@ class Book:
         meant = len(pair) == 2 and pair not in self.overlaps and bool(reason.strip())
         self._require(meant, record, "units in two files are let pass once, and with a reason")
         self.overlaps[pair] = Waiver(reason, record.number)
+
+    def _add_correction(self, record: Record) -> None:
+        parts = ([self.reservations[cited["number"]] for cited in record.body[part]] for part in ("entries", "by"))
+        old, new = parts
+        cited = [made.cited for made in (*old, *new)] == [*record.body["entries"], *record.body["by"]]
+        done = all(made.stored is not None for made in (*old, *new)) and bool(old)
+        meant = cited and done and bool(str(record.body["reason"]).strip())
+        self._require(meant and not why_not_superseded(self, old, new), record, "this is no correction of a release")
+        for made in old:
+            self.corrections[made.number] = Correction(tuple(one.number for one in new), record.number)
 
     def _add_reservation(self, record: Record) -> None:
         account, charge = neighbours_from_json(record.body["account"]), loss_from_json(record.body["charge"])
@@ -148,6 +167,7 @@ class Book:
             reason,
             plan=body["plan"],
             begun=not record.private.get("waits", False),
+            day=str(body.get("time", ""))[:10],
             sketch={entity: tuple(hashes) for entity, hashes in record.private.get("sketch", {}).items()},
         )
         self.sketch_key = self.sketch_key or record.private.get("sketch_key")

@@ -57,8 +57,9 @@ def refuse_kin(book: Book, data: Confidential, key: DataKey) -> list[Reservation
             raise RefusedError(
                 f"{key.identity} holds units of {made.data.identity} (the same {shared[0]} ids, entry {made.number}), "
                 f'and would have a budget of its own. Declare lineage = ["{made.data.identity}"] under [dataset] in '
-                "the schema, so that they share one, or have it let pass on record with "
-                f'Ledger.waive_overlap("{key.identity}", "{made.data.identity}", reason=…). Nothing was spent'
+                "the schema, so that they share one, or have it let pass on record with `tacita ledger waive "
+                f'--overlap`, Ledger.waive_overlap("{key.identity}", "{made.data.identity}", reason=…). Nothing was '
+                "spent"
             )
     return strangers
 

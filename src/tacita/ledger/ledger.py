@@ -16,13 +16,13 @@ from tacita.errors import RefusedError, UsageError, VerificationError
 from tacita.ledger import views
 from tacita.ledger.asking import Asked, admitted, data_key, previewed, quoted, refuse_other_cap, with_cap
 from tacita.ledger.book import Book
+from tacita.ledger.decisions import Decisions, append_cap, require_text
 from tacita.ledger.kin import refuse_kin
 from tacita.ledger.releasing import Released, Wanted, checked_result, release_all
-from tacita.ledger.store import Record, Store, Writer
+from tacita.ledger.store import Record, Store
 from tacita.ledger.terms import Cap, DataKey
 from tacita.ledger.views import Account, Entry, Quote, Share
 from tacita.privacy import Guarantee, Holds, Loss, Neighbours
-from tacita.privacy.json_form import loss_to_json, neighbours_to_json
 
 if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
     from tacita.data.confidential import Confidential
@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an eng
 _FORMAT = 1
 
 
-class Ledger:
+class Ledger(Decisions):
     """Caps, spends and stored results of one office, in one file.
 
     >>> import tempfile
@@ -71,8 +71,9 @@ class Ledger:
 
         A cap is the most that each family of data sets may lose under one relation. Naming a relation that has no
         cap yet declares one, if it can hold what was released before; naming another cap than the declared one is
-        refused. Every release has to answer every declared cap: see `waive`. With `holds="always"` the cap takes only
-        promises that hold at every file, none that holds asymptotically, from then on and for good.
+        refused, but for one from before it was raised. Every release has to answer every declared cap: see `waive`.
+        With `holds="always"` the cap takes only promises that hold at every file, none that holds asymptotically, from
+        then on and for good.
         """
         if holds not in (None, "always"):
             raise UsageError('holds: must be "always", or left out to take promises that hold asymptotically too')
@@ -99,7 +100,7 @@ class Ledger:
         if self._store.path.is_file():
             with self._store.reading() as reader:  # a ledger that may only be read can still be opened with its cap
                 known = Book.replay(reader.records()).caps.get(neighbours)
-        if known is None or (known.loss == cap and known.holds is None and holds is not None):
+        if known is None or (known.was(cap) and known.holds is None and holds is not None):
             with self._store.writing(create=True) as writer:
                 records = writer.records()
                 if not records:
@@ -110,65 +111,13 @@ class Ledger:
                 asked = Cap(neighbours, cap, len(records) + 1, holds)
                 if known is None:
                     book.lost_before(asked)  # refuses a promise already broken
-                    self._append_cap(writer, asked, reason="declared")
-                elif known.loss == cap and known.holds is None and holds is not None:
+                    append_cap(writer, asked, reason="declared")
+                elif known.was(cap) and known.holds is None and holds is not None:
+                    asked = replace(asked, loss=known.loss)
                     book.refuse_softer(asked)
-                    self._append_cap(writer, asked, reason=f"from here on only promises that hold {holds}")
-        if known is not None and known.loss != cap:
+                    append_cap(writer, asked, reason=f"from here on only promises that hold {holds}")
+        if known is not None and not known.was(cap):
             refuse_other_cap(known, cap)
-
-    def raise_cap(self, new: Loss, *, reason: str, neighbours: Neighbours | None = None) -> None:
-        """Allow more under one relation, for a reason that stays on record."""
-        _require_text(reason, "reason", "why the cap may rise, and who decided it")
-        with self._store.writing() as writer:
-            caps = Book.replay(writer.records()).caps
-            if neighbours is None:
-                if len(caps) != 1:
-                    raise UsageError("neighbours: this ledger has several caps; say which one rises")
-                (neighbours,) = caps
-            old = caps.get(neighbours)
-            if old is None:
-                raise UsageError(f"neighbours: no cap is declared for {neighbours}; declare one with Ledger.open")
-            if old.loss == new or not old.loss <= new:
-                raise RefusedError(
-                    f"a cap only rises, in the same kind of loss: it is {old.loss}, and {new} is not more"
-                )
-            self._append_cap(writer, replace(old, loss=new), reason=reason)
-
-    def waive(self, neighbours: Neighbours, *, reason: str) -> None:
-        """Lift one promise: later releases need not say anything about this relation. There is no way back.
-
-        The cap still bounds the releases that do imply the relation. Every view of the account shows the reason.
-        """
-        _require_text(reason, "reason", "why the file need no longer be protected this way, and who decided it")
-        with self._store.writing() as writer:
-            book = Book.replay(writer.records())
-            if (earlier := book.waivers.get(neighbours)) is not None:
-                raise UsageError(f"neighbours: {neighbours} was waived already, in entry {earlier.entry}")
-            if neighbours not in book.caps and not book.silent_on(neighbours):
-                raise UsageError(
-                    f"neighbours: no cap is declared for {neighbours} and no release stands in the way of one, so "
-                    "there is nothing to waive; see Ledger.caps()"
-                )
-            writer.append("waive", {"neighbours": neighbours_to_json(neighbours), "reason": reason})
-
-    def waive_overlap(self, one: str, other: str, *, reason: str) -> None:
-        """Let two data sets hold the same units and yet have budgets of their own, for a reason that stays on record.
-
-        What a unit in both of them loses is then the sum of both budgets. To share one, declare lineage instead.
-        """
-        _require_text(reason, "reason", "why their units may lose both budgets, and who decided it")
-        if one == other:
-            raise UsageError("give the identities of two data sets; one of them is always of one family")
-        with self._store.writing() as writer:
-            if Book.replay(writer.records()).let_pass(one, other):
-                raise UsageError(f"{one} and {other}: that they hold the same units was let pass already")
-            writer.append("overlap", {"identities": sorted((one, other)), "reason": reason})
-
-    @staticmethod
-    def _append_cap(writer: Writer, cap: Cap, *, reason: str) -> None:
-        facts = {"neighbours": neighbours_to_json(cap.neighbours), "cap": loss_to_json(cap.loss), "reason": reason}
-        writer.append("cap", facts if cap.holds is None else {**facts, "holds": cap.holds})
 
     # ------------------------------------------------------------ releasing
 
@@ -211,9 +160,9 @@ class Ledger:
         """
         _refuse_other_entropy(entropy)
         if reason is not None:
-            _require_text(reason, "reason", "why this may leave without a guarantee, and who decided it")
+            require_text(reason, "reason", "why this may leave without a guarantee, and who decided it")
         for _, label in wanted:
-            _require_text(label, "label", 'what the release is for, such as "2026 tables"')
+            require_text(label, "label", 'what the release is for, such as "2026 tables"')
         return release_all(
             self._store, data, [Wanted(plan, label, Asked(plan, data, reason)) for plan, label in wanted], starting
         )
@@ -317,6 +266,11 @@ class Ledger:
     def caps(self) -> dict[Neighbours, Loss]:
         return {one.neighbours: one.loss for one in self._read()[1].caps.values()}
 
+    def raised_from(self, neighbours: Neighbours) -> tuple[Loss, ...]:
+        """The caps that one relation had before its present one, oldest first."""
+        cap = self._read()[1].caps.get(neighbours)
+        return () if cap is None else cap.earlier
+
     def accounts(self) -> list[Account]:
         """Every budget: one for each cap and each family of data sets."""
         return views.accounts(self._read()[1])
@@ -379,11 +333,6 @@ def _admitted(book: Book, plans: Iterable[Plan[Any]], data: Confidential, reason
     if not all(quote.is_free for quote in quotes):
         refuse_kin(book, data, asked[0].key)
     return quotes
-
-
-def _require_text(value: object, name: str, meaning: str) -> None:
-    if not isinstance(value, str) or not value.strip():
-        raise UsageError(f"{name}: must say {meaning}")
 
 
 def _refuse_other_entropy(entropy: object) -> None:

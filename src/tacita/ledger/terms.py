@@ -70,12 +70,18 @@ class Cap:
     """The most that one family may lose under one relation.
 
     Where `holds` is "always", only promises that hold at every file count: none that holds asymptotically is allowed.
+    `earlier` are the caps from before it was raised: a specification that names one of them still runs.
     """
 
     neighbours: Neighbours
     loss: Loss
     declared_in: int
     holds: Holds | None = None
+    earlier: tuple[Loss, ...] = ()
+
+    def was(self, cap: Loss) -> bool:
+        """Whether this is the cap, or was before it rose."""
+        return cap in (self.loss, *self.earlier)
 
     def refuse_softer(self, guarantee: Guarantee) -> None:
         if self.holds == "always" and guarantee.holds != "always":
@@ -117,6 +123,12 @@ class Reservation:
     finished_in: int | None = None
     stored: str | None = None
     failure: str | None = None
+    day: str = ""
+
+    @property
+    def cited(self) -> dict[str, Any]:
+        """As another line names it."""
+        return {"number": self.number, "label": self.label, "time": self.day}
 
     @property
     def is_disclosure(self) -> bool:

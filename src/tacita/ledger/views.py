@@ -25,7 +25,8 @@ EXTRACT_FORMAT = 1
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the ledger, in words. `state` is how a run ended, or what a waiver lifts."""
+    """One line of the ledger, in words. `state` is how a run ended, or what a waiver lifts; `operator` who entered a
+    decision, where that was said."""
 
     number: int
     kind: str
@@ -37,6 +38,7 @@ class Entry:
     state: str
     hash: str
     holds: Holds = "always"
+    operator: str = ""
 
     def __str__(self) -> str:
         firmness = firmness_note(self.holds)
@@ -174,6 +176,11 @@ def _listed(numbers: Iterable[int]) -> str:
     return ", ".join(str(number) for number in numbers)
 
 
+def _numbers(cited: list[Mapping[str, Any]]) -> str:
+    numbers = _listed(one["number"] for one in cited)
+    return numbers and f"{'entry' if len(cited) == 1 else 'entries'} {numbers}"
+
+
 def entries(records: Iterable[Record], book: Book) -> list[Entry]:
     return [_entry(record, book) for record in records]
 
@@ -191,13 +198,23 @@ def _entry(record: Record, book: Book) -> Entry:
         state = f"{neighbours}: no longer promised for later releases"
     elif body["kind"] == "overlap":
         label, state = body["reason"], f"{' and '.join(body['identities'])}: may hold the same units"
+    elif body["kind"] == "supersede":
+        label, by = body["reason"], _numbers(body["by"])
+        state = f"{_numbers(body['entries'])}: " + (f"superseded by {by}" if by else "withdrawn")
+    elif body["kind"] == "note":
+        label, state = record.private["text"], f"about entry {body['about']}" if "about" in body else ""
     elif body["kind"] != "open":
         paid = book.reservations[body.get("reserve", record.number)]
         label, identity = paid.label, paid.data.identity
         if body["kind"] in ("reserve", "disclose"):
             neighbours, loss, state, holds = paid.account, paid.charge, paid.state, paid.guarantee.holds
+            if (correction := book.corrections.get(paid.number)) is not None:
+                state = f"{state}, {correction}"
     time = record.private.get("time", body["time"])  # older lines have the exact time in their public text
-    return Entry(record.number, body["kind"], time, label, identity, neighbours, loss, state, record.hash, holds)
+    operator = record.private.get("operator", "")
+    return Entry(
+        record.number, body["kind"], time, label, identity, neighbours, loss, state, record.hash, holds, operator
+    )
 
 
 def account(book: Book, neighbours: Neighbours, data: DataKey | None) -> Account:
@@ -231,7 +248,7 @@ def extract(records: list[Record], book: Book, chosen: set[int]) -> dict[str, An
     """The public part of some releases: their lines, every cap and waiver, and the head of the chain.
 
     Every cap, also one that a release does not name: it counts there too, or that promise was waived. With them, all
-    that was ever disclosed of the same units without a guarantee.
+    that was ever disclosed of the same units without a guarantee, and corrections of these releases.
     Only public texts: fingerprints of confidential rows stay in the ledger, behind a salted hash. Of a release, what
     was set aside and what was stored; how its runs went on the way is nobody else's business.
     """
@@ -242,6 +259,7 @@ def extract(records: list[Record], book: Book, chosen: set[int]) -> dict[str, An
         for record in records
         if record.body["kind"] in ("open", "cap", "waive", "overlap")
         or record.number in chosen | beside
+        or _is_correction_of(record, chosen)
         or (record.body["kind"] == "commit" and record.body["reserve"] in chosen)
     ]
     budgets = dict.fromkeys(
@@ -256,6 +274,12 @@ def extract(records: list[Record], book: Book, chosen: set[int]) -> dict[str, An
         "entries": [{"sha256": line.hash, "entry": dict(line.body)} for line in lines],
         "accounts": [_account_to_json(one) for one in budgets],
     }
+
+
+def _is_correction_of(record: Record, chosen: set[int]) -> bool:
+    """Whether a line says that one of the chosen releases is superseded, or supersedes another."""
+    cited = (*record.body.get("entries", ()), *record.body.get("by", ()))
+    return record.body["kind"] == "supersede" and any(one["number"] in chosen for one in cited)
 
 
 def _account_to_json(one: Account) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from tacita.data.schema import Schema
 from tacita.privacy import Guarantee, Loss
 from tacita.privacy.json_form import loss_to_json, neighbours_to_json
 from tacita.release.bundle_files import BUNDLE_FORM, write_json, write_manifest
+from tacita.release.corrections import corrections
 from tacita.release.csv_cells import write_csv
 from tacita.release.folder import written_whole
 from tacita.release.former import Kind
@@ -224,6 +225,7 @@ def _manifest_head(release: Release, made: dict[str, Any]) -> dict[str, Any]:
         "title": f"{STAMP}: {release.title}" if release.rehearsal else release.title,
         "rehearsal": release.rehearsal,
         **({"guarantee": NO_GUARANTEE} if release.guarantee.holds == "never" else {}),
+        **corrections(release.ledger_extract),
         "made": made,
         "schema": {"identity": release.schema.identity, "sha256": release.schema.hash},
         "public_inputs": _public_inputs(release),

@@ -111,24 +111,24 @@ def _try_to_write(out: Path, target: Path) -> None:
         raise _unwritable(out, problem) from None
 
 
-def check_page(out: Path, bundle: Path | None, *, force: bool) -> None:
+def check_page(out: Path, bundle: Path | None, *, force: bool, option: str = "--out") -> None:
     """Refuse a file that is not a former page, or that would change a bundle."""
     target = Path(os.path.realpath(out))
     if bundle is not None and target.is_relative_to(os.path.realpath(bundle)):
-        raise UsageError(f"--out {out}: lies inside the bundle, which would no longer verify; name a file elsewhere")
+        raise UsageError(f"{option} {out}: lies inside the bundle, which would no longer verify; name a file elsewhere")
     try:
         if target.is_dir():
-            raise UsageError(f"--out {out}: is a folder; name a file")
+            raise UsageError(f"{option} {out}: is a folder; name a file")
         if not os.path.lexists(target):
             return
         if not force:
-            raise UsageError(f"--out {out}: exists already; name another file, or add --force to replace it")
+            raise UsageError(f"{option} {out}: exists already; name another file, or add --force to replace it")
         with target.open("rb") as file:
             is_page = file.read(64).lstrip().lower().startswith(b"<!doctype html")
     except OSError as problem:
         raise _unwritable(out, problem) from None
     if not is_page:
-        raise UsageError(f"--out {out}: --force replaces a former page only, and this is none; name another file")
+        raise UsageError(f"{option} {out}: --force replaces a former page only, and this is none; name another file")
 
 
 def write_page(out: Path, text: str) -> None:

@@ -90,9 +90,12 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
     ledger = Ledger.open(path, read_only=True)
     declared = ledger.caps()
     if declared.get(relation, cap) != cap:
-        words = f"The ledger's cap is {declared[relation]}, not {cap}"
-        _say(console, _no(words, "Correct [cap]."))
-        return
+        if cap not in ledger.raised_from(relation):
+            words = f"The ledger's cap is {declared[relation]}, not {cap}"
+            _say(console, _no(words, "Correct [cap]."))
+            return
+        words = f"The ledger's cap was raised to {declared[relation]} since this specification was written"
+        _say(console, f"{words}; it runs as it is.")
     schema = planned.schema
     try:
         shares = ledger.preview(
@@ -171,7 +174,8 @@ def show_ledger(console: Console, ledger: Ledger) -> None:
     for entry in ledger.entries():
         loss = firmly(entry.loss or "", entry.holds) if entry.loss or entry.kind == "disclose" else ""
         time = entry.time[:19].replace("T", " ")
-        lines.add_row(str(entry.number), time, entry.kind, entry.label, loss, entry.state)
+        state = "; ".join(part for part in (entry.state, entry.operator and f"entered by {entry.operator}") if part)
+        lines.add_row(str(entry.number), time, entry.kind, entry.label, loss, state)
     console.print(lines)
     console.print()
     for account in ledger.accounts():

@@ -18,6 +18,7 @@ from tacita.pages.charts import budget_bar
 from tacita.privacy import UNCHECKED, AddRemoveOne, Guarantee, Loss, ReplaceOne, text, unchecked_units
 from tacita.privacy.json_form import guarantee_from_json, loss_from_json, neighbours_from_json
 from tacita.release.bundle_files import bundle_files, fingerprint
+from tacita.release.corrections import corrections
 from tacita.release.page_products import files_view, methods, table_view
 from tacita.release.page_usage import files_code, table_code
 from tacita.release.words import account_of, firmly, kind_of_privacy, left_open, odds_example, odds_rows, up_front
@@ -47,6 +48,7 @@ def render_page(folder: Path, made: Mapping[str, Any]) -> str:
         guess=_guess(guarantee),
         left_open=left_open(guarantee),
         lifted=list(_lifted(ledger)),
+        corrections=corrections(ledger["extract"]),
         budget=_budget(ledger, guarantee),
         how_tables=methods(tables),
         how_files=methods(microdata),

@@ -152,7 +152,8 @@ def _refuse_broken_promises(planned: PlannedRelease) -> None:
             except RefusedError as error:
                 raise RefusedError(
                     f"{product.spec.spoken}: the ledger promises protection under {relation}, and {error}. Choose "
-                    "a mechanism that keeps that promise, or have it waived on record (Ledger.waive). Nothing was spent"
+                    "a mechanism that keeps that promise, or have it waived on record (`tacita ledger waive`). Nothing "
+                    "was spent"
                 ) from None
 
 

@@ -32,6 +32,7 @@ from tacita.privacy import Guarantee, Loss, in_sequence
 from tacita.privacy.json_form import canonical, digest, guarantee_from_json, loss_from_json, neighbours_from_json
 from tacita.release.alike import read_both, read_table, same_document, same_page, same_values
 from tacita.release.bundle_files import BUNDLE_FORM, bundle_files, fingerprint, json_bytes, manifest_hash, read_json
+from tacita.release.corrections import PARTS, corrections
 from tacita.release.measurements import rebuild
 from tacita.release.microdata import FOLDER, check_made_again, check_microdata
 from tacita.release.page import render_page
@@ -47,6 +48,7 @@ UNSIGNED = (
     "publisher's; --ledger, where the ledger is, vouches for measurements, entries and figures of the account."
 )
 NOT_COMPARED = "not compared: "  # how a sentence begins that reports no check
+SUPERSEDED = "superseded: "  # how a sentence begins that warns of using the release
 _SHARES = ("this_release", "other_releases", "left", "cap")
 _FILE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _MOST_CELLS = 100_000_000  # rows of a measurement file; its noisy values alone would fill a gigabyte
@@ -71,12 +73,17 @@ def checks(folder: Path, kept: Path | None = None) -> Iterator[str]:
         yield "it is a release, not a rehearsal"
         guarantee = _check_promise(manifest, plan)
         _check_payment(plan, ledger, guarantee)
+        told = corrections(ledger["extract"])
+        if {part: manifest[part] for part in PARTS if part in manifest} != told:
+            raise VerificationError("manifest.json: does not say of corrections what the ledger sealed")
         check_claims(plan, ledger, by_this_code=manifest["made"].get("code") == code_hash())
         if guarantee.holds == "never":
             yield f"{NO_GUARANTEE}: the bundle says so itself, and its reason is the one that the ledger sealed"
         else:
             yield f"the promise adds up over all products: {guarantee}"
             yield "the ledger's entries are sealed and pay for every product"
+        for one in told.get("superseded", []):
+            yield f"{SUPERSEDED}on {one['date']}, on record: {one['reason']}"
         _check_tables(folder, plan)
         _check_microdata(folder, plan, ledger)
         yield "each table and each synthetic file is the same in both formats"

@@ -1,5 +1,7 @@
 """The command line: one function per verb. Heavy modules are imported inside the verbs, so that help is instant.
 
+The verbs of a ledger are in `ledger_verbs`.
+
 Exit codes: 0 done; 2 wrong usage, schema or specification; 3 refused by the ledger or a privacy rule;
 4 verification failed; 1 anything else.
 """
@@ -13,6 +15,8 @@ from typing import Annotated, Any
 
 import typer
 
+from tacita.cli.ledger_verbs import ledger_app
+from tacita.cli.options import Force
 from tacita.errors import UsageError, in_words, spent
 from tacita.lazy import STUDIES, study_named
 from tacita.terminal import Steps, complain, console, open_terminal, styled
@@ -25,14 +29,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-ledger_app = typer.Typer(help="Look at a ledger, or check it.", no_args_is_help=True)
 app.add_typer(ledger_app, name="ledger")
 
 SpecFile = Annotated[Path, typer.Argument(metavar="SPEC", help="The release specification, a TOML file.")]
 OutFolder = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Folder to write; it appears whole or not at all.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace what the target holds already.")]
 
 
 def _show_version(asked: bool) -> None:
@@ -195,13 +197,13 @@ def verify(
     ] = None,
 ) -> None:
     """Check a bundle: fails if one byte has changed, or if a claim is not backed by what the bundle holds."""
-    from tacita.release.verify import NOT_COMPARED, UNSIGNED, checks
+    from tacita.release.verify import NOT_COMPARED, SUPERSEDED, UNSIGNED, checks
 
     screen = console()
     if not bundle.is_dir():
         raise UsageError(f"{bundle}: there is no such folder")
     for sentence in checks(bundle, ledger):
-        mark = ("  --", "yellow") if sentence.startswith(NOT_COMPARED) else ("  ok", "green")
+        mark = ("  --", "yellow") if sentence.startswith((NOT_COMPARED, SUPERSEDED)) else ("  ok", "green")
         screen.print(styled(*mark, f"  {sentence}"), highlight=False)
     screen.print(f"Verified: {bundle}\n{UNSIGNED}", highlight=False)
 
@@ -287,23 +289,6 @@ def evaluate(
     for verdict in findings.verdicts():
         screen.print(f"{verdict.title}: {verdict.grade}", highlight=False, markup=False)
     screen.print(f"Confidential, not for release: {out / 'dossier.html'}", highlight=False)
-
-
-@ledger_app.command("show", epilog="Example:  tacita ledger show jobs.ledger")
-def ledger_show(path: Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file.")]) -> None:
-    """Every entry, and what is spent and left."""
-    from tacita.ledger import Ledger
-    from tacita.release.outlook import show_ledger
-
-    show_ledger(console(), Ledger.open(path, read_only=True))
-
-
-@ledger_app.command("verify", epilog="Example:  tacita ledger verify jobs.ledger")
-def ledger_verify(path: Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file.")]) -> None:
-    """Check the hash chain, the stored results and the sums against the caps."""
-    from tacita.ledger import Ledger
-
-    console().print(f"Verified: {path}\nhead of the chain: {Ledger.open(path, read_only=True).verify()}")
 
 
 @app.command(epilog="Example:  tacita study tran2023 --out study/ --replicates 30")
@@ -397,7 +382,3 @@ def main(arguments: list[str] | None = None) -> None:
         kind, message, code = in_words(error, given)
         complain(kind, ". ".join(part for part in (message, spent(error)) if part))
         sys.exit(code)
-
-
-if __name__ == "__main__":
-    main()

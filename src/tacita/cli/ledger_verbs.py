@@ -1,0 +1,222 @@
+"""The verbs of a ledger: look at it, check it, and decide something on record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tacita.cli.options import Force
+from tacita.errors import UsageError
+from tacita.terminal import console
+
+if TYPE_CHECKING:
+    from tacita.privacy import Loss, Neighbours
+
+ledger_app = typer.Typer(
+    help="Look at a ledger, check it, or decide something on record: caps, waivers, corrections, notes.",
+    no_args_is_help=True,
+)
+
+LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file.")]
+Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why, and who decided it. Public: later bundles show it.")]
+Operator = Annotated[
+    str,
+    typer.Option(metavar="NAME", envvar="TACITA_OPERATOR", help="Who enters this. Kept in the ledger, in no bundle."),
+]
+Relation = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KIND", help="The relation, as in \\[cap]: strong, weak, add-remove, replace or numbers-within."
+    ),
+]
+Alpha = Annotated[str | None, typer.Option(metavar="A", help="Its alpha, as in \\[cap].")]
+Unit = Annotated[str | None, typer.Option(metavar="WORD", help="Its unit, as in \\[cap].")]
+
+
+@ledger_app.command(
+    "show",
+    epilog="Example:  tacita ledger show jobs.ledger\n\nExample:  tacita ledger show jobs.ledger --html ledger.html",
+)
+def ledger_show(
+    path: LedgerFile,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page for the board instead.")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Every entry, and what is spent and left."""
+    from tacita.ledger import Ledger
+
+    ledger = Ledger.open(path, read_only=True)
+    if html is None:
+        from tacita.release.outlook import show_ledger
+
+        show_ledger(console(), ledger)
+        return
+    from tacita.release.folder import check_page, write_page
+    from tacita.release.ledger_page import ledger_page
+
+    check_page(html, None, force=force, option="--html")
+    write_page(html, ledger_page(ledger, path.name))
+    console().print(f"For the office and its board, not for release: {html}", highlight=False)
+
+
+@ledger_app.command("verify", epilog="Example:  tacita ledger verify jobs.ledger")
+def ledger_verify(path: LedgerFile) -> None:
+    """Check the hash chain, the stored results and the sums against the caps."""
+    from tacita.ledger import Ledger
+
+    console().print(f"Verified: {path}\nhead of the chain: {Ledger.open(path, read_only=True).verify()}")
+
+
+@ledger_app.command(
+    "raise",
+    epilog='Example:  tacita ledger raise jobs.ledger --epsilon 3 --reason "Board, 3 March: two more years" '
+    '--operator "A. Meier"',
+)
+def ledger_raise(
+    path: LedgerFile,
+    epsilon: Annotated[str, typer.Option(metavar="E", help="The new cap; more than the present one.")],
+    reason: Reason,
+    operator: Operator,
+    delta: Annotated[str | None, typer.Option(metavar="D", help="The new delta; the present one unless given.")] = None,
+    neighbours: Relation = None,
+    alpha: Alpha = None,
+    unit: Unit = None,
+) -> None:
+    """Raise a cap, on record. Specifications that name the earlier cap still run.
+
+    Where the ledger has several caps, --neighbours with --alpha or --unit says which one.
+    """
+    from tacita.ledger import Ledger
+
+    ledger = Ledger.open(path)
+    caps = ledger.caps()
+    relation = _relation(neighbours, alpha, unit)
+    if relation is None:
+        if len(caps) != 1:
+            listed = "; ".join(str(one) for one in caps)
+            raise UsageError(f"--neighbours: this ledger has several caps ({listed}); say which one rises")
+        (relation,) = caps
+    new = _loss(epsilon, delta, caps.get(relation))
+    ledger.raise_cap(new, reason=reason, neighbours=relation, operator=operator)
+    console().print(f"The cap for {relation} is {new} now.", highlight=False)
+
+
+@ledger_app.command(
+    "waive",
+    epilog="Example:  tacita ledger waive jobs.ledger --neighbours strong --alpha 0.1 "
+    '--reason "Board, 3 March" --operator "A. Meier"\n\n'
+    "Example:  tacita ledger waive jobs.ledger --overlap jobs-2025 jobs-2026 "
+    '--reason "Board, 3 March" --operator "A. Meier"',
+)
+def ledger_waive(
+    path: LedgerFile,
+    reason: Reason,
+    operator: Operator,
+    neighbours: Relation = None,
+    alpha: Alpha = None,
+    unit: Unit = None,
+    overlap: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="A B", help="Let the data sets A and B hold the same units, each with its own budget."),
+    ] = None,
+) -> None:
+    """Lift a promise for later releases, or let two files hold the same units, on record. There is no way back."""
+    from tacita.ledger import Ledger
+
+    relation = _relation(neighbours, alpha, unit)
+    if (relation is None) == (overlap is None):
+        raise UsageError("say what is waived: either --neighbours (with --alpha or --unit), or --overlap A B")
+    ledger = Ledger.open(path)
+    if relation is not None:
+        ledger.waive(relation, reason=reason, operator=operator)
+        console().print(f"Later releases need say nothing about {relation}.", highlight=False)
+    if overlap is not None:
+        ledger.waive_overlap(*overlap, reason=reason, operator=operator)
+        words = "may hold the same units; a unit in both loses the sum of both budgets."
+        console().print(f"{overlap[0]} and {overlap[1]} {words}", highlight=False)
+
+
+@ledger_app.command(
+    "supersede",
+    epilog="Example:  tacita ledger supersede jobs.ledger 3 --by 7 "
+    '--reason "A wrong code list; corrected file" --operator "A. Meier"',
+)
+def ledger_supersede(
+    path: LedgerFile,
+    entries: Annotated[list[int], typer.Argument(metavar="ENTRY...", help="The releases that are superseded.")],
+    reason: Reason,
+    operator: Operator,
+    by: Annotated[
+        list[int] | None,
+        typer.Option(metavar="ENTRY", help="The release that takes their place; repeatable. Without it: withdrawn."),
+    ] = None,
+) -> None:
+    """Say that releases were corrected, or withdrawn. What they cost stays spent.
+
+    Entries are those of `tacita ledger show`. Running a specification again costs nothing, and its bundle then says
+    that it is superseded, or what it supersedes, on its page and in its manifest.
+    """
+    from tacita.ledger import Ledger
+
+    Ledger.open(path).supersede(entries, by=by or (), reason=reason, operator=operator)
+    listed = ", ".join(map(str, entries))
+    became = f"superseded by {', '.join(map(str, by))}" if by else "withdrawn"
+    console().print(
+        f"On record: {listed} {became}. `tacita run` with the specification of either makes, at no charge, a bundle "
+        "that says so.",
+        highlight=False,
+    )
+
+
+@ledger_app.command(
+    "annotate",
+    epilog="Example:  tacita ledger annotate jobs.ledger --entry 3 "
+    '--note "Sent to the press office" --operator "A. Meier"',
+)
+def ledger_annotate(
+    path: LedgerFile,
+    note: Annotated[str, typer.Option(metavar="TEXT", help="What is to be remembered. It stays in the ledger.")],
+    operator: Operator,
+    entry: Annotated[int | None, typer.Option(metavar="N", help="The entry that it is about.")] = None,
+) -> None:
+    """Add a note, about one entry or the whole ledger. It changes nothing and is in no bundle."""
+    from tacita.ledger import Ledger
+
+    Ledger.open(path).annotate(note, about=entry, operator=operator)
+    console().print("Noted.", highlight=False)
+
+
+def _relation(neighbours: str | None, alpha: str | None, unit: str | None) -> Neighbours | None:
+    """The relation that the options name; None where they name none."""
+    if neighbours is None:
+        if alpha is not None or unit is not None:
+            raise UsageError("--neighbours: goes with --alpha and --unit; add it, as in [cap] of a specification")
+        return None
+    from pydantic import ValidationError
+
+    from tacita.release.spec import CapSpec
+
+    given = {"neighbours": neighbours, "alpha": alpha, "unit": unit, "epsilon": "1"}
+    try:
+        return CapSpec.model_validate(given).relation
+    except ValidationError as error:
+        first = error.errors()[0]
+        words = first["msg"].removeprefix("Value error, ").replace("; add it to [cap]", "; add the option")
+        raise UsageError(f"--{(first['loc'] or ('neighbours',))[0]}: {words}") from None
+
+
+def _loss(epsilon: str, delta: str | None, present: Loss | None) -> Loss:
+    """A new cap in the kind of the present one: an account in ρ takes the ρ that (ε, δ) allows, as [cap] does."""
+    from tacita.noise.concentrated import rho_for
+    from tacita.privacy import Loss, exact
+
+    if present is not None and present.rho is not None:
+        if delta is None:
+            raise UsageError("--delta: this account is kept in ρ; give the delta of [cap] too")
+        return Loss(rho=rho_for(exact(epsilon, "epsilon"), exact(delta, "delta")))
+    kept = "0" if present is None else present.delta
+    return Loss(epsilon, delta=kept if delta is None else delta)
