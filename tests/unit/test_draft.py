@@ -15,6 +15,7 @@ from tacita.data.draft_spec import DRAFTS, KINDS, draft_spec
 from tacita.data.schema import Integer, Schema
 from tacita.errors import SchemaError, UsageError
 from tacita.privacy import Loss
+from tacita.release.plans import prepare
 from tacita.release.spec import Spec
 
 FRAME = pd.DataFrame({"place": ["Qx17", "Zy18"], "hours": [3761, 4862], "pay": [1.25, 99.75]})
@@ -147,12 +148,35 @@ def test_the_starter_specification_points_to_its_files_and_suits_the_kind(kind: 
     assert (spec["schema"], spec["data"], spec["ledger"]) == ("x.schema.toml", "x.parquet", "x.ledger")
     assert (spec["cap"]["neighbours"] in ("strong", "weak")) == (kind == "jobs"), "employers are for files of jobs"
     assert spec["cap"].get("unit", "establishment") == DRAFTS[kind].unit
-    assert Spec.parse(spec, tmp_path / "x.release.toml").cap.loss == Loss("2")
+    assert Spec.parse(spec, tmp_path / "x.release.toml").cap.loss == Loss(
+        "2", delta="1e-9" if kind in ("persons", "households") else 0
+    )
 
 
-def test_a_finished_draft_for_persons_makes_tables() -> None:
-    spec = tomllib.loads(draft_spec("x.schema.toml", "x.parquet"))
-    assert [table.get("statistic", "count") for table in spec["table"]] == ["count", "mean"]
+def test_a_finished_draft_for_persons_makes_tables_and_files_within_its_cap(tmp_path: Path) -> None:
+    text = draft_schema(parquet(tmp_path / "a.parquet"), unit="person", role="confidential")
+    for old, new in (
+        ('["TODO"]', '["Qx17", "Zy18"]'),
+        ('lower = "TODO"', "lower = 0"),
+        ('upper = "TODO"', "upper = 5000"),
+    ):
+        text = text.replace(old, new)
+    (tmp_path / "a.schema.toml").write_text(text, encoding="utf-8")
+    spec = draft_spec("a.schema.toml", "a.parquet").replace('by = ["TODO"]', 'by = ["place"]')
+    spec = spec.replace('of = "TODO"', 'of = "hours"').replace('# columns = ["TODO"]', '# columns = ["place", "pay"]')
+    lines = [
+        line.removeprefix("# ") if line.startswith(("# [[", "# n", "# c", "# e", "# d")) else line
+        for line in spec.split("\n")
+    ]
+    path = tmp_path / "a.release.toml"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    planned = prepare(Spec.load(path))
+    assert [one.spec.name for one in planned.products] == ["counts", "means", "records"]
+    assert planned.fits
+    path.write_text("\n".join(line for line in lines if "chance that this fails" not in line), encoding="utf-8")
+    planned = prepare(Spec.load(path))
+    assert not planned.fits
+    assert 'write delta = "1e-09" in [cap]' in planned.way_to_fit
 
 
 def test_labels_of_a_stata_file_are_levels_and_no_row_is_read(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ class Draft:
 
 
 _EPSILON = 'epsilon = "2"               # all releases together; nobody\'s odds change by more than a factor e^2'
+_DELTA = 'delta = "1e-9"              # the chance that this fails, for synthetic records with a delta'
 _ADDED = 'neighbours = "add-remove"   # whether a unit is in the file at all is hidden'
 _COUNT = (
     "[[table]]                   # add as many as you like",
@@ -49,13 +50,13 @@ _FILES = (
 )
 
 
-def _one(unit: str) -> tuple[str, ...]:
-    return (_ADDED, f'unit = "{unit}"', _EPSILON)
+def _one(unit: str, *more: str) -> tuple[str, ...]:
+    return (_ADDED, f'unit = "{unit}"', _EPSILON, *more)
 
 
 DRAFTS: dict[Kind, Draft] = {
-    "persons": Draft("a person", "person", _one("person"), (*_COUNT, *_FILES)),
-    "households": Draft("a household", "household", _one("household"), (*_COUNT, *_FILES)),
+    "persons": Draft("a person", "person", _one("person", _DELTA), (*_COUNT, *_FILES)),
+    "households": Draft("a household", "household", _one("household", _DELTA), (*_COUNT, *_FILES)),
     "survey": Draft("a respondent of a sample, with a weight", "person", _one("person"), _WEIGHTED),
     "establishments": Draft(
         "an establishment or firm, with numbers such as jobs and payroll",

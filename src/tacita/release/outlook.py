@@ -79,7 +79,7 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
     cap, relation = spec.cap.loss, spec.cap.relation
     path = spec.resolve(spec.ledger)
     if not planned.fits:
-        _say(console, _no("It does not fit the cap", "Lower epsilon, or drop a product."))
+        _say(console, _no("It does not fit the cap", f"{planned.way_to_fit}."))
         return
     if spec.reason is not None:
         words = "It takes nothing from the cap, and stands in the ledger as a disclosure without a guarantee, with its "

@@ -105,6 +105,15 @@ class PlannedRelease:
         """Whether the release would fit a cap of which nothing is spent yet."""
         return self.guarantee.loss <= self.spec.cap.loss
 
+    @property
+    def way_to_fit(self) -> str:
+        """What to do where it does not."""
+        cost, cap = self.guarantee.loss, self.spec.cap.loss
+        if cost.delta > cap.delta and cost.epsilon <= cap.epsilon:
+            asked = str(float(cost.delta))
+            return f'The cap allows less δ: write delta = "{asked}" in [cap], or lower delta of the products'
+        return "Lower epsilon of one, drop one, or have the cap raised"
+
     def forecasts(self) -> dict[str, Forecast]:
         return {one.spec.name: _understood(one.spec, one.plan.forecast, self.schema) for one in self.products}
 

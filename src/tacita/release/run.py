@@ -135,7 +135,7 @@ def _refuse_over_cap(planned: PlannedRelease) -> None:
     if not planned.fits:
         raise RefusedError(
             f"the products together cost {planned.guarantee.loss}, and [cap] allows {planned.spec.cap.loss}. "
-            "Lower epsilon of one, drop one, or have the cap raised. Nothing was spent"
+            f"{planned.way_to_fit}. Nothing was spent"
         )
 
 
