@@ -1,4 +1,4 @@
-"""The files of a bundle that follow from its others: codebook, data package, registry record, SDMX and the page.
+"""The files of a bundle that follow from its others: codebook, data package, registry record, SDMX, workbook, page.
 
 They are made from the documents and products in the folder and from nothing else. `verify` makes them again the same
 way and compares: a record or a page that was edited by hand contradicts its own bundle.
@@ -31,6 +31,7 @@ from tacita.release.microdata import FOLDER, WITHHELD, is_unfit, microdata_facts
 from tacita.release.page import render_page
 from tacita.release.registry import registry_record
 from tacita.release.sdmx import sdmx_csv, sdmx_structure
+from tacita.release.spreadsheet import WORKBOOK, tables_workbook
 from tacita.release.words import account_of, promise_in_short
 
 PAGE = "report.html"
@@ -108,8 +109,12 @@ def records(folder: Path, made: Mapping[str, Any]) -> dict[str, bytes]:
         version=version,
         rehearsal=plan["rehearsal"],
     )
+    published = [*facts, *(one for one in files if not one.series)]
+    workbook = {}
+    if plan["spec"].get("excel") and published:  # no key of the first bundles
+        workbook[WORKBOOK] = tables_workbook(folder, plan | {"title": title}, guarantee, published, checks)
     written = {"codebook.xml": codebook, "datapackage.json": json_bytes(package), "registry.yaml": registry}
-    return written | (_sdmx(plan, facts, tables, date) if facts else {})
+    return written | workbook | (_sdmx(plan, facts, tables, date) if facts else {})
 
 
 def _sdmx(plan: dict[str, Any], facts: list[TableFacts], tables: dict[str, pa.Table], date: str) -> dict[str, bytes]:

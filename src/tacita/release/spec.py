@@ -6,14 +6,11 @@ is a `SpecError` that names the key and the fix.
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import (
-    AfterValidator,
-    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -33,58 +30,13 @@ from tacita.privacy import (
     StrongAlpha,
     WeakAlpha,
     exact,
-    text,
 )
 from tacita.release.check_spec import CheckSpec
 from tacita.release.evaluation_spec import EvaluationSpec
 from tacita.release.spec_errors import explain
 from tacita.release.spec_part import Part, PublicInputSpec
+from tacita.release.spec_values import AtMost, Exact, FileName, PathText
 from tacita.tables.publish import as_share
-
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
-
-
-def _file_name(value: str) -> str:
-    if not _NAME.fullmatch(value):
-        raise ValueError("becomes a file name: use small letters, digits, - and _ only")
-    if len(value) > 100:
-        raise ValueError("becomes a file name: use at most 100 characters")
-    return value
-
-
-def _path_text(value: str) -> str:
-    """A path that a file system can be asked about at all; whether something is there is found out later."""
-    if not value or not value.isprintable() or max(len(part.encode()) for part in value.split("/")) > 255:
-        raise ValueError("must be the name of a file: not empty, no control characters, no part beyond 255 bytes")
-    return value
-
-
-def _exact_text(value: object) -> str:
-    """A privacy parameter, kept as the shortest exact text of the number.
-
-    TOML reads 0.1 as a binary float, which is not one tenth: the ledger would add up something else than
-    what the board signed. So a bare decimal is refused rather than repaired.
-    """
-    if isinstance(value, float):
-        raise ValueError(f'put quotes around it: "{value:g}"; without them it is read as a rounded binary number')
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise ValueError('must be a number in quotes, such as "0.1" or "1/3"')
-    try:
-        return text(exact(value))
-    except UsageError:
-        raise ValueError('must be a number in quotes, such as "0.1" or "1/3"') from None
-
-
-def _rows(value: int) -> int:
-    if value < 1:
-        raise ValueError("must be a whole number of rows, at least 1")
-    return value
-
-
-AtMost = Annotated[int, AfterValidator(_rows)]
-Exact = Annotated[str, BeforeValidator(_exact_text)]
-FileName = Annotated[str, AfterValidator(_file_name)]
-PathText = Annotated[str, AfterValidator(_path_text)]
 
 
 class CapSpec(Part):
@@ -313,6 +265,7 @@ class Spec(Part):
     ledger: PathText
     engine: Literal["duckdb", "spark"] = "duckdb"
     publisher: str = ""
+    excel: bool = False
     cap: CapSpec
     tables: TogetherSpec | None = None
     table: tuple[TableSpec, ...] = ()
@@ -342,6 +295,8 @@ class Spec(Part):
                 'microdata: guarantee = "none" would take the promise from the tables of this release; make a release '
                 "of its own for the files"
             )
+        if self.excel and not self.table and not any(files.tables for files in self.microdata):
+            raise ValueError("excel: is a workbook of tables, and there is none; remove it")
         self._prices_are_clear()
         names = [*(table.name for table in self.table), *(files.name for files in self.microdata)]
         twice = sorted({name for name in names if names.count(name) > 1})

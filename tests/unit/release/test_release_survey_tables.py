@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 
@@ -120,7 +121,10 @@ def test_the_tables_are_made_from_the_published_files_and_add_up(folder: Path) -
 
 
 def test_the_bundle_verifies_describes_and_shows_them(folder: Path) -> None:
-    bundle = made(folder, Spec.load(folder / "doctors.toml"))
+    bundle = made(folder, changed(folder, "[cap]", "excel = true\n[cap]"))
+    sheets = openpyxl.load_workbook(bundle / "tables.xlsx")
+    assert sheets.sheetnames == ["about", *(name.removesuffix(".csv") for name in FILES)]
+    assert sheets["doctors-by-gender"].max_row == 3 + len(pd.read_csv(bundle / "tables" / FILES[1]))
     assert any("follow from them" in line for line in verify(bundle))
     (record,) = json.loads((bundle / "plan.json").read_text())["microdata"]
     assert record["tables"] == [["field", "gender"], ["gender"], []]
