@@ -7,6 +7,13 @@ line returns.
 
 from __future__ import annotations
 
+import re
+
+# The section of a specification or a schema that a message names first: [cap], table "jobs", variables.age.
+_OF_SPEC = re.compile(r'(?:\[\[?|\b)(cap|tables|table|microdata|public_input|evaluation)(?:\]| "|: |\.)')
+_OF_SCHEMA = re.compile(r"^(dataset|variables|zeros|rules|hierarchy|design)\b")
+_KEYS = "docs/keys.md"
+
 
 class TacitaError(Exception):
     """Base of every error Tacita raises on purpose."""
@@ -57,10 +64,28 @@ def spent(error: BaseException) -> str:
     return " ".join(note for note in getattr(error, "__notes__", ()) if note.startswith(_SPENT))
 
 
+def explained_at(error: TacitaError) -> str:
+    """Where the keys are explained that a message is about; empty where it is about none.
+
+    >>> explained_at(SpecError('release.toml: epsilon of table "jobs" is missing; add it'))
+    'docs/keys.md#table'
+    """
+    message = str(error)
+    if isinstance(error, SchemaError):
+        named = _OF_SCHEMA.match(message)
+    elif isinstance(error, SpecError) or (isinstance(error, UsageError) and re.match(r'(table|microdata) "', message)):
+        named = _OF_SPEC.search(message)
+    else:
+        return ""
+    return f"{_KEYS}#{named[1]}" if named else _KEYS
+
+
 def in_words(error: Exception, given: list[str]) -> tuple[str, str, int]:
     """What kind of error it is, what it says, and the exit code; `given` are the words of the command line."""
     if isinstance(error, TacitaError):
-        return type(error).__name__.removesuffix("Error"), str(error), error.exit_code
+        place = explained_at(error)
+        message = f"{str(error).rstrip('.')}. Keys: {place}" if place else str(error)
+        return type(error).__name__.removesuffix("Error"), message, error.exit_code
     if isinstance(error, OSError) and str(error.filename) in given:
         return "Usage", f"{str(error.filename)[:80]}: {error.strerror}; correct the path", 2
     # A library's message may quote a value of the confidential file, so only its kind is shown.

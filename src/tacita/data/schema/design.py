@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 OnePsu = Literal["error", "certainty", "adjust"]
 
 _LISTS = ("strata", "psu", "public")
-_KEYS = ("weight", *_LISTS, "population", "one_psu")
+DESIGN_KEYS = ("weight", *_LISTS, "population", "one_psu")
 _ONE_PSU: tuple[OnePsu, ...] = ("error", "certainty", "adjust")
 
 
@@ -54,7 +54,7 @@ class SurveyDesign:
         if not isinstance(entry, Mapping):
             raise SchemaError('design: must be a table, written as [design] with lines such as weight = "w"')
         reading.refuse_placeholders(entry, "design")
-        reading.refuse_unknown(entry, _KEYS, "design")
+        reading.refuse_unknown(entry, DESIGN_KEYS, "design")
         lists = {key: reading.texts(entry, key, "design", default=()) for key in _LISTS}
         for key, names in lists.items():
             if len(set(names)) != len(names):

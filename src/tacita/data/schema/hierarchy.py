@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WHOLE = "Total"
 """The one code of a last level that nothing is said of: everything together."""
 
-_KEYS = ("column", "levels", "file", "prefix")
+HIERARCHY_KEYS = ("column", "levels", "file", "prefix")
 
 
 @dataclass(frozen=True)
@@ -134,12 +134,12 @@ def _head(entry: Any, where: str) -> tuple[str, tuple[str, ...]]:
     reading.refuse_placeholders(entry, where)
     column = reading.text(entry, "column", where)
     levels = reading.texts(entry, "levels", where)
-    if not levels or len({*levels, column, *_KEYS}) != len(levels) + 1 + len(_KEYS):
+    if not levels or len({*levels, column, *HIERARCHY_KEYS}) != len(levels) + 1 + len(HIERARCHY_KEYS):
         raise SchemaError(
             f"{where}.levels: must name each coarser level once, the finest first; {column} itself and the words "
-            f"{', '.join(_KEYS)} cannot be among them"
+            f"{', '.join(HIERARCHY_KEYS)} cannot be among them"
         )
-    reading.refuse_unknown(entry, (*_KEYS, *levels), where)
+    reading.refuse_unknown(entry, (*HIERARCHY_KEYS, *levels), where)
     return column, levels
 
 

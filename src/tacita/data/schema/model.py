@@ -32,7 +32,7 @@ _KINDS_OF = {
 }
 _OWN = "tacita_"  # what columns that are computed beside the file's own are called
 _KEYS = ("dataset", "variables", "zeros", "rules", "hierarchy", "design")
-_DATASET_KEYS = ("identity", "unit", "lineage", "source")
+DATASET_KEYS = ("identity", "unit", "lineage", "source")
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ class Schema:
         if not isinstance(dataset, Mapping):
             raise SchemaError("dataset: is missing; add a [dataset] table with identity and unit")
         reading.refuse_placeholders(dataset, "dataset")
-        reading.refuse_unknown(dataset, _DATASET_KEYS, "dataset")
+        reading.refuse_unknown(dataset, DATASET_KEYS, "dataset")
         lineage = dataset.get("lineage", [])
         if not isinstance(lineage, list) or not all(isinstance(one, str) for one in lineage):
             raise SchemaError('dataset.lineage: must be a list of identities, such as ["demo-jobs-2025"]')

@@ -26,7 +26,7 @@ from tacita.data.schema.toml_file import unseen
 from tacita.errors import SchemaError
 
 _ANY = ("role", "table", "label")
-_KEYS: dict[str, tuple[str, ...]] = {
+VARIABLE_KEYS: dict[str, tuple[str, ...]] = {
     "id": (*_ANY, "entity"),
     "categorical": (*_ANY, "type", "levels", "levels_file", "labels", "outside", "missing", "missing_codes"),
     "integer": (*_ANY, "type", "lower", "upper", "outside", "missing", "missing_codes"),
@@ -43,7 +43,7 @@ def variable(name: str, entry: Any, folder: Path | None) -> Variable:
         raise SchemaError(f"{where}: must be a table, written as [variables.{name}]")
     role = one_of(entry, "role", ROLES, where)
     kind_name = "id" if role == "id" else one_of(entry, "type", ("categorical", "integer", "numeric", "date"), where)
-    refuse_unknown(entry, _KEYS[kind_name], where)
+    refuse_unknown(entry, VARIABLE_KEYS[kind_name], where)
     table = one_of(entry, "table", TABLES, where, default="job")
     label = text(entry, "label", where, default="")
     try:

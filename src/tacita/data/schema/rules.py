@@ -27,6 +27,15 @@ Kinds = Mapping[str, Kind]
 Entry = Mapping[str, Any]
 
 _LARGEST = 2**60
+RULE_KEYS = {
+    "never": ("never",),
+    "when": ("when", "then"),
+    "only_when": ("column", "only_when", "otherwise"),
+    "determines": ("determines", "from", "map", "bins", "file", "when_missing"),
+    "less": ("less", "or_equal"),
+    "sum": ("sum", "equals"),
+    "computes": ("computes", "as"),
+}  # the keys of each form, under the one that tells it
 _FORMS = "never, when and then, column and only_when, determines and from, less, sum and equals, or computes and as"
 
 
@@ -74,19 +83,19 @@ def only(where: Any, kinds: Kinds) -> tuple[Rule, ...]:
 
 
 def _rule(entry: Entry, kinds: Kinds, folder: Path | None, where: str) -> Rule:
-    forms: dict[str, tuple[tuple[str, ...], Callable[..., Rule]]] = {
-        "never": (("never",), _never),
-        "when": (("when", "then"), _implication),
-        "only_when": (("column", "only_when", "otherwise"), _only_when),
-        "determines": (("determines", "from", "map", "bins", "file", "when_missing"), _determines),
-        "less": (("less", "or_equal"), _less),
-        "sum": (("sum", "equals"), _sum),
-        "computes": (("computes", "as"), _computes),
+    readers: dict[str, Callable[..., Rule]] = {
+        "never": _never,
+        "when": _implication,
+        "only_when": _only_when,
+        "determines": _determines,
+        "less": _less,
+        "sum": _sum,
+        "computes": _computes,
     }
-    given = [key for key in forms if key in entry]
+    given = [key for key in RULE_KEYS if key in entry]
     if len(given) != 1:
         raise SchemaError(f"{where}: a rule has one of these forms: {_FORMS}")
-    keys, read = forms[given[0]]
+    keys, read = RULE_KEYS[given[0]], readers[given[0]]
     reading.refuse_placeholders(entry, where)
     reading.refuse_unknown(entry, (*keys, "broken"), where)
     broken = reading.one_of(entry, "broken", ("refuse", "allow"), where, default="refuse")
