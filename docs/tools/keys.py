@@ -25,9 +25,10 @@ from tacita.data.schema.model import DATASET_KEYS
 from tacita.data.schema.reading import VARIABLE_KEYS
 from tacita.data.schema.rules import RULE_KEYS
 from tacita.privacy import Neighbours, text
+from tacita.release.cap_spec import CapSpec
 from tacita.release.check_spec import CheckSpec
 from tacita.release.evaluation_spec import ContributionSpec, EvaluationSpec, LimitsSpec, PanelSpec, Share
-from tacita.release.spec import CapSpec, MicrodataSpec, Spec, TableSpec, TogetherSpec
+from tacita.release.spec import MicrodataSpec, Spec, TableSpec, TogetherSpec
 from tacita.release.spec_part import PublicInputSpec
 from tacita.release.spec_values import AtMost, Exact, FileName, PathText
 

@@ -86,7 +86,7 @@ def test_of_several_caps_one_is_named(tacita: Call, ledger: Path) -> None:
 
 
 def test_an_account_in_rho_rises_by_the_keys_of_its_cap(tmp_path: Path, tacita: Call) -> None:
-    from tacita.release.spec import CapSpec
+    from tacita.release.cap_spec import CapSpec
 
     def cap(epsilon: str) -> CapSpec:
         keys = {"neighbours": "add-remove", "unit": "person", "epsilon": epsilon, "delta": "1e-9", "account": "rho"}

@@ -78,19 +78,24 @@ def ledger_verify(path: LedgerFile) -> None:
 )
 def ledger_raise(
     path: LedgerFile,
-    epsilon: Annotated[str, typer.Option(metavar="E", help="The new cap; more than the present one.")],
     reason: Reason,
     operator: Operator,
+    epsilon: Annotated[str | None, typer.Option(metavar="E", help="The new cap; more than the present one.")] = None,
     delta: Annotated[str | None, typer.Option(metavar="D", help="The new delta; the present one unless given.")] = None,
+    per_year: Annotated[
+        str | None, typer.Option(metavar="E", help="The most that one calendar year may take inside the cap.")
+    ] = None,
+    until: Annotated[int | None, typer.Option(metavar="YEAR", help="The last year that --per-year is for.")] = None,
     neighbours: Relation = None,
     alpha: Alpha = None,
     unit: Unit = None,
 ) -> None:
-    """Raise a cap, on record. Specifications that name the earlier cap still run.
+    """Raise a cap, or change its allowance per year, on record. Specifications that name the earlier ones still run.
 
     Where the ledger has several caps, --neighbours with --alpha or --unit says which one.
     """
-    from tacita.ledger import Ledger
+    from tacita.ledger import Ledger, Yearly
+    from tacita.privacy import Loss
 
     ledger = Ledger.open(path)
     caps = ledger.caps()
@@ -100,9 +105,18 @@ def ledger_raise(
             listed = "; ".join(str(one) for one in caps)
             raise UsageError(f"--neighbours: this ledger has several caps ({listed}); say which one rises")
         (relation,) = caps
-    new = _loss(epsilon, delta, caps.get(relation))
-    ledger.raise_cap(new, reason=reason, neighbours=relation, operator=operator)
-    console().print(f"The cap for {relation} is {new} now.", highlight=False)
+    if epsilon is None and per_year is None:
+        raise UsageError("say what rises: --epsilon, or --per-year with --until")
+    if (per_year is None) != (until is None):
+        raise UsageError("--per-year and --until go together: add the other one")
+    new = None if epsilon is None else _loss(epsilon, delta, caps.get(relation))
+    yearly = None
+    if per_year is not None and until is not None:
+        own = _loss(per_year, delta, caps.get(relation))
+        yearly = Yearly(own if own.rho is not None else Loss(own.epsilon), until)
+    ledger.raise_cap(new, reason=reason, neighbours=relation, yearly=yearly, operator=operator)
+    terms = "" if yearly is None else f", with {yearly}"
+    console().print(f"The cap for {relation} is {ledger.caps()[relation]} now{terms}.", highlight=False)
 
 
 @ledger_app.command(
@@ -198,7 +212,7 @@ def _relation(neighbours: str | None, alpha: str | None, unit: str | None) -> Ne
         return None
     from pydantic import ValidationError
 
-    from tacita.release.spec import CapSpec
+    from tacita.release.cap_spec import CapSpec
 
     given = {"neighbours": neighbours, "alpha": alpha, "unit": unit, "epsilon": "1"}
     try:

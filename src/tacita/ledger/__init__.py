@@ -12,13 +12,16 @@ Where to look:
 * `book.py`    the arithmetic: families of data sets, caps, sums; pure, no file
 * `terms.py`   what the book is made of: keys, caps, waivers, reservations
 * `store.py`   the file: SQLite, durable writes, the hash chain
-* `views.py`   entries, accounts, quotes and the public extract
+* `accounts.py`  what is spent and left, and quotes
+* `views.py`   entries and the public extract
 * `codec.py`   neighbours, losses and guarantees as exact JSON
 """
 
+from tacita.ledger.accounts import Account, Quote, Share
 from tacita.ledger.ledger import Ledger
 from tacita.ledger.releasing import Released
-from tacita.ledger.views import Account, Entry, Quote, Share, verify_extract
+from tacita.ledger.terms import Yearly
+from tacita.ledger.views import Entry, verify_extract
 from tacita.privacy.json_form import (
     guarantee_from_json,
     guarantee_to_json,
@@ -35,6 +38,7 @@ __all__ = [
     "Quote",
     "Released",
     "Share",
+    "Yearly",
     "guarantee_from_json",
     "guarantee_to_json",
     "loss_from_json",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tacita.errors import RefusedError, UsageError
+from tacita.ledger.accounts import Quote, Share, account, unfinished_note
 from tacita.ledger.book import Book
 from tacita.ledger.terms import Cap, DataKey, Reservation, Tally, domain_of, request_key
-from tacita.ledger.views import Account, Quote, Share, account, unfinished_note
-from tacita.privacy import Guarantee, Holds, Loss, Neighbours
+from tacita.privacy import Guarantee, Neighbours
 from tacita.privacy.json_form import guarantee_to_json
 
 if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
@@ -70,18 +69,18 @@ def _made(book: Book, asked: Asked) -> list[Reservation]:
     return [made for request in asked.requests for made in book.requests(request)]
 
 
-def quoted(book: Book, asked: Asked) -> Quote:
-    stored = stored_result(book, asked)
+def quoted(book: Book, asked: Asked, year: int) -> Quote:
+    stored, charges = stored_result(book, asked), book.charges(asked.guarantee)
     return Quote(
-        tuple(Share(account(book, cap.neighbours, asked.key), charge) for cap, charge in book.charges(asked.guarantee)),
+        tuple(Share(account(book, cap.neighbours, asked.key), charge, year) for cap, charge in charges),
         stored=None if stored is None else stored.number,
         unfinished=tuple(made.number for made in _made(book, asked) if made.stored is None and made.begun),
         waiting=next((made.number for made in _made(book, asked) if made.waiting), None),
     )
 
 
-def admitted(book: Book, requests: Iterable[Asked]) -> list[Quote]:
-    """A quote for each of several requests; refuses them all unless they fit together.
+def admitted(book: Book, requests: Iterable[Asked], year: int) -> list[Quote]:
+    """A quote for each of several requests in one year; refuses them all unless they fit together.
 
     What was paid for before costs nothing, and one request named twice is paid for once.
     """
@@ -89,7 +88,7 @@ def admitted(book: Book, requests: Iterable[Asked]) -> list[Quote]:
     totals: dict[Neighbours, Tally] = {}
     seen: set[str] = set()
     for asked in requests:
-        quote = quoted(book, asked)
+        quote = quoted(book, asked, year)
         quotes.append(quote)
         if quote.is_free or asked.request in seen:
             continue
@@ -97,56 +96,60 @@ def admitted(book: Book, requests: Iterable[Asked]) -> list[Quote]:
         for share in quote.shares:
             one = share.account
             totals[one.neighbours] = totals.get(one.neighbours, Tally()) + Tally.of(share.charge)
-            refuse_over_cap(book, asked.key, quote, one, totals[one.neighbours].loss(one.cap))
+            refuse_over_cap(book, asked.key, quote, Share(one, totals[one.neighbours].loss(one.cap), year))
     return quotes
 
 
-def with_cap(book: Book, cap: Loss | None, neighbours: Neighbours | None, holds: Holds | None = None) -> Book:
+def with_cap(book: Book, asked: Cap | None, year: int) -> Book:
     """The accounts as they would be, were this cap declared; refuses what opening a ledger with it would refuse."""
-    if cap is None or neighbours is None:
+    if asked is None:
         return book
-    known = book.caps.get(neighbours)
+    known = book.caps.get(asked.neighbours)
+    terms = asked if known is None else known.asked_as(asked)
     if known is None:
-        book.declare(Cap(neighbours, cap, 0, holds))
-    elif not known.was(cap):
-        refuse_other_cap(known, cap)
-    elif known.holds is None and holds is not None:
-        firmer = replace(known, holds=holds)
-        book.refuse_softer(firmer)
-        book.caps[neighbours] = firmer
+        book.declare(terms)
+    elif terms != known:
+        book.refuse_softer(terms)
+        book.caps[asked.neighbours] = terms
+    if terms.yearly is not None and (known is None or known.yearly is None):
+        terms.yearly.refuse_beyond(terms.loss, year, book.spent_outside(year, asked.neighbours))
     return book
 
 
-def refuse_other_cap(known: Cap, cap: Loss) -> None:
-    raise RefusedError(
-        f"the cap for {known.neighbours} is {known.loss} (entry {known.declared_in}), not {cap}; open the ledger "
-        "with that cap or with none. A cap is raised only on record, by `tacita ledger raise` or "
-        "Ledger.raise_cap(new, reason=…), which leaves an entry that every later bundle shows"
-    )
-
-
-def previewed(book: Book, guarantees: Iterable[Guarantee], key: DataKey) -> tuple[Share, ...]:
+def previewed(book: Book, guarantees: Iterable[Guarantee], key: DataKey, year: int) -> tuple[Share, ...]:
     """What several new releases would take together from every account that any of them counts in."""
     totals: dict[Neighbours, Tally] = {}
     for guarantee in guarantees:
         for cap, charge in book.charges(guarantee):
             totals[cap.neighbours] = totals.get(cap.neighbours, Tally()) + Tally.of(charge)
     return tuple(
-        Share(account(book, neighbours, key), total.loss(book.caps[neighbours].loss))
+        Share(account(book, neighbours, key), total.loss(book.caps[neighbours].loss), year)
         for neighbours, total in totals.items()
     )
 
 
-def refuse_over_cap(book: Book, key: DataKey, quote: Quote, full: Account, charge: Loss) -> None:
+def refuse_over_cap(book: Book, key: DataKey, quote: Quote, share: Share) -> None:
     """Refuse a charge that one account, of all those it counts in, cannot hold."""
-    if Share(full, charge).fits:
-        return
-    sharing = sorted(book.family(key))
-    raise RefusedError(
-        f"the budget does not allow it: for {key.identity} under {full.neighbours} the cap is {full.cap}, "
-        f"spent is {full.spent}, asked is {charge}, left is {full.left}."
-        + (f" It shares its budget with {', '.join(sharing)} (same rows, identity or lineage)." if sharing else "")
-        + (f" {unfinished_note(quote.unfinished)}." if quote.unfinished else "")
-        + " Ask for no more than is left, or have the cap raised with `tacita ledger raise` (in Python: "
-        "Ledger.raise_cap(new, reason=…))"
+    full, sharing = share.account, sorted(book.family(key))
+    of = f"for {key.identity} under {full.neighbours}"
+    told = (f" It shares its budget with {', '.join(sharing)} (same rows, identity or lineage)." if sharing else "") + (
+        f" {unfinished_note(quote.unfinished)}." if quote.unfinished else ""
     )
+    if not share.fits_cap:
+        raise RefusedError(
+            f"the budget does not allow it: {of} the cap is {full.cap}, spent is {full.spent}, asked is "
+            f"{share.charge}, left is {full.left}.{told} Ask for no more than is left, or have the cap raised with "
+            "`tacita ledger raise` (in Python: Ledger.raise_cap(new, reason=…))"
+        )
+    if full.yearly is not None and share.year > full.yearly.until:
+        raise RefusedError(
+            f"the allowance per year does not allow it: {of} it is {full.yearly}, and it is {share.year}. Have the "
+            "next years decided with `tacita ledger raise --per-year … --until …`"
+        )
+    if not share.fits:
+        raise RefusedError(
+            f"the allowance of {share.year} does not allow it: {of} it is {full.yearly}, spent in {share.year} is "
+            f"{full.spent_in(share.year)}, asked is {share.charge}, left is {full.left_in(share.year)}.{told} Ask for "
+            f"no more than is left, wait for {share.year + 1}, or have the allowance changed with `tacita ledger raise "
+            "--per-year …`"
+        )

@@ -17,9 +17,11 @@ from fractions import Fraction
 from tacita.errors import RefusedError, TacitaError, VerificationError
 from tacita.ledger.corrections import Correction, why_not_superseded
 from tacita.ledger.store import Record
-from tacita.ledger.terms import Cap, DataKey, Name, Reservation, Tally, Waiver, implies, request_key, restated
+from tacita.ledger.terms import Cap, DataKey, Name, Reservation, Tally, Waiver, Yearly, implies, request_key, restated
 from tacita.privacy import Guarantee, Loss, Neighbours, NumbersWithin, StrongAlpha, WeakAlpha
 from tacita.privacy.json_form import guarantee_from_json, holds_from_json, loss_from_json, neighbours_from_json
+
+_Sum = Neighbours | tuple[Neighbours, int]  # what is added up under a relation: ever, and in one calendar year
 
 
 @dataclass
@@ -35,7 +37,7 @@ class Book:
     sketch_key: str | None = None  # in private texts only
     _requests: dict[str, list[int]] = field(default_factory=dict)
     _parent: dict[Name, Name] = field(default_factory=dict)
-    _totals: dict[Name, dict[Neighbours, Tally]] = field(default_factory=dict)
+    _totals: dict[Name, dict[_Sum, Tally]] = field(default_factory=dict)
 
     @classmethod
     def replay(cls, records: Iterable[Record]) -> Book:
@@ -83,7 +85,9 @@ class Book:
 
     def _add_cap(self, record: Record) -> None:
         neighbours, loss = neighbours_from_json(record.body["neighbours"]), loss_from_json(record.body["cap"])
-        cap = Cap(neighbours, loss, record.number, holds_from_json(record.body.get("holds")))
+        yearly = record.body.get("yearly")
+        terms = None if yearly is None else Yearly(loss_from_json(yearly["loss"]), int(yearly["until"]))
+        cap = Cap(neighbours, loss, record.number, holds_from_json(record.body.get("holds")), yearly=terms)
         old = self.caps.get(cap.neighbours)
         if old is None:
             try:
@@ -94,8 +98,9 @@ class Book:
                 ) from None
         else:
             rises = old.loss <= cap.loss and old.loss != cap.loss and bool(record.body["reason"])
-            firmer = old.loss == cap.loss and old.holds is None
+            firmer = old.loss == cap.loss and (old.holds is None or old.yearly != cap.yearly)
             self._require(rises or firmer, record, "a cap only rises, and with a reason")
+            self._require(old.yearly is None or cap.yearly is not None, record, "an allowance per year stays one")
             self._require(old.holds in (None, cap.holds), record, "a cap that takes only firm promises stays so")
             try:
                 self.refuse_softer(cap)
@@ -103,13 +108,12 @@ class Book:
                 raise VerificationError(
                     f"ledger entry {record.number}: this cap is firmer than what was released before it"
                 ) from None
-            earlier = (*old.earlier, old.loss) if old.loss != cap.loss else old.earlier
-            self.caps[cap.neighbours] = replace(cap, earlier=earlier)
+            self.caps[cap.neighbours] = cap.follows(old)
 
     def declare(self, cap: Cap) -> None:
         """The first cap of a relation; refuses one that cannot bound what was lost before it."""
-        for root, total in self.lost_before(cap).items():
-            self._totals[root][cap.neighbours] = total
+        for root, totals in self.lost_before(cap).items():
+            self._totals[root] |= totals
         self.caps[cap.neighbours] = cap
 
     def _add_waiver(self, record: Record) -> None:
@@ -141,9 +145,11 @@ class Book:
         self._require(paid, record, "the charge is not what its guarantee costs")
         root = self._root(made.data.names[0])
         for cap, loss in charges:
-            total = self._totals[root].get(cap.neighbours, Tally()) + Tally.of(loss)
+            total, in_year = _added(self._totals[root], cap.neighbours, made.year, loss)
             self._require(total.fits(cap.loss), record, f"this spend does not fit under the cap for {cap.neighbours}")
-            self._totals[root][cap.neighbours] = total
+            if cap.yearly is not None:
+                fits = made.year <= cap.yearly.until and in_year.fits(cap.yearly.limit(cap.loss))
+                self._require(fits, record, f"this spend does not fit the allowance of its year for {cap.neighbours}")
 
     def _add_disclosure(self, record: Record) -> None:
         made, charges = self._asked_for(record, None, None, str(record.body["reason"]))
@@ -249,12 +255,24 @@ class Book:
 
     # ------------------------------------------------------------ questions
 
-    def spent(self, account: Neighbours, data: DataKey) -> Tally:
-        """Everything reserved that implies one relation, by any family this data set belongs to or would join."""
-        total = Tally()
+    def spent(self, account: Neighbours, data: DataKey, year: int | None = None) -> Tally:
+        """Everything reserved that implies one relation, by any family this data set belongs to or would join: ever,
+        or in one calendar year."""
+        total, what = Tally(), account if year is None else (account, year)
         for root in {self._root(name) for name in data.names}:
-            total = total + self._totals.get(root, {}).get(account, Tally())
+            total = total + self._totals.get(root, {}).get(what, Tally())
         return total
+
+    def spent_outside(self, year: int, account: Neighbours) -> list[Tally]:
+        """What each family spent in all other years under one relation."""
+        others = [one for one in self.years() if one != year]
+        return [
+            sum((totals.get((account, one), Tally()) for one in others), Tally()) for totals in self._totals.values()
+        ]
+
+    def years(self) -> list[int]:
+        """The calendar years in which anything was reserved."""
+        return sorted({made.year for made in self.reservations.values()})
 
     def cap(self, neighbours: Neighbours) -> Cap:
         if neighbours in self.caps:
@@ -293,7 +311,7 @@ class Book:
             if made.is_disclosure or implies(made.guarantee, cap.neighbours):
                 cap.refuse_softer(made.guarantee)
 
-    def lost_before(self, cap: Cap) -> dict[Name, Tally]:
+    def lost_before(self, cap: Cap) -> dict[Name, dict[_Sum, Tally]]:
         """What each family lost under a relation before it had a cap; refuses a cap that cannot bound it."""
         silent = self.silent_on(cap.neighbours)
         if silent and cap.neighbours not in self.waivers:
@@ -303,14 +321,14 @@ class Book:
                 "an entry that every view of this account shows"
             )
         self.refuse_softer(cap)
-        totals: dict[Name, Tally] = {}
+        totals: dict[Name, dict[_Sum, Tally]] = {}
         for made in self._of(None):
             loss = restated(made.guarantee, cap)
             if loss is not None:
                 root = self._root(("identity", made.data.identity))
-                totals[root] = totals.get(root, Tally()) + Tally.of(loss)
-                if not totals[root].fits(cap.loss):
-                    whole = totals[root].loss(cap.loss)
+                total, _ = _added(totals.setdefault(root, {}), cap.neighbours, made.year, loss)
+                if not total.fits(cap.loss):
+                    whole = total.loss(cap.loss)
                     raise RefusedError(
                         f"the cap for {cap.neighbours} cannot be {cap.loss}: {made.data.identity} had lost {whole} "
                         f"under it by entry {made.number}, since earlier releases that imply it count. Declare a cap "
@@ -353,6 +371,13 @@ class Book:
     def requests(self, request: str) -> list[Reservation]:
         """Earlier reservations for exactly this request."""
         return [self.reservations[number] for number in self._requests.get(request, ())]
+
+
+def _added(totals: dict[_Sum, Tally], account: Neighbours, year: int, loss: Loss) -> tuple[Tally, Tally]:
+    """One more loss in the sums of a relation: the sum ever, and that of the year."""
+    for what in (account, (account, year)):
+        totals[what] = totals.get(what, Tally()) + Tally.of(loss)
+    return totals[account], totals[account, year]
 
 
 def _listed(numbers: Iterable[int]) -> str:

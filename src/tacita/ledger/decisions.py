@@ -14,7 +14,7 @@ from tacita.errors import RefusedError, UsageError
 from tacita.ledger.book import Book
 from tacita.ledger.corrections import why_not_superseded
 from tacita.ledger.store import Store, Writer
-from tacita.ledger.terms import Cap, Reservation
+from tacita.ledger.terms import Cap, Reservation, Yearly
 from tacita.privacy import Loss, Neighbours
 from tacita.privacy.json_form import loss_to_json, neighbours_to_json
 
@@ -27,16 +27,23 @@ class Decisions:
     _store: Store
 
     def raise_cap(
-        self, new: Loss, *, reason: str, neighbours: Neighbours | None = None, operator: str | None = None
+        self,
+        new: Loss | None = None,
+        *,
+        reason: str,
+        neighbours: Neighbours | None = None,
+        yearly: Yearly | None = None,
+        operator: str | None = None,
     ) -> None:
-        """Allow more under one relation, for a reason that stays on record.
+        """Allow more under one relation, or another allowance per year, for a reason that stays on record.
 
-        A specification that names an earlier cap still runs.
+        A specification that names an earlier cap or allowance still runs.
         """
         _require_words(reason, "reason", "why the cap may rise, and who decided it")
         known = _by(operator)
         with self._store.writing() as writer:
-            caps = Book.replay(writer.records()).caps
+            book = Book.replay(writer.records())
+            caps = book.caps
             if neighbours is None:
                 if len(caps) != 1:
                     raise UsageError("neighbours: this ledger has several caps; say which one rises")
@@ -44,11 +51,17 @@ class Decisions:
             old = caps.get(neighbours)
             if old is None:
                 raise UsageError(f"neighbours: no cap is declared for {neighbours}; declare one with Ledger.open")
-            if old.loss == new or not old.loss <= new:
+            if new is not None and (old.loss == new or not old.loss <= new):
                 raise RefusedError(
                     f"a cap only rises, in the same kind of loss: it is {old.loss}, and {new} is not more"
                 )
-            append_cap(writer, replace(old, loss=new), reason=reason, private=known)
+            if yearly is not None:
+                year = writer.moment.year
+                yearly.refuse_beyond(new or old.loss, year, book.spent_outside(year, neighbours))
+            changed = replace(old, loss=new or old.loss, yearly=yearly or old.yearly)
+            if changed == old:
+                raise UsageError("nothing would change; name a higher cap, or another allowance per year")
+            append_cap(writer, changed, reason=reason, private=known)
 
     def waive(self, neighbours: Neighbours, *, reason: str, operator: str | None = None) -> None:
         """Lift one promise: later releases need not say anything about this relation. There is no way back.
@@ -118,7 +131,9 @@ class Decisions:
 def append_cap(writer: Writer, cap: Cap, *, reason: str, private: dict[str, Any] | None = None) -> None:
     """The line that declares a cap, or changes it."""
     facts = {"neighbours": neighbours_to_json(cap.neighbours), "cap": loss_to_json(cap.loss), "reason": reason}
-    writer.append("cap", facts if cap.holds is None else {**facts, "holds": cap.holds}, private)
+    holds = {} if cap.holds is None else {"holds": cap.holds}
+    yearly = cap.yearly and {"yearly": {"loss": loss_to_json(cap.yearly.loss), "until": cap.yearly.until}}
+    writer.append("cap", {**facts, **holds, **(yearly or {})}, private)
 
 
 def _released(book: Book, numbers: Iterable[int]) -> list[Reservation]:

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tacita.errors import RefusedError, UsageError, VerificationError
 from tacita.ledger import views
-from tacita.ledger.asking import Asked, admitted, data_key, previewed, quoted, refuse_other_cap, with_cap
+from tacita.ledger.accounts import Account, Quote, Share, account, accounts
+from tacita.ledger.asking import Asked, admitted, data_key, previewed, quoted, with_cap
 from tacita.ledger.book import Book
 from tacita.ledger.decisions import Decisions, append_cap, require_text
 from tacita.ledger.kin import refuse_kin
 from tacita.ledger.releasing import Released, Wanted, checked_result, release_all
-from tacita.ledger.store import Record, Store
-from tacita.ledger.terms import Cap, DataKey
-from tacita.ledger.views import Account, Entry, Quote, Share
+from tacita.ledger.store import Record, Store, now
+from tacita.ledger.terms import Cap, DataKey, Yearly
+from tacita.ledger.views import Entry
 from tacita.privacy import Guarantee, Holds, Loss, Neighbours
 
 if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
@@ -65,6 +65,7 @@ class Ledger(Decisions):
         cap: Loss | None = None,
         neighbours: Neighbours | None = None,
         holds: Literal["always"] | None = None,
+        yearly: Yearly | None = None,
         read_only: bool = False,
     ) -> Ledger:
         """Open a ledger, or create one by declaring its first cap.
@@ -73,7 +74,7 @@ class Ledger(Decisions):
         cap yet declares one, if it can hold what was released before; naming another cap than the declared one is
         refused, but for one from before it was raised. Every release has to answer every declared cap: see `waive`.
         With `holds="always"` the cap takes only promises that hold at every file, none that holds asymptotically, from
-        then on and for good.
+        then on and for good. With `yearly=Yearly(Loss("1"), until=2030)` no calendar year may take more than that.
         """
         if holds not in (None, "always"):
             raise UsageError('holds: must be "always", or left out to take promises that hold asymptotically too')
@@ -85,7 +86,7 @@ class Ledger(Decisions):
             raise UsageError("read_only: a ledger opened for reading cannot declare a cap; leave cap out")
         ledger = cls(Store(Path(path), read_only=read_only))
         if cap is not None and neighbours is not None:
-            ledger._declare(cap, neighbours, holds)
+            ledger._declare(Cap(neighbours, cap, 0, holds, yearly=yearly))
         elif ledger._store.path.is_file():
             ledger._read()
         else:
@@ -95,29 +96,29 @@ class Ledger(Decisions):
             )
         return ledger
 
-    def _declare(self, cap: Loss, neighbours: Neighbours, holds: Holds | None) -> None:
+    def _declare(self, asked: Cap) -> None:
         known = None
         if self._store.path.is_file():
             with self._store.reading() as reader:  # a ledger that may only be read can still be opened with its cap
-                known = Book.replay(reader.records()).caps.get(neighbours)
-        if known is None or (known.was(cap) and known.holds is None and holds is not None):
-            with self._store.writing(create=True) as writer:
-                records = writer.records()
-                if not records:
-                    facts = {"format": _FORMAT, "ledger": secrets.token_hex(16)}
-                    writer.append("open", facts, {"sketch_key": secrets.token_hex(32)})
-                book = Book.replay(records)
-                known = book.caps.get(neighbours)  # another process may have been faster
-                asked = Cap(neighbours, cap, len(records) + 1, holds)
-                if known is None:
-                    book.lost_before(asked)  # refuses a promise already broken
-                    append_cap(writer, asked, reason="declared")
-                elif known.was(cap) and known.holds is None and holds is not None:
-                    asked = replace(asked, loss=known.loss)
-                    book.refuse_softer(asked)
-                    append_cap(writer, asked, reason=f"from here on only promises that hold {holds}")
-        if known is not None and not known.was(cap):
-            refuse_other_cap(known, cap)
+                known = Book.replay(reader.records()).caps.get(asked.neighbours)
+        else:
+            with_cap(Book(), asked, now().year)  # what is refused leaves no file behind
+        if known is not None and known.asked_as(asked) == known:
+            return
+        with self._store.writing(create=True) as writer:
+            records = writer.records()
+            if not records:
+                facts = {"format": _FORMAT, "ledger": secrets.token_hex(16)}
+                writer.append("open", facts, {"sketch_key": secrets.token_hex(32)})
+            book = Book.replay(records)
+            known = book.caps.get(asked.neighbours)  # another process may have been faster
+            terms = with_cap(book, asked, writer.moment.year).caps[asked.neighbours]
+            if known is None:
+                append_cap(writer, terms, reason="declared")
+            elif terms != known:
+                firmer = [f"only promises that hold {terms.holds}"] if terms.holds != known.holds else []
+                years = [f"{terms.yearly}"] if terms.yearly != known.yearly else []
+                append_cap(writer, terms, reason=f"from here on {' and '.join((*firmer, *years))}")
 
     # ------------------------------------------------------------ releasing
 
@@ -172,7 +173,7 @@ class Ledger(Decisions):
 
         Refuses, as `release` would, a plan that no cap is declared for or that leaves a declared promise unanswered.
         """
-        return quoted(self._read()[1], Asked(plan, data))
+        return quoted(self._read()[1], Asked(plan, data), now().year)
 
     def admit(
         self,
@@ -182,13 +183,15 @@ class Ledger(Decisions):
         cap: Loss | None = None,
         neighbours: Neighbours | None = None,
         holds: Holds | None = None,
+        yearly: Yearly | None = None,
     ) -> list[Quote]:
         """Refuse several releases together unless all of them fit: none is begun that the others would strand.
 
         Releases that are stored already cost nothing, and one request named twice is paid for once. With `cap`,
-        `neighbours` and `holds` the answer is for the ledger as it would be with that cap declared; it is not declared.
+        `neighbours`, `holds` and `yearly` the answer is for the ledger as it would be with that cap declared; it is not
+        declared.
         """
-        return _admitted(with_cap(self._read()[1], cap, neighbours, holds), plans, data)
+        return _admitted(with_cap(self._read()[1], _terms(cap, neighbours, holds, yearly), now().year), plans, data)
 
     @classmethod
     def foresee(
@@ -200,6 +203,7 @@ class Ledger(Decisions):
         cap: Loss,
         neighbours: Neighbours,
         holds: Literal["always"] | None = None,
+        yearly: Yearly | None = None,
         reason: str | None = None,
     ) -> list[Quote]:
         """What `admit` will say once a ledger is opened with this cap, also where there is none yet. Writes nothing.
@@ -207,7 +211,8 @@ class Ledger(Decisions):
         With a `reason` the plans have no guarantee and are to be disclosed.
         """
         book = cls.open(path, read_only=True)._read()[1] if cls.is_begun(path) else Book()
-        return _admitted(with_cap(book, cap, neighbours, holds), plans, data, reason)
+        asked = Cap(neighbours, cap, 0, holds, yearly=yearly)
+        return _admitted(with_cap(book, asked, now().year), plans, data, reason)
 
     def preview(
         self,
@@ -218,6 +223,7 @@ class Ledger(Decisions):
         cap: Loss | None = None,
         neighbours: Neighbours | None = None,
         holds: Holds | None = None,
+        yearly: Yearly | None = None,
     ) -> tuple[Share, ...]:
         """What new releases with these promises would take together, from every cap they count against.
 
@@ -225,9 +231,9 @@ class Ledger(Decisions):
         nor a result that is stored already is recognised. Refuses, as `release` would, a promise that leaves a declared
         one unanswered; a share that is over its cap is shown (`Share.fits`). `cap` and `neighbours` as in `admit`.
         """
-        return previewed(
-            with_cap(self._read()[1], cap, neighbours, holds), guarantees, DataKey(identity, None, tuple(lineage))
-        )
+        book, year = self._read()[1], now().year
+        book = with_cap(book, _terms(cap, neighbours, holds, yearly), year)
+        return previewed(book, guarantees, DataKey(identity, None, tuple(lineage)), year)
 
     # ------------------------------------------------------------ looking
 
@@ -254,14 +260,14 @@ class Ledger(Decisions):
 
         A release must fit every cap it counts against; `quote` shows them all.
         """
-        return views.account(self._read()[1], neighbours, data_key(data)).left
+        return account(self._read()[1], neighbours, data_key(data)).left
 
     def spent(self, neighbours: Neighbours, data: str | Confidential) -> Loss:
         """What its family has lost under one relation: released, failed and never finished alike.
 
         Counts every release whose guarantee implies the relation, also those made before its cap was declared.
         """
-        return views.account(self._read()[1], neighbours, data_key(data)).spent
+        return account(self._read()[1], neighbours, data_key(data)).spent
 
     def caps(self) -> dict[Neighbours, Loss]:
         return {one.neighbours: one.loss for one in self._read()[1].caps.values()}
@@ -273,7 +279,7 @@ class Ledger(Decisions):
 
     def accounts(self) -> list[Account]:
         """Every budget: one for each cap and each family of data sets."""
-        return views.accounts(self._read()[1])
+        return accounts(self._read()[1])
 
     def entries(self) -> list[Entry]:
         """Every line, oldest first."""
@@ -327,9 +333,13 @@ class Ledger(Decisions):
         return records, Book.replay(records)
 
 
+def _terms(cap: Loss | None, neighbours: Neighbours | None, holds: Holds | None, yearly: Yearly | None) -> Cap | None:
+    return None if cap is None or neighbours is None else Cap(neighbours, cap, 0, holds, yearly=yearly)
+
+
 def _admitted(book: Book, plans: Iterable[Plan[Any]], data: Confidential, reason: str | None = None) -> list[Quote]:
     asked = [Asked(plan, data, reason) for plan in plans]
-    quotes = admitted(book, asked)
+    quotes = admitted(book, asked, now().year)
     if not all(quote.is_free for quote in quotes):
         refuse_kin(book, data, asked[0].key)
     return quotes

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tacita.errors import RefusedError, TacitaError, VerificationError, add_spent
+from tacita.ledger.accounts import Quote, unfinished_note
 from tacita.ledger.asking import Asked, admitted, stored_result
 from tacita.ledger.book import Book
 from tacita.ledger.kin import Kin, kin_of
 from tacita.ledger.store import Reader, Record, Store, Writer
 from tacita.ledger.terms import Reservation
 from tacita.ledger.turns import turns
-from tacita.ledger.views import Quote, unfinished_note
 from tacita.privacy.json_form import digest, guarantee_to_json, loss_to_json, neighbours_to_json
 
 if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
@@ -94,7 +94,7 @@ def _stored(reader: Reader, book: Book, todo: dict[str, Wanted]) -> dict[str, Re
 
 def _reserve(writer: Writer, book: Book, wanted: Sequence[Wanted], kin: Kin) -> dict[str, Record]:
     """The line that pays for each request. All are written, or none."""
-    quotes = admitted(book, [one.asked for one in wanted])
+    quotes = admitted(book, [one.asked for one in wanted], writer.moment.year)
     records = {record.number: record for record in writer.records()}
     places: dict[str, Record] = {}
     for one, quote in zip(wanted, quotes, strict=True):

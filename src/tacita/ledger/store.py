@@ -62,6 +62,10 @@ class Record:
     private: Mapping[str, Any]
 
 
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
 class Store:
     """The append-only file. Every read checks the whole chain."""
 
@@ -195,7 +199,11 @@ class Reader:
 
 
 class Writer(Reader):
-    """A reader that may add lines."""
+    """A reader that may add lines. All that happens in one transaction happens at its one `moment`."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        super().__init__(connection)
+        self.moment = now()
 
     def lay_out(self) -> None:
         """The tables and triggers of a new ledger."""
@@ -211,8 +219,7 @@ class Writer(Reader):
         """
         row = self._connection.execute("SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1").fetchone()
         last, previous = row or (0, GENESIS)
-        moment = datetime.now(UTC)
-        day, exactly = moment.date().isoformat(), moment.isoformat(timespec="seconds")
+        day, exactly = self.moment.date().isoformat(), self.moment.isoformat(timespec="seconds")
         hidden = canonical({"salt": secrets.token_hex(32), "time": exactly, **(private or {})})
         body = {"number": last + 1, "previous": previous, "kind": kind, "time": day, **facts, "private": digest(hidden)}
         sealed = canonical(body)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -66,11 +66,46 @@ class DataKey:
 
 
 @dataclass(frozen=True)
+class Yearly:
+    """What may be spent in each calendar year (UTC) inside a cap, and the last year that this is meant for.
+
+    It bounds ε, or ρ where the cap is in ρ; δ is bounded by the cap alone. What is left of a year does not go over to
+    the next.
+    """
+
+    loss: Loss
+    until: int
+
+    def __str__(self) -> str:
+        return f"{self.loss} a year until {self.until}"
+
+    def limit(self, cap: Loss) -> Loss:
+        """The most that one year may take."""
+        return self.loss if cap.rho is not None else Loss(self.loss.epsilon, delta=cap.delta)
+
+    def refuse_beyond(self, cap: Loss, year: int, spent: Iterable[Tally] = ()) -> None:
+        """Refuse an allowance that this cap cannot keep up from a year on until the horizon, for a family of files that
+        had `spent` so much in earlier years."""
+        if self.loss.is_zero or self.loss.delta or (self.loss.rho is None) != (cap.rho is None):
+            raise UsageError(f"per_year: must be above 0 and of the kind of the cap, which is {cap}; δ has none")
+        if self.until < year:
+            raise UsageError(f"until: {self.until} is over; name the last year that the allowance is meant for")
+        years = self.until - year + 1
+        whole = self.loss * years
+        if not all((one + Tally.of(whole)).fits(cap) for one in (Tally(), *spent)):
+            raise RefusedError(
+                f"{self} is {whole} for the {years} years from {year} on: with what was spent before, the cap of {cap} "
+                "would not last. Lower per_year, name an earlier year in until, or raise the cap"
+            )
+
+
+@dataclass(frozen=True)
 class Cap:
     """The most that one family may lose under one relation.
 
     Where `holds` is "always", only promises that hold at every file count: none that holds asymptotically is allowed.
-    `earlier` are the caps from before it was raised: a specification that names one of them still runs.
+    `earlier` are the caps from before it was raised: a specification that names one of them still runs. So are
+    `earlier_years` of the `yearly` allowance.
     """
 
     neighbours: Neighbours
@@ -78,10 +113,35 @@ class Cap:
     declared_in: int
     holds: Holds | None = None
     earlier: tuple[Loss, ...] = ()
+    yearly: Yearly | None = None
+    earlier_years: tuple[Yearly, ...] = ()
 
     def was(self, cap: Loss) -> bool:
         """Whether this is the cap, or was before it rose."""
         return cap in (self.loss, *self.earlier)
+
+    def asked_as(self, asked: Cap) -> Cap:
+        """What becomes of it where a specification asks for it in these terms: firmer, or with an allowance per year
+        where it had none. Refuses other terms than it has, or had."""
+        if not self.was(asked.loss):
+            raise RefusedError(
+                f"the cap for {self.neighbours} is {self.loss} (entry {self.declared_in}), not {asked.loss}; open the "
+                "ledger with that cap or with none. A cap is raised only on record, by `tacita ledger raise` or "
+                "Ledger.raise_cap(new, reason=…), which leaves an entry that every later bundle shows"
+            )
+        if self.yearly is not None and asked.yearly not in (None, self.yearly, *self.earlier_years):
+            raise RefusedError(
+                f"the cap for {self.neighbours} allows {self.yearly} (entry {self.declared_in}), not {asked.yearly}; "
+                "correct per_year and until, or leave them out. They are changed only on record, by `tacita ledger "
+                "raise --per-year … --until …`"
+            )
+        return replace(self, holds=self.holds or asked.holds, yearly=self.yearly or asked.yearly)
+
+    def follows(self, old: Cap) -> Cap:
+        """The same, remembering the terms that it had before."""
+        earlier = old.earlier if old.loss == self.loss else (*old.earlier, old.loss)
+        years = old.earlier_years if old.yearly in (None, self.yearly) else (*old.earlier_years, old.yearly)
+        return replace(self, earlier=earlier, earlier_years=years)
 
     def refuse_softer(self, guarantee: Guarantee) -> None:
         if self.holds == "always" and guarantee.holds != "always":
@@ -124,6 +184,11 @@ class Reservation:
     stored: str | None = None
     failure: str | None = None
     day: str = ""
+
+    @property
+    def year(self) -> int:
+        """The calendar year that it counts in."""
+        return int(self.day[:4] or 0)
 
     @property
     def cited(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the ledger tells people: entries, accounts, quotes, and the extract that goes into a bundle."""
+"""What the ledger tells people line by line: its entries, and the extract that goes into a bundle."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacita.errors import UsageError, VerificationError
+from tacita.ledger.accounts import Account, account, firmness_note, listed
 from tacita.ledger.book import Book
 from tacita.ledger.store import Record
-from tacita.ledger.terms import DataKey, Tally, Waiver, softest
+from tacita.ledger.terms import DataKey
 from tacita.privacy import Holds, Loss, Neighbours
 from tacita.privacy.json_form import (
     canonical,
@@ -50,134 +51,8 @@ class Entry:
         )
 
 
-@dataclass(frozen=True)
-class Account:
-    """One relation's budget for one family of data sets.
-
-    `spent` is all that the family lost under the relation, whichever relation its releases were stated in. The sum
-    `holds` no more firmly than the softest promise in it, and `assumes` what any of them does. Only where the promise
-    was `waived` can there be releases it says nothing about: `silent` lists their entries.
-    """
-
-    neighbours: Neighbours
-    identities: tuple[str, ...]
-    cap: Loss
-    spent: Loss
-    left: Loss
-    waived: Waiver | None = None
-    silent: tuple[int, ...] = ()
-    holds: Holds = "always"
-    assumes: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        whose = ", ".join(self.identities) or "no data set yet"
-        return (
-            f"{whose}: {self.spent} of {self.cap} spent{firmness_note(self.holds)}, {self.left} left, under "
-            f"{self.neighbours}"
-            f"{waived_note(self.waived, self.silent)}"
-        )
-
-
-@dataclass(frozen=True)
-class Share:
-    """What one release takes, or would take, from one account."""
-
-    account: Account
-    charge: Loss
-
-    @property
-    def fits(self) -> bool:
-        """Whether the account can still hold it."""
-        return (Tally.of(self.account.spent) + Tally.of(self.charge)).fits(self.account.cap)
-
-    def __str__(self) -> str:
-        one = self.account
-        return (
-            f"{self.charge} under {one.neighbours}: cap {one.cap}, spent {one.spent}{firmness_note(one.holds)}, "
-            f"left {one.left}"
-            f"{waived_note(one.waived, one.silent)}"
-        )
-
-
-@dataclass(frozen=True)
-class Quote:
-    """What one release would cost now. Asking changes nothing.
-
-    `shares` are all accounts it counts in; `neighbours`, `cap`, `spent`, `left` and `charge` are those of the first,
-    which the entry names. `stored` is the number of the reservation that already paid for exactly this request, if
-    there is one: asking again returns its result and costs nothing. `waiting` is one that was set aside and whose run
-    never began: asking again takes it up, at no charge. `unfinished` lists attempts at this request that began and
-    never delivered: they stay spent, and asking again is a new charge.
-    """
-
-    shares: tuple[Share, ...]
-    stored: int | None
-    unfinished: tuple[int, ...]
-    waiting: int | None = None
-
-    @property
-    def is_free(self) -> bool:
-        """Whether asking costs nothing, because it was paid for before."""
-        return self.stored is not None or self.waiting is not None
-
-    @property
-    def neighbours(self) -> Neighbours:
-        return self.shares[0].account.neighbours
-
-    @property
-    def cap(self) -> Loss:
-        return self.shares[0].account.cap
-
-    @property
-    def spent(self) -> Loss:
-        return self.shares[0].account.spent
-
-    @property
-    def left(self) -> Loss:
-        return self.shares[0].account.left
-
-    @property
-    def charge(self) -> Loss:
-        return self.shares[0].charge
-
-    def __str__(self) -> str:
-        if self.stored is not None:
-            return f"already released (entry {self.stored}): the stored result is returned, at no charge"
-        if self.waiting is not None:
-            return f"already paid for (entry {self.waiting}) and not begun: it is taken up, at no charge"
-        if not self.shares:
-            return "no price: without a guarantee it stands in the ledger as a disclosure, with its reason"
-        return "; and ".join(str(share) for share in self.shares) + (
-            f". {unfinished_note(self.unfinished)}" if self.unfinished else ""
-        )
-
-
-def firmness_note(holds: Holds) -> str:
-    """As a guarantee says it of itself; nothing to say of a sum that always holds."""
-    notes = {"always": "", "never": " (bounds nothing: more was disclosed without a guarantee)"}
-    return notes.get(holds, f" ({holds})")
-
-
-def waived_note(waived: Waiver | None, silent: tuple[int, ...]) -> str:
-    if waived is None:
-        return ""
-    told = f"; not counted, since they say nothing about it: entries {_listed(silent)}" if silent else ""
-    return f" (promise waived in entry {waived.entry}: {waived.reason}{told})"
-
-
-def unfinished_note(numbers: Iterable[int]) -> str:
-    return (
-        f"An earlier attempt at this very release never delivered a result (entries: {_listed(numbers)}); what it "
-        "reserved stays spent, and asking again is a new charge, because noise is never drawn twice for one price"
-    )
-
-
-def _listed(numbers: Iterable[int]) -> str:
-    return ", ".join(str(number) for number in numbers)
-
-
 def _numbers(cited: list[Mapping[str, Any]]) -> str:
-    numbers = _listed(one["number"] for one in cited)
+    numbers = listed(one["number"] for one in cited)
     return numbers and f"{'entry' if len(cited) == 1 else 'entries'} {numbers}"
 
 
@@ -215,33 +90,6 @@ def _entry(record: Record, book: Book) -> Entry:
     return Entry(
         record.number, body["kind"], time, label, identity, neighbours, loss, state, record.hash, holds, operator
     )
-
-
-def account(book: Book, neighbours: Neighbours, data: DataKey | None) -> Account:
-    cap, waived = book.cap(neighbours).loss, book.waivers.get(neighbours)
-    if data is None:
-        return Account(neighbours, (), cap, Loss.zero(), cap, waived)
-    spent = book.spent(neighbours, data)
-    identities = (data.identity, *sorted(book.family(data)))
-    silent = () if waived is None else book.silent_on(neighbours, data)
-    counted = book.counted(neighbours, data)
-    return Account(
-        neighbours,
-        identities,
-        cap,
-        spent.loss(cap),
-        spent.left_of(cap),
-        waived,
-        silent,
-        holds=softest(counted),
-        assumes=tuple(dict.fromkeys(one for promise in counted for one in promise.assumes)),
-    )
-
-
-def accounts(book: Book) -> list[Account]:
-    """Every cap for every family that has spent anything; a cap nobody has used yet stands alone."""
-    families: list[DataKey | None] = [DataKey(identity) for identity in book.families()]
-    return [account(book, neighbours, family) for neighbours in book.caps for family in families or [None]]
 
 
 def extract(records: list[Record], book: Book, chosen: set[int]) -> dict[str, Any]:

@@ -51,6 +51,8 @@ def _account(one: Account) -> dict[str, Any]:
         "left": one.left,
         "share": _share(one.spent, one.cap),
         "holds": one.holds,
+        "yearly": one.yearly,
+        "years": [(str(year), str(spent), str(one.left_in(year))) for year, spent in one.by_year],
         "waived": one.waived,
         "silent": one.silent,
         "assumes": one.assumes,

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from rich.padding import Padding
 from rich.table import Table
 
-from tacita.errors import RefusedError
-from tacita.ledger import Ledger
-from tacita.privacy import UNCHECKED
+from tacita.errors import RefusedError, UsageError
+from tacita.ledger import Account, Ledger, Share
+from tacita.ledger.store import now
+from tacita.ledger.terms import Tally
+from tacita.privacy import UNCHECKED, Loss
 from tacita.release.checked import verdict_of
 from tacita.release.spec import TableSpec
 from tacita.release.words import account_of, firmly, kind_of_privacy, left_open, odds_example, up_front
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from tacita.ledger.views import Account, Share
     from tacita.privacy import Guarantee, Neighbours
     from tacita.release.plans import PlannedRelease
     from tacita.release.run import Finished
@@ -58,6 +59,8 @@ def show_plan(console: Console, planned: PlannedRelease) -> None:
         cost.add_row(product.spec.name, product.spec.mechanism, loss)
     cost.add_row("all together", "", firmly(guarantee.loss, guarantee.holds), style="bold")
     cost.add_row("cap for this file", "", str(spec.cap.loss))
+    if spec.cap.yearly is not None:
+        cost.add_row("of it", "", str(spec.cap.yearly))
     console.print(Padding(cost, (0, 0, 0, 2), expand=False))
     _show_standing(console, planned)
     console.print("\nThe error to expect", style="bold")
@@ -79,13 +82,22 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
     cap, relation = spec.cap.loss, spec.cap.relation
     path = spec.resolve(spec.ledger)
     if not planned.fits:
-        _say(console, _no("It does not fit the cap", f"{planned.way_to_fit}."))
+        what = "the allowance of one year" if cost <= cap else "the cap"
+        _say(console, _no(f"It does not fit {what}", f"{planned.way_to_fit}."))
         return
     if spec.reason is not None:
         words = "It takes nothing from the cap, and stands in the ledger as a disclosure without a guarantee, with its "
         _say(console, f"{words}reason. From then on no account of this file bounds anything.")
     if not Ledger.is_begun(path):
+        try:
+            new = Account(relation, (), cap, Loss.zero(), cap, yearly=spec.cap.yearly)
+            if spec.cap.yearly is not None:
+                spec.cap.yearly.refuse_beyond(cap, now().year)
+        except (RefusedError, UsageError) as error:
+            _say(console, _no("[cap] does not hold together", _sentence(str(error))))
+            return
         _say(console, f"It fits. The ledger is new; {cap.minus(cost)} would be left for later releases.")
+        _show_years(console, Share(new, cost, now().year))
         return
     ledger = Ledger.open(path, read_only=True)
     declared = ledger.caps()
@@ -99,9 +111,15 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
     schema = planned.schema
     try:
         shares = ledger.preview(
-            planned.guarantees, schema.identity, schema.lineage, cap=cap, neighbours=relation, holds=spec.cap.holds
+            planned.guarantees,
+            schema.identity,
+            schema.lineage,
+            cap=cap,
+            neighbours=relation,
+            holds=spec.cap.holds,
+            yearly=spec.cap.yearly,
         )
-    except RefusedError as error:
+    except (RefusedError, UsageError) as error:
         _say(console, _no("The ledger does not allow it", _sentence(str(error))))
         return
     if spec.reason is not None:
@@ -113,6 +131,9 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
     full = [share for share in shares if not share.fits]
     for share in full:
         words = f"It does not fit what is left under {share.account.neighbours} ({share.account.left})"
+        if share.fits_cap:
+            left = share.account.left_in(share.year)
+            words = f"It does not fit what is left of {share.year} under {share.account.neighbours} ({left})"
         _say(console, _no(words, "Only what was released before is returned from the ledger, at no cost."))
     if not full:
         fits = "It fits." if len(shares) == 1 else "It fits every cap that it counts against."
@@ -133,9 +154,26 @@ def _show_shares(
         lines.add_row(str(one.neighbours), str(one.cap), spent, str(share.charge), left)
     console.print(Padding(lines, (1, 0, 1, 2), expand=False))
     for share in shares:
+        _show_years(console, share)
         _show_trusted(console, share.account, said=assumed)
     for relation in silent:
         _say(console, f"This release says nothing about {relation}; that promise was waived on record.")
+
+
+def _show_years(console: Console, share: Share) -> None:
+    """What this year's allowance and the later years would have left."""
+    one, year = share.account, share.year
+    if one.yearly is None:
+        return
+    if not share.fits:
+        _say(console, f"The allowance under {one.neighbours} is {one.yearly}; {one.left_in(year)} is left of {year}.")
+        return
+    after = one.left.minus(share.charge)
+    rest = Tally.of(one.spent_in(year) + share.charge).left_of(one.yearly.limit(one.cap))
+    later = one.yearly.until - year
+    years = f"{year + 1}" if later == 1 else f"{year + 1} to {one.yearly.until}"
+    then = f"for {years}, {after} of the cap is left" if later else f"{year} is the last year that is planned"
+    _say(console, f"The allowance under {one.neighbours} is {one.yearly}: {rest} would be left of {year}; {then}.")
 
 
 def _no(words: str, fix: str) -> Text:

@@ -21,8 +21,9 @@ from tacita.plan import Forecast, Plan, check, claimed
 from tacita.plan.bounded import Bounded
 from tacita.privacy import UNPROTECTED, Guarantee, Loss, Neighbours, exact, in_sequence, text
 from tacita.privacy.json_form import canonical, neighbours_from_json
+from tacita.release.cap_spec import CapSpec
 from tacita.release.mechanisms import MAGNITUDE_MECHANISMS, TABLE_MECHANISMS, mechanism_named, synthesizer_names
-from tacita.release.spec import CapSpec, MicrodataSpec, Spec, TableSpec
+from tacita.release.spec import MicrodataSpec, Spec, TableSpec
 from tacita.release.survey_tables import check_survey_tables
 from tacita.synthesis.selfcheck import SelfCheck
 from tacita.tables.statistics import TOTAL
@@ -103,7 +104,7 @@ class PlannedRelease:
     @property
     def fits(self) -> bool:
         """Whether the release would fit a cap of which nothing is spent yet."""
-        return self.guarantee.loss <= self.spec.cap.loss
+        return self.guarantee.loss <= self.spec.cap.most_at_once
 
     @property
     def way_to_fit(self) -> str:

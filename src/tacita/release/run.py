@@ -64,11 +64,18 @@ def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lamb
     plans = [product.plan for product in planned.products]
     # Before [cap] is declared: a cap that is declared stays, even if the run is refused.
     quotes = Ledger.foresee(
-        place, plans, data, cap=spec.cap.loss, neighbours=relation, holds=spec.cap.holds, reason=spec.reason
+        place,
+        plans,
+        data,
+        cap=spec.cap.loss,
+        neighbours=relation,
+        holds=spec.cap.holds,
+        yearly=spec.cap.yearly,
+        reason=spec.reason,
     )
     if not all(quote.is_free for quote in quotes):
         try_out(planned, out, cache(lambda: _mock(planned, 0, TRIED)))
-    ledger = Ledger.open(place, cap=spec.cap.loss, neighbours=relation, holds=spec.cap.holds)
+    ledger = Ledger.open(place, cap=spec.cap.loss, neighbours=relation, holds=spec.cap.holds, yearly=spec.cap.yearly)
     before = ledger.spent(relation, data)
     labels = {f"{spec.title}: {product.spec.name}": product for product in planned.products}
     released = ledger.release_all(
@@ -134,8 +141,8 @@ def rehearse(
 def _refuse_over_cap(planned: PlannedRelease) -> None:
     if not planned.fits:
         raise RefusedError(
-            f"the products together cost {planned.guarantee.loss}, and [cap] allows {planned.spec.cap.loss}. "
-            f"{planned.way_to_fit}. Nothing was spent"
+            f"the products together cost {planned.guarantee.loss}, and [cap] allows {planned.spec.cap.most_at_once}"
+            f"{'' if planned.spec.cap.yearly is None else ' a year'}. {planned.way_to_fit}. Nothing was spent"
         )
 
 

@@ -20,80 +20,16 @@ from pydantic import (
 
 from tacita.data.schema.toml_file import read_toml
 from tacita.errors import SpecError, UsageError
-from tacita.noise.concentrated import rho_for
 from tacita.privacy import (
-    AddRemoveOne,
-    Loss,
-    Neighbours,
-    NumbersWithin,
-    ReplaceOne,
-    StrongAlpha,
-    WeakAlpha,
     exact,
 )
+from tacita.release.cap_spec import CapSpec
 from tacita.release.check_spec import CheckSpec
 from tacita.release.evaluation_spec import EvaluationSpec
 from tacita.release.spec_errors import explain
 from tacita.release.spec_part import Part, PublicInputSpec
 from tacita.release.spec_values import AtMost, Exact, FileName, PathText
 from tacita.tables.publish import as_share
-
-
-class CapSpec(Part):
-    """The most that may ever be lost about the units of this file, over all releases together.
-
-    `at_most` is for files in which a unit has several rows: no more than so many are used for any product, and every
-    loss is that of a whole unit. `account` = "rho" keeps the account in the ρ that (epsilon, delta) allows: losses of
-    many tables then add up to far less.
-    """
-
-    neighbours: Literal["strong", "weak", "add-remove", "replace", "numbers-within"]
-    alpha: Exact | None = None
-    unit: str | None = None
-    epsilon: Exact
-    delta: Exact = "0"
-    account: Literal["epsilon", "rho"] = "epsilon"
-    at_most: AtMost | None = None
-    holds: Literal["always"] | None = None  # "always" refuses promises that hold asymptotically
-
-    @model_validator(mode="after")
-    def _relation_is_complete(self) -> CapSpec:
-        needs = {"strong": {"alpha"}, "weak": {"alpha"}, "numbers-within": {"alpha", "unit"}}
-        for key in ("alpha", "unit"):
-            needed = key in needs.get(self.neighbours, {"unit"})
-            if needed and getattr(self, key) is None:
-                raise ValueError(f'neighbours = "{self.neighbours}" needs the key {key}; add it to [cap]')
-            if not needed and getattr(self, key) is not None:
-                raise ValueError(f'neighbours = "{self.neighbours}" has no {key}; remove that key from [cap]')
-        if self.account == "rho" and (self.neighbours not in ("add-remove", "replace") or not exact(self.delta)):
-            raise ValueError(
-                'account = "rho" is for neighbours = "add-remove" or "replace" and needs delta, such as "1e-9"; add it '
-                "to [cap], or remove account"
-            )
-        if self.at_most is not None and self.neighbours not in ("add-remove", "replace"):
-            raise ValueError(
-                f'neighbours = "{self.neighbours}" has no at_most: its units are taken whole, and of a worker with '
-                "several jobs you keep the main job; remove at_most from [cap]"
-            )
-        return self
-
-    @property
-    def relation(self) -> Neighbours:
-        """The neighbours as the privacy layer knows them."""
-        if self.neighbours == "strong":
-            return StrongAlpha(self.alpha or "")
-        if self.neighbours == "weak":
-            return WeakAlpha(self.alpha or "")
-        if self.neighbours == "numbers-within":
-            return NumbersWithin(self.unit or "", self.alpha or "")
-        one = AddRemoveOne if self.neighbours == "add-remove" else ReplaceOne
-        return one(self.unit or "")
-
-    @property
-    def loss(self) -> Loss:
-        if self.account == "rho":
-            return Loss(rho=rho_for(exact(self.epsilon), exact(self.delta)))
-        return Loss(self.epsilon, delta=self.delta)
 
 
 class TogetherSpec(Part):
