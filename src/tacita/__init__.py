@@ -4,7 +4,7 @@ Where to look:
 
 * `Schema` says what is public about a file; `Confidential` is the only door to its rows.
 * `Guarantee`, `Loss` and the neighbour relations say what a release promises, before any data.
-* `Table` measures counts, sums, means, shares, ratios and quantiles of any file by groups;
+* `Table` measures counts, sums, means, shares, ratios and quantiles of any file by groups, `Change` growth and flows;
   `tacita.mechanisms.eree` measures employer-employee tables; each mechanism is a plan with a proof beside it.
 * `Ledger` pays for a plan once and keeps its result; nothing reaches confidential rows any other way.
 * `publish` turns what was measured into a table with margins of error.
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tacita.inference import combine
     from tacita.ledger import Ledger
     from tacita.measured import Measured
+    from tacita.mechanisms.change import Change
     from tacita.mechanisms.eree import SmoothStaircase, SmoothVector
     from tacita.mechanisms.table import Table
     from tacita.plan import Bounded, Forecast, Plan
@@ -69,6 +70,7 @@ _HOMES = {
     "tacita.inference": ["combine"],
     "tacita.ledger": ["Ledger"],
     "tacita.measured": ["Measured"],
+    "tacita.mechanisms.change": ["Change"],
     "tacita.mechanisms.eree": ["SmoothStaircase", "SmoothVector"],
     "tacita.mechanisms.table": ["Table"],
     "tacita.plan": ["Bounded", "Forecast", "Plan"],
@@ -108,6 +110,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "AddRemoveOne",
     "Bounded",
+    "Change",
     "Confidential",
     "FileSynthesis",
     "Forecast",

@@ -14,6 +14,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from tacita import synthesis
+from tacita.audit.changes import change_claims
 from tacita.audit.families import Files
 from tacita.audit.jobs import Form, job_files
 from tacita.audit.mixed import COLUMNS, MIXED, mixed_claims
@@ -52,7 +53,7 @@ def examples() -> tuple[Example, ...]:
     """All of them, those of other packages last."""
     own = (*_tables(), *_magnitudes(), *_quantiles(), *_cells(), *_bounded(), *_surveys(), *_panels())
     own += tuple(_checked())
-    own += tuple(Example(*claim) for claim in statistic_claims())
+    own += tuple(Example(*claim) for claim in (*statistic_claims(), *change_claims()))
     own += tuple(Example(*claim, adaptive=True) for claim in mixed_claims())
     return (*own, *third_party())
 

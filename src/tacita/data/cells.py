@@ -193,7 +193,7 @@ def totals(data: Confidential, cells: Cells, sums: Mapping[str, tuple[Adding, St
     tally = Tally(cells.by, tuple((name, *asked) for name, asked in sums.items()))
     part = None if cells.where or cells.missing(data.schema) else tallied(data, tally)
     if part is None:
-        table = _kept(data, cells, [name for amount, _, _ in sums.values() for name in amount.columns])
+        table = kept(data, cells, [name for amount, _, _ in sums.values() for name in amount.columns])
         part = engine_of(data).collect(tally.over(table, data.schema))
     place = cell_places(part, data.schema, cells.by)
     number = cells.count(data.schema)
@@ -206,7 +206,7 @@ def unit_totals(
 ) -> tuple[Integers, Integers]:
     """Of every sampling unit that has records in a cell: the cell, and the sum of steps of these records. `units` are
     the columns whose values together name a unit."""
-    table = _kept(data, cells, (*units, *amount.columns))
+    table = kept(data, cells, (*units, *amount.columns))
     named = {f"tacita_unit_{at}": table[name].cast("string") for at, name in enumerate(units)}
     codes = {name: table[name] for name in cells.by}
     coded = table.select(**codes, **named, tacita_steps=steps.of(amount.of(table, data.schema)))
@@ -227,7 +227,7 @@ def octaves(data: Confidential, cells: Cells, amount: Adding, lowest: int, highe
 
     Amounts of 0 are in none; signs do not matter. One that rounding puts into the wrong octave is still in only one.
     """
-    table = _kept(data, cells, amount.columns)
+    table = kept(data, cells, amount.columns)
     size = amount.of(table, data.schema).cast("float64").abs()
     coded = table.select(octave=size.nullif(0.0).log2().floor().cast("int64"))
     part = engine_of(data).collect(coded.group_by("octave").aggregate(n=coded.count()))
@@ -246,7 +246,7 @@ def values(
     """Every code of a value that occurs in a cell: its cell, the code, and how many records (or steps of weight) have
     it, sorted by cell and code. `coded_as` gives the code of a value in its declared steps, one by one."""
     names = (column, *(weight[0].columns if weight else ()))
-    table = _kept(data, cells, names)
+    table = kept(data, cells, names)
     schema = data.schema
     codes = {name: table[name] for name in cells.by}
     parts = 10.0 ** decimals(schema, column)
@@ -278,7 +278,7 @@ def _added_up(key: Integers, mass: Integers, keys: int) -> tuple[Integers, Integ
 # ---------------------------------------------------------------- putting together
 
 
-def _kept(data: Confidential, cells: Cells, numbers: Sequence[str]) -> Any:
+def kept(data: Confidential, cells: Cells, numbers: Sequence[str]) -> Any:
     """The records that count, with the columns that are asked for, from whichever linked table they stand in."""
     table = jobs_with(data, tuple(dict.fromkeys((*cells.columns, *cells.needs, *numbers))))
     for name in cells.missing(data.schema):

@@ -16,6 +16,7 @@ import pandas as pd
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.data.workforce import workforce
+from tacita.dossier.changes import exact_changes
 from tacita.dossier.exact import (
     JOBS,
     RECORDS,
@@ -26,6 +27,7 @@ from tacita.dossier.exact import (
     establishment_counts,
     unit_numbers,
 )
+from tacita.mechanisms.change import Change
 from tacita.mechanisms.magnitude.base import MagnitudePlan
 from tacita.mechanisms.magnitude.flows import CREATED, DESTROYED, NET, SmoothFlows
 from tacita.mechanisms.table import Table
@@ -61,6 +63,11 @@ def asked_by(plan: Plan[Any], data: Confidential) -> Iterator[Asked]:
     """The statistics of a table; none where the plan is of a kind that is not known here."""
     if isinstance(plan, Table):
         yield _of_any_file(plan, data)
+    elif isinstance(plan, Change):
+        units = f"{plan.neighbours.unit}s"
+        for name, cells in exact_changes(plan, data).items():
+            unit = name if name == "percent" else " to ".join(plan.of) or units
+            yield Asked(plan.statistic, unit, cells, name, sized_in=units)
     elif isinstance(plan, MagnitudePlan):
         yield from _of_magnitudes(plan, data)
     elif type(plan).__name__ in JOB_MECHANISMS:

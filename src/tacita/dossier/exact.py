@@ -60,7 +60,7 @@ def answered(data: Confidential, asked: Question) -> pd.DataFrame:
     if asked.statistic == "share":
         levels = len(data.schema.levels(asked.by[-1]))
         below = [np.repeat(above.reshape(-1, levels).sum(axis=1), levels)]
-    return _table(data.schema, asked.by, _over(above, below[0]) if below else above, number)
+    return celled(data.schema, asked.by, _over(above, below[0]) if below else above, number)
 
 
 def answered_by(data: Confidential, asked: Question, by: tuple[str, ...]) -> pd.DataFrame:
@@ -86,7 +86,7 @@ def _variances(data: Confidential, asked: Question) -> pd.DataFrame:
     number = grouped["tacita_n"]
     mean = _over(grouped["one"], number)
     value = _over(grouped["two"] - number * mean**2, number - 1)
-    return _table(schema, asked.by, value, number)
+    return celled(schema, asked.by, value, number)
 
 
 def _quantiles(data: Confidential, asked: Question) -> pd.DataFrame:
@@ -111,7 +111,7 @@ def _quantiles(data: Confidential, asked: Question) -> pd.DataFrame:
             if passed.size and passed[-1] > 0:
                 at = int(np.searchsorted(passed, float(share) * passed[-1] * (1 - 1e-12)))
                 wanted[cell] = value[start + min(at, passed.size - 1)] / parts
-        tables.append(_table(schema, asked.by, wanted, number).assign(**{QUANTILE: text(share)}))
+        tables.append(celled(schema, asked.by, wanted, number).assign(**{QUANTILE: text(share)}))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -150,7 +150,7 @@ def _grouped(data: Confidential, asked: Question, table: Any, columns: Mapping[s
     return added
 
 
-def _table(schema: Schema, by: Sequence[str], value: Floats, number: Floats) -> pd.DataFrame:
+def celled(schema: Schema, by: Sequence[str], value: Floats, number: Floats) -> pd.DataFrame:
     shape = [len(schema.levels(name)) for name in by]
     codes = np.unravel_index(np.arange(value.size), shape) if by else ()
     keys = {name: np.array(schema.levels(name))[code] for name, code in zip(by, codes, strict=True)}

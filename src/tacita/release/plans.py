@@ -39,7 +39,8 @@ PUBLISHING = (
     "agree",
 )  # what is done to a table after the noise
 
-JOBS_DEFAULT, ANY_FILE = "SmoothStaircase", "Table"
+JOBS_DEFAULT, ANY_FILE, TWO_YEARS = "SmoothStaircase", "Table", "Change"
+CHANGES = ("growth", "flows")
 _OF_TABLE = (
     "levels",
     "division",
@@ -52,6 +53,7 @@ _OF_TABLE = (
     "margin",
     "margin_at",
     "rho",
+    "between",
 )
 
 Named = TableSpec | MicrodataSpec
@@ -173,6 +175,8 @@ def _with_mechanism(table: TableSpec, cap: CapSpec) -> TableSpec:
                 f"flows; give one of {', '.join(MAGNITUDE_MECHANISMS)}, or another relation in [cap]"
             )
         named = MAGNITUDE_MECHANISMS[table.statistic]
+    elif named == ANY_FILE and table.statistic in CHANGES:
+        named = TWO_YEARS
     return table.model_copy(update={"mechanism": named})
 
 
@@ -334,7 +338,7 @@ def _settings(product: Named) -> dict[str, Any]:
         }
     own = ("epsilon", "delta", "alpha", "definition", "calibration", "margin_share", "theta", *_OF_TABLE)
     given: dict[str, Any] = {key: getattr(product, key) for key in own if getattr(product, key) is not None}
-    if product.mechanism == ANY_FILE:
+    if product.mechanism in (ANY_FILE, TWO_YEARS):
         given["confidence"] = product.confidence
     elif given.get("statistic") in (
         "count",
@@ -358,7 +362,7 @@ def forecast_record(forecast: Forecast) -> dict[str, Any]:
 def plan_as_set(settings: Mapping[str, Any], record: Mapping[str, Any]) -> Plan[Any]:
     """The plan that the settings of a product ask for; what else it needs is as in the record of its plan."""
     stated: tuple[str, ...] = ("epsilon", "delta")
-    if settings["mechanism"] == ANY_FILE:
+    if settings["mechanism"] in (ANY_FILE, TWO_YEARS):
         stated = (*stated, "by", "where", "confidence", *_OF_TABLE)
     elif settings["mechanism"] in MAGNITUDE_MECHANISMS.values():
         stated = (*stated, "by", "of", "where")

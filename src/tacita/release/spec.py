@@ -56,6 +56,7 @@ class TableSpec(Part):
     division: Literal["best", "equal"] | None = None
     statistic: str | None = None
     of: str | tuple[str, ...] | None = None
+    between: dict[str, tuple[int | str, ...]] | None = None
     weights: str | None = None
     sampling: bool | None = None
     quantiles: tuple[Exact, ...] | None = None
@@ -123,12 +124,11 @@ class TableSpec(Part):
                 raise ValueError(str(error)) from None
         return value
 
-    @field_validator("where", mode="before")
+    @field_validator("where", "between", mode="before")
     @classmethod
     def _lists_to_tuples(cls, value: object) -> object:
-        if not isinstance(value, dict):
-            return value
-        return {key: tuple(levels) if isinstance(levels, list) else levels for key, levels in value.items()}
+        held = value.items() if isinstance(value, dict) else ()
+        return {key: tuple(one) if isinstance(one, list) else one for key, one in held} or value
 
     @model_validator(mode="after")
     def _totals_are_of_this_table(self) -> TableSpec:

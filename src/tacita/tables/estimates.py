@@ -55,7 +55,7 @@ def estimated(result: Measurements, confidence: float) -> Estimates:
     if result.facts.get("visible") is False:
         nothing = np.full(result.cells, np.nan)
         # Sums of nothing said are nothing said either: a table that asks for totals was paid for like any other.
-        added = result.statistic in ("count", "sum")
+        added = result.statistic in ("count", "sum", "flows")
         spread = np.zeros(result.cells) if added else None
         return Estimates(keys, nothing, nothing - np.inf, nothing + np.inf, additive=added, variance=spread)
     return _ESTIMATES[_kind(result)](result, keys, confidence)
@@ -108,7 +108,7 @@ def _sums(result: Measurements, keys: dict[str, Any], confidence: float) -> Esti
 def _sum_of(
     name: str, result: Measurements, keys: dict[str, Any], confidence: float, bounds: tuple[float, float]
 ) -> Estimates:
-    value, variance, kurtosis, unseen = _amounts(name, result)
+    value, variance, kurtosis, unseen = amounts(name, result)
     if sampling.measured(result):
         noise, variance = variance, variance + sampling.of_sums(result, value, variance, confidence)
         kurtosis *= float(np.max(noise / variance)) ** 2
@@ -127,7 +127,7 @@ def _sum_of(
     )
 
 
-def _amounts(name: str, result: Measurements) -> tuple[Floats, Floats, float, float]:
+def amounts(name: str, result: Measurements) -> tuple[Floats, Floats, float, float]:
     """Sums in their own units, the variance of their noise and its kurtosis, and what a cell may hold above the
     clamp."""
     facts = result.facts[name]
@@ -197,7 +197,7 @@ def _shares(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
     """Levels of the last attribute within each combination of the others."""
     levels = int(list(result.keys.values())[-1].max()) + 1
     if result.plan["weights"]:
-        amounts, noise, kurtosis, unseen = _amounts("count", result)
+        amounts, noise, kurtosis, unseen = amounts("count", result)
     else:
         variance, kurtosis = spread_of(result.facts["count"]["law"])
         amounts, unseen = result.noisy["count"].astype(np.float64), 0.0
@@ -220,8 +220,8 @@ def _shares(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
 
 def _ratios(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
     """The true ratio r makes above − r·below zero but for noise: the interval is of all r for which that is likely."""
-    above, noise_above, one, unseen_above = _amounts("above", result)
-    below, noise_below, two, unseen_below = _amounts("below", result)
+    above, noise_above, one, unseen_above = amounts("above", result)
+    below, noise_below, two, unseen_below = amounts("below", result)
     least = margin(confidence, [(noise_below, two)])
     known = below > 1.5 * least
     safe = np.where(known, below, 1.0)
@@ -283,6 +283,18 @@ def _magnitudes(result: Measurements, keys: dict[str, Any], confidence: float) -
     return magnitudes(result, keys, confidence)
 
 
+def _growth(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
+    from tacita.tables.changes import growth  # which is made of what stands here
+
+    return growth(result, keys, confidence)
+
+
+def _flows(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
+    from tacita.tables.changes import flows
+
+    return flows(result, keys, confidence)
+
+
 _ESTIMATES: dict[str, Callable[[Measurements, dict[str, Any], float], Estimates]] = {
     "count": _counts,
     "sum": _sums,
@@ -292,4 +304,6 @@ _ESTIMATES: dict[str, Callable[[Measurements, dict[str, Any], float], Estimates]
     "ratio": _ratios,
     "quantiles": _quantiles,
     "magnitudes": _magnitudes,
+    "growth": _growth,
+    "flows": _flows,
 }

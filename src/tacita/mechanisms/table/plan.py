@@ -20,6 +20,7 @@ from tacita.mechanisms.table.levels import Division, Split, TableLevels, split_o
 from tacita.mechanisms.table.noise import Budget
 from tacita.mechanisms.table.quantiles import Wanted, quantiles
 from tacita.mechanisms.table.sampling import SAMPLING, Residual, residual, spread
+from tacita.mechanisms.table.settings import as_columns, as_confidence, optional_epsilon, optional_rho
 from tacita.noise.entropy import Entropy
 from tacita.plan import ONE_ROW, Forecast, Plan
 from tacita.plan.fields import (
@@ -27,7 +28,6 @@ from tacita.plan.fields import (
     Named,
     OneUnit,
     as_delta,
-    as_epsilon,
     as_names,
     as_relation,
     as_where,
@@ -45,10 +45,6 @@ _MOST_QUANTILES = 99
 _FINEST_SHARE = 10_000  # denominators of quantiles: shares in hundredths of a percent
 
 
-def _as_columns(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else as_names(given)
-
-
 def _as_shares(given: Sequence[Number]) -> tuple[Fraction, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise UsageError('quantiles: give a list of shares in quotes, such as ["0.1", "0.5", "0.9"]')
@@ -62,21 +58,6 @@ def _as_clamp(given: Any) -> tuple[float, float] | str | None:
     if len(numbers) != 2 or len(given) != 2 or not numbers[0] < numbers[1]:
         raise UsageError('clamp: give two numbers, such as [0, 200000], or "declared"')
     return float(numbers[0]), float(numbers[1])
-
-
-def _optional_epsilon(given: Number | None) -> Fraction | None:
-    return None if given is None else as_epsilon(given)
-
-
-def _optional_rho(given: Number | None) -> Fraction | None:
-    rho = None if given is None else exact(given, "rho")
-    if rho is not None and rho <= 0:
-        raise UsageError('rho: must be above 0, such as "0.01"')
-    return rho
-
-
-def _as_confidence(given: Number) -> Fraction:
-    return exact(str(given) if isinstance(given, float) else given, "confidence")
 
 
 @frozen
@@ -108,8 +89,8 @@ class Table(Plan[Measurements]):
     takes_missing = True
 
     statistic: Statistic = field(default="count", validator=one_of(Statistic))
-    epsilon: Fraction = field(default=None, converter=_optional_epsilon)  # or as the margin asks
-    of: tuple[str, ...] = field(default=(), converter=_as_columns, validator=each_once, kw_only=True)
+    epsilon: Fraction = field(default=None, converter=optional_epsilon)  # or as the margin asks
+    of: tuple[str, ...] = field(default=(), converter=as_columns, validator=each_once, kw_only=True)
     by: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once, kw_only=True)
     where: Named[tuple[str, ...]] = field(default=Named(), converter=as_where, kw_only=True)
     levels: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once, kw_only=True)
@@ -119,10 +100,10 @@ class Table(Plan[Measurements]):
     quantiles: tuple[Fraction, ...] = field(default=(), converter=_as_shares, kw_only=True)
     clamp: tuple[float, float] | str | None = field(default=None, converter=_as_clamp, kw_only=True)
     delta: Fraction = field(default=Fraction(0), converter=as_delta, kw_only=True)
-    rho: Fraction | None = field(default=None, converter=_optional_rho, kw_only=True)
+    rho: Fraction | None = field(default=None, converter=optional_rho, kw_only=True)
     margin: str | None = field(default=None, kw_only=True)
     margin_at: int | None = field(default=None, kw_only=True)
-    confidence: Fraction = field(default=Fraction(19, 20), converter=_as_confidence, kw_only=True)
+    confidence: Fraction = field(default=Fraction(19, 20), converter=as_confidence, kw_only=True)
     neighbours: OneUnit = field(default=RECORD, converter=as_relation, validator=one_unit, kw_only=True)
 
     def __attrs_post_init__(self) -> None:

@@ -1,0 +1,85 @@
+"""Estimates of growth and flows: several numbers of each cell, told apart by `measure`. Post-processing only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tacita.measured import Measurements
+from tacita.mechanisms.change.measuring import CHANGE, EARLIER, ENTERED, GREW, LEFT, SHRANK
+from tacita.tables.estimates import Estimates, Floats, amounts, margin
+
+MEASURE = "measure"
+
+
+def growth(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
+    """Both totals, the change, and the change in percent of the earlier total: the true percentage p makes
+    change − p·earlier zero but for noise, so its interval is of all p for which that is likely."""
+    change, change_noise, change_kurtosis, change_unseen = amounts(CHANGE, result)
+    earlier, noise, kurtosis, unseen = amounts(EARLIER, result)
+    signed = result.facts[EARLIER]["lower"] < 0
+    later = earlier + change
+    half_change = margin(confidence, [(change_noise, change_kurtosis)]) + change_unseen
+    half_earlier = margin(confidence, [(noise, kurtosis)])
+    half_later = margin(confidence, [(noise, kurtosis), (change_noise, change_kurtosis)]) + change_unseen
+    known = earlier > 1.5 * half_earlier
+    safe = np.where(known, earlier, 1.0)
+    rate = change / safe
+    half_rate = margin(confidence, [(change_noise, change_kurtosis), (rate**2 * noise, kurtosis)])
+    # Solved at the shorter denominator, which the noise allows for, as for any ratio.
+    half_rate = (half_rate + change_unseen + np.abs(rate) * unseen) / safe * (1 + 0.25 * (half_earlier / safe) ** 2)
+    below = unseen if signed else 0.0
+    value = [earlier, later, change, np.where(known, 100 * rate, np.nan)]
+    half = np.where(known, 100 * half_rate, np.inf)
+    lower = [earlier - half_earlier - below, later - half_later - below, change - half_change, value[3] - half]
+    upper = [earlier + half_earlier + unseen, later + half_later + unseen, change + half_change, value[3] + half]
+    least = [-np.inf if signed else 0.0] * 2 + [-np.inf] * 2
+    return _together(keys, ("earlier", "later", "change", "percent"), value, lower, upper, least)
+
+
+def flows(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
+    """Sums of what was measured apart; where units are counted, all creation is entry."""
+    parts = {"creation": {GREW: 1, ENTERED: 1}, "destruction": {SHRANK: 1, LEFT: 1}, "entry": {ENTERED: 1},
+             "exit": {LEFT: 1}, "net": {GREW: 1, ENTERED: 1, SHRANK: -1, LEFT: -1}}  # fmt: skip
+    if GREW not in result.noisy:
+        parts = {name: parts[name] for name in ("entry", "exit", "net")}
+    value, lower, upper, least, spread = [], [], [], [], []
+    for name, signs in parts.items():
+        there = {one: sign for one, sign in signs.items() if one in result.noisy}
+        _, noise, kurtosis, unseen = amounts(next(iter(there)), result)
+        number: Floats = np.zeros(noise.size)
+        for one, sign in there.items():
+            number = number + sign * amounts(one, result)[0]
+        half = margin(confidence, [(noise, kurtosis)] * len(there))
+        value.append(number)
+        lower.append(number - half - (unseen if name == "net" else 0.0))
+        upper.append(number + half + unseen)
+        least.append(-np.inf if name == "net" else 0.0)
+        spread.append(noise * len(there))
+    return _together(keys, tuple(parts), value, lower, upper, least, np.concatenate(spread), kurtosis)
+
+
+def _together(
+    keys: dict[str, Any],
+    names: tuple[str, ...],
+    value: list[Floats],
+    lower: list[Floats],
+    upper: list[Floats],
+    least: list[float],
+    variance: Floats | None = None,
+    kurtosis: float = 0.0,
+) -> Estimates:
+    cells = value[0].size
+    return Estimates(
+        {name: np.tile(code, len(names)) for name, code in keys.items()},
+        np.concatenate(value),
+        np.concatenate(lower),
+        np.concatenate(upper),
+        additive=variance is not None,
+        variance=variance,
+        kurtosis=kurtosis,
+        bounds=(np.repeat(least, cells), np.full(cells * len(names), np.inf)),
+        parts=tuple(name for name in names for _ in range(cells)),
+        parted_by=MEASURE,
+    )
