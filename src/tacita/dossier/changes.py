@@ -15,11 +15,9 @@ from tacita.data.confidential import Confidential
 from tacita.data.pairs import moved
 from tacita.dossier.exact import celled
 from tacita.mechanisms.change import Change
+from tacita.tables.changes import FLOWS, GROWTH
 
 By = tuple[str, ...]
-
-GROWTH = ("earlier", "later", "change", "percent")
-FLOWS = ("creation", "destruction", "entry", "exit", "net")
 
 
 def exact_changes(plan: Change, data: Confidential) -> dict[str, Callable[[By], pd.DataFrame]]:

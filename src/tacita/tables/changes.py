@@ -11,11 +11,15 @@ from tacita.mechanisms.change.measuring import CHANGE, EARLIER, ENTERED, GREW, L
 from tacita.tables.estimates import Estimates, Floats, amounts, margin
 
 MEASURE = "measure"
+GROWTH = ("earlier", "later", "change", "percent")
+FLOWS = ("creation", "destruction", "entry", "exit", "net")
 
 
 def growth(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
     """Both totals, the change, and the change in percent of the earlier total: the true percentage p makes
     change − p·earlier zero but for noise, so its interval is of all p for which that is likely."""
+    if result.facts.get("visible") is False:
+        return _nothing(keys, GROWTH, result.cells)
     change, change_noise, change_kurtosis, change_unseen = amounts(CHANGE, result)
     earlier, noise, kurtosis, unseen = amounts(EARLIER, result)
     signed = result.facts[EARLIER]["lower"] < 0
@@ -35,15 +39,17 @@ def growth(result: Measurements, keys: dict[str, Any], confidence: float) -> Est
     lower = [earlier - half_earlier - below, later - half_later - below, change - half_change, value[3] - half]
     upper = [earlier + half_earlier + unseen, later + half_later + unseen, change + half_change, value[3] + half]
     least = [-np.inf if signed else 0.0] * 2 + [-np.inf] * 2
-    return _together(keys, ("earlier", "later", "change", "percent"), value, lower, upper, least)
+    return _together(keys, GROWTH, value, lower, upper, least)
 
 
 def flows(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
     """Sums of what was measured apart; where units are counted, all creation is entry."""
+    if result.facts.get("visible") is False:
+        return _nothing(keys, FLOWS if GREW in result.noisy else FLOWS[2:], result.cells, additive=True)
     parts = {"creation": {GREW: 1, ENTERED: 1}, "destruction": {SHRANK: 1, LEFT: 1}, "entry": {ENTERED: 1},
              "exit": {LEFT: 1}, "net": {GREW: 1, ENTERED: 1, SHRANK: -1, LEFT: -1}}  # fmt: skip
     if GREW not in result.noisy:
-        parts = {name: parts[name] for name in ("entry", "exit", "net")}
+        parts = {name: parts[name] for name in FLOWS[2:]}
     value, lower, upper, least, spread = [], [], [], [], []
     for name, signs in parts.items():
         there = {one: sign for one, sign in signs.items() if one in result.noisy}
@@ -58,6 +64,13 @@ def flows(result: Measurements, keys: dict[str, Any], confidence: float) -> Esti
         least.append(-np.inf if name == "net" else 0.0)
         spread.append(noise * len(there))
     return _together(keys, tuple(parts), value, lower, upper, least, np.concatenate(spread), kurtosis)
+
+
+def _nothing(keys: dict[str, Any], names: tuple[str, ...], cells: int, *, additive: bool = False) -> Estimates:
+    """Where not one unit is visible beside the noise, nothing is said of any cell."""
+    value, spread = np.full(cells, np.nan), np.zeros(cells * len(names)) if additive else None
+    ends = [value - np.inf] * len(names), [value + np.inf] * len(names)
+    return _together(keys, names, [value] * len(names), *ends, [-np.inf] * len(names), spread)
 
 
 def _together(

@@ -52,10 +52,10 @@ class Estimates:
 def estimated(result: Measurements, confidence: float) -> Estimates:
     """Values and intervals of a table, whatever its statistic."""
     keys = {name: code.astype(np.int64) for name, code in result.keys.items()}
-    if result.facts.get("visible") is False:
+    if result.facts.get("visible") is False and result.statistic not in ("growth", "flows"):
         nothing = np.full(result.cells, np.nan)
         # Sums of nothing said are nothing said either: a table that asks for totals was paid for like any other.
-        added = result.statistic in ("count", "sum", "flows")
+        added = result.statistic in ("count", "sum")
         spread = np.zeros(result.cells) if added else None
         return Estimates(keys, nothing, nothing - np.inf, nothing + np.inf, additive=added, variance=spread)
     return _ESTIMATES[_kind(result)](result, keys, confidence)
