@@ -42,7 +42,7 @@ def _cells(plan: Change, data: Confidential, name: str, by: By) -> pd.DataFrame:
     had, has = units.before >= 0, units.after >= 0
     stayed = had & has & units.stayed
 
-    def total(chosen: np.ndarray, place: np.ndarray, which: str) -> np.ndarray:  # type: ignore[type-arg]
+    def total(chosen: np.ndarray, place: np.ndarray, which: str) -> np.ndarray:
         return rowwise.sums(place[chosen], units.sums[which][chosen], pairs.cells.count(data.schema))
 
     earlier, later = total(had, units.before, "before"), total(has, units.after, "after")
