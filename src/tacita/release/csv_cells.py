@@ -27,10 +27,13 @@ def harmless(table: pa.Table) -> pa.Table:
 
     >>> harmless(pa.table({"code": ["=1+1", "-9", "a=b"], "n": [-1, 2, 3]})).to_pydict()
     {'code': ["'=1+1", '-9', 'a=b'], 'n': [-1, 2, 3]}
+    >>> harmless(pa.table({"code": pa.array(["=1", "a"], pa.large_string()).dictionary_encode()}))["code"].to_pylist()
+    ["'=1", 'a']
     """
     for place, field in enumerate(table.schema):
-        if pa.types.is_string(field.type):
-            table = table.set_column(place, field, _harmless(table[field.name]))
+        held = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_string(held) or pa.types.is_large_string(held):
+            table = table.set_column(place, field.name, _harmless(table[field.name].cast(pa.string())))
     return table
 
 

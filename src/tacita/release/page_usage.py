@@ -20,6 +20,7 @@ from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.inference import snippets
 from tacita.mechanisms.table.levels import LEVEL
 from tacita.pages.render import code
+from tacita.release.csv_cells import harmless_text
 from tacita.release.microdata import FOLDER, csv_name, is_unfit
 from tacita.release.page_products import weight_of
 from tacita.tables.publish import attributes, finest_level, summed_over, without_totals
@@ -46,7 +47,7 @@ def code_for_cells(name: str, table: pa.Table, totals: Sequence[str]) -> Blocks:
     """Compares the first two codes of a table; totals are left out of sums, or they count twice."""
     keys = [one for one in attributes(table) if one != LEVEL]
     cells = without_totals(table, totals)
-    codes = [str(one) for one in dict.fromkeys(cells[keys[0]].to_pylist())][:2] if keys else []
+    codes = [harmless_text(str(one)) for one in dict.fromkeys(cells[keys[0]].to_pylist())][:2] if keys else []
     if len(codes) < 2:
         return []
     texts = [position for position, field in enumerate(table.schema, start=1) if pa.types.is_string(field.type)]
@@ -63,6 +64,10 @@ class Example:
     code: str | None
     texts: tuple[int, ...]
     weight: str | None
+
+    @property
+    def code_in_csv(self) -> str:
+        return harmless_text(self.code or "")
 
 
 def files_code(files: Sequence[Path], plan: Mapping[str, Any]) -> dict[str, Any] | None:

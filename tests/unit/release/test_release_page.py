@@ -9,23 +9,17 @@ from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
 from support.browser_page import look, print_to_pdf
 from support.release import schema, small_release
-from tacita.data.schema import Schema
 from tacita.implicates import Implicates, Kind
-from tacita.pages import render
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, WeakAlpha
 from tacita.release.page import render_page
-from tacita.release.page_usage import code_for_cells, files_code
 
 VOID = {"meta", "br", "img", "hr", "link", "input"}
 
@@ -227,128 +221,3 @@ def test_synthetic_files_come_with_their_combining_rule(bundle: Path, kind: Kind
     assert words in page
     assert f"<code>{kind}</code>" in page
     assert "combine_synthetic" in page
-
-
-def code(page: str, language: str) -> str:
-    found = re.search(rf"<figcaption>{language}</figcaption><pre><code>(.*?)</code></pre>", page, re.DOTALL)
-    assert found, language
-    return unescape(found[1])
-
-
-def numbers(page: str, language: str, folder: Path) -> list[float]:
-    """Every number that the code prints; skips where R is missing."""
-    if language == "R":
-        command = [shutil.which("Rscript") or pytest.skip("no Rscript here; install it with .ci/debian-packages"), "-e"]
-    else:
-        command = [sys.executable, "-c"]
-    done = subprocess.run([*command, code(page, language)], cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return [float(one.replace(",", "")) for one in re.findall(r"-?\d[\d,]*\.?\d*(?:e[-+]?\d+)?", done.stdout)]
-
-
-# ---------------------------------------------------------------- tables
-
-
-@pytest.mark.parametrize("language", ["Python", "R"])
-@pytest.mark.parametrize("labelled", [True, False])
-def test_totals_are_not_added_to_their_own_parts(tmp_path: Path, language: str, labelled: bool) -> None:
-    """Also where a column has no labels: its totals were added to the cells, and every sum came out double."""
-    columns: dict[str, Any] = {
-        "place name": ["NA", "NA", "NA", "02", "02", "02"],
-        "place name_label": ["A", "A", "A", "B", "B", "B"],
-        "sex": ["F", "M", "Total", "F", "M", "Total"],
-        "sex_label": ["F", "M", "", "F", "M", ""],
-        "value": [10, 20, 30, 1, 2, 3],
-        "margin_of_error": [3, 4, 9, 3, 4, 9],
-    }
-    if not labelled:
-        del columns["sex_label"]
-    table = pa.table(columns)
-    (tmp_path / "tables").mkdir()
-    pa_csv.write_csv(table, tmp_path / "tables" / "jobs.csv")
-    page = render.part("code_to_copy", code_for_cells("jobs", table, ["place name"]))
-    assert numbers(page, language, tmp_path)[:2] == pytest.approx([27, 7], abs=0.5)
-    assert 'drop if sex == "Total"' in code(page, "Stata")
-
-
-def test_a_level_called_total_is_kept_where_nothing_was_summed() -> None:
-    table = pa.table({"kind": ["Total", "Part"], "value": [3, 1], "margin_of_error": [1, 1]})
-    assert '"Total"' in dict(code_for_cells("t", table, ()))["Python"]
-
-
-# ---------------------------------------------------------------- synthetic files
-
-SCHEMA: dict[str, Any] = {
-    "dataset": {"identity": "people", "unit": "person"},
-    "variables": {
-        "region": {"role": "public", "type": "categorical", "levels": ["01", "02"]},
-        "w": {"role": "confidential", "type": "numeric", "lower": 1, "upper": 5000},
-        "pay": {"role": "confidential", "type": "numeric", "lower": 0, "upper": 10**6},
-    },
-}
-
-
-def bundle(folder: Path, files: int, *, weight: bool, columns: tuple[str, ...], kind: Kind = "partial") -> str:
-    """A folder with synthetic files and the page's words on how to analyse them."""
-    random = np.random.default_rng(5)
-    frames = []
-    for _ in range(files):
-        w = random.uniform(1, 100, 200).round(1)
-        pay = (5_000 + 1e6 / w).round(2)
-        pay[:5] = np.nan
-        frames.append(pd.DataFrame({"region": random.choice(["01", "02"], 200), "w": w, "pay": pay})[list(columns)])
-    schema = Schema.from_dict(SCHEMA)
-    drawn = tuple(one for one in columns if one != "region")
-    made = Implicates(tuple(frames), schema, drawn or columns, kind).write(folder / "microdata")
-    for path in made:
-        pa_csv.write_csv(pq.read_table(path), path.with_suffix(".csv"))
-    mechanism = {"mechanism": "SurveySynthesis", "weight": "w"} if weight else {"mechanism": "QuantileSynthesis"}
-    plan = {"rehearsal": False, "schema": schema.to_dict(), "microdata": [{"mechanism": mechanism}]}
-    (folder / "plan.json").write_text(json.dumps(plan))
-    return render.page("report/files_code.html.j2", files_code=files_code(made, plan))
-
-
-def weighted_means(folder: Path) -> list[float]:
-    found = []
-    for path in sorted((folder / "microdata").glob("*.parquet")):
-        frame = pd.read_parquet(path).dropna()
-        found.append(float(np.average(frame["pay"], weights=frame["w"])))
-    return found
-
-
-@pytest.mark.parametrize("language", ["Python", "R"])
-@pytest.mark.parametrize("files", [1, 3])
-def test_weights_of_a_survey_count(tmp_path: Path, language: str, files: int) -> None:
-    page = bundle(tmp_path, files, weight=True, columns=("region", "w", "pay"))
-    assert "survey weights" in page
-    first = numbers(page, language, tmp_path)[0]
-    assert first == pytest.approx(np.mean(weighted_means(tmp_path)), rel=1e-4)
-    assert "[pweight = w]" in code(page, "Stata")
-
-
-@pytest.mark.parametrize("language", ["Python", "R"])
-@pytest.mark.parametrize("columns", [("region", "pay"), ("region",)])
-def test_one_file_is_analysed_alone(tmp_path: Path, language: str, columns: tuple[str, ...]) -> None:
-    page = bundle(tmp_path, 1, weight=False, columns=columns, kind="one-measurement")
-    assert "There is nothing to combine" in page
-    assert "combine" not in code(page, language)
-    frame = pd.read_parquet(tmp_path / "microdata" / "implicate-01.parquet")
-    wanted = frame["pay"].mean() if "pay" in columns else (frame["region"] == "01").mean()
-    assert numbers(page, language, tmp_path)[0] == pytest.approx(wanted, rel=1e-4)
-
-
-@pytest.mark.parametrize("language", ["Python", "R"])
-def test_several_files_are_combined_by_their_rule(tmp_path: Path, language: str) -> None:
-    page = bundle(tmp_path, 4, weight=False, columns=("region", "pay"), kind="one-measurement")
-    found = numbers(page, language, tmp_path)
-    frames = [pd.read_parquet(path)["pay"] for path in sorted((tmp_path / "microdata").glob("*.parquet"))]
-    assert found[0] == pytest.approx(np.mean([one.mean() for one in frames]), rel=1e-4)
-    variance = np.mean([one.var() / one.count() for one in frames]) + 1.25 * np.var(
-        [one.mean() for one in frames], ddof=1
-    )
-    assert found[1] == pytest.approx(variance if language == "R" else variance**0.5, rel=1e-3)
-
-
-def test_rows_are_said_to_be_real_units_only_where_columns_are_kept(tmp_path: Path) -> None:
-    assert "stand for the collected persons" in bundle(tmp_path / "a", 2, weight=False, columns=("region", "pay"))
-    assert "No row in them is a real person" in bundle(tmp_path / "b", 2, weight=False, columns=("pay",))

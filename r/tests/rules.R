@@ -1,0 +1,23 @@
+# The combining rules against numbers computed by hand, and the reader of JSON against a text with every kind of value.
+library(tacita)
+
+files <- list(1, 2, 3)
+answer <- function(file) c(c(9, 12, 12)[file], c(1, 2, 3)[file])
+partial <- combine(files, answer, rule = "partial")
+stopifnot(all.equal(c(partial$estimate, partial$standard_error^2, partial$df), c(11, 2 + 3 / 3, 2 * (1 + 2)^2)))
+full <- combine(files, answer, rule = "full")
+stopifnot(all.equal(c(full$standard_error^2, full$df), c(4 / 3 * 3 - 2, max(1, 2 * (1 - 2 / 4)^2))))
+one <- combine(files, answer, rule = "one-measurement")
+stopifnot(all.equal(c(one$standard_error^2, one$df), c(2 + 4, 2 * (1 + 2 / 4)^2)))
+fixed <- combine(files, answer, rule = "fixed-measurement", noise_variance = 5)
+stopifnot(all.equal(fixed$standard_error^2, 2 + 5 + 1))
+large <- combine(files[1], answer, rule = "large-sample", size_ratio = 0.5)
+stopifnot(all.equal(large$standard_error^2, 1 * (0.5 + 1)), is.infinite(large$df))
+refused <- tryCatch(combine(files[1], answer, rule = "partial"), error = conditionMessage)
+stopifnot(grepl("at least 2 synthetic files", refused))
+
+path <- tempfile()
+writeLines('{"a": [1, -2.5e3, null, true], "b": {}, "c": "x\\"\\u00e9\\n", "d": []}', path)
+read <- tacita:::read_json(path)
+stopifnot(identical(read$a, list(1, -2500, NULL, TRUE)), read$c == "x\"\u00e9\n", length(read$b) == 0)
+stopifnot(identical(names(read), c("a", "b", "c", "d")), identical(tacita:::as_it_was(c("'=1", "'a")), c("=1", "'a")))
