@@ -38,7 +38,7 @@ combine_synthetic <- function(q, u, rule, level = 0.95, size_ratio = 1) {
 """
 
 R_EXAMPLE = """\
-files <- lapply(1:5, function(l) arrow::read_parquet(sprintf("microdata/implicate-%02d.parquet", l)))
+files <- lapply(1:5, function(l) read.csv(sprintf("microdata/implicate-%02d.csv", l)))
 fits <- lapply(files, function(file) lm(pay ~ age, data = file))
 combine_synthetic(q = sapply(fits, function(fit) coef(fit)["age"]),
                   u = sapply(fits, function(fit) vcov(fit)["age", "age"]),

@@ -81,6 +81,20 @@ def test_the_r_text_gives_the_numbers_of_the_package(
     np.testing.assert_allclose([float(one) for one in run.stdout.split()], expected, rtol=1e-9)
 
 
+def test_the_r_example_runs_on_the_files_of_a_bundle(tmp_path: Path) -> None:
+    command = shutil.which("Rscript") or pytest.skip("R is not installed (Debian: r-base-core)")
+    (tmp_path / "microdata").mkdir()
+    random = np.random.default_rng(4)
+    slopes = []
+    for number in range(1, 6):
+        frame = pd.DataFrame({"age": random.uniform(18, 65, 50), "pay": random.normal(50, 9, 50)})
+        frame.to_csv(tmp_path / "microdata" / f"implicate-{number:02d}.csv", index=False)
+        slopes.append(float(np.polyfit(frame["age"], frame["pay"], 1)[0]))
+    code = snippets.R + "answer <- {" + snippets.R_EXAMPLE + '}\ncat(answer[["estimate"]])'
+    run = subprocess.run([command, "-e", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert float(run.stdout) == pytest.approx(np.mean(slopes), rel=1e-5)
+
+
 def test_the_stata_text_has_its_blocks_closed_and_its_quotes_paired() -> None:
     """Stata is not at hand to run it; what can be checked without is."""
     for text in (snippets.STATA, snippets.STATA_EXAMPLE):
