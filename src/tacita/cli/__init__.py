@@ -1,6 +1,6 @@
 """The command line: one function per verb. Heavy modules are imported inside the verbs, so that help is instant.
 
-The verbs of a ledger are in `ledger_verbs`.
+The verbs of a ledger are in `ledger_verbs`, those of keys and signatures in `signing_verbs`.
 
 Exit codes: 0 done; 2 wrong usage, schema or specification; 3 refused by the ledger or a privacy rule;
 4 verification failed; 1 anything else.
@@ -17,6 +17,7 @@ import typer
 
 from tacita.cli.ledger_verbs import ledger_app
 from tacita.cli.options import Force
+from tacita.cli.signing_verbs import keys_app, sign
 from tacita.errors import UsageError, in_words, spent
 from tacita.lazy import STUDIES, study_named
 from tacita.terminal import Steps, complain, console, open_terminal, styled
@@ -30,6 +31,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.add_typer(ledger_app, name="ledger")
+app.add_typer(keys_app, name="keys")
 
 SpecFile = Annotated[Path, typer.Argument(metavar="SPEC", help="The release specification, a TOML file.")]
 OutFolder = Annotated[
@@ -195,17 +197,29 @@ def verify(
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also check that this ledger holds the bundle's entries.")
     ] = None,
+    key: Annotated[
+        list[Path] | None,
+        typer.Option("--key", metavar="PUB", help="A public key that must have signed the bundle; repeatable."),
+    ] = None,
 ) -> None:
     """Check a bundle: fails if one byte has changed, or if a claim is not backed by what the bundle holds."""
-    from tacita.release.verify import NOT_COMPARED, SUPERSEDED, UNSIGNED, checks
+    from tacita.ledger.signatures import public_key
+    from tacita.release.verify import NOT_COMPARED, SUPERSEDED, checks, trust
 
     screen = console()
     if not bundle.is_dir():
         raise UsageError(f"{bundle}: there is no such folder")
-    for sentence in checks(bundle, ledger):
+    keys = [public_key(path) for path in key or []]
+    for sentence in checks(bundle, ledger, keys):
         mark = ("  --", "yellow") if sentence.startswith((NOT_COMPARED, SUPERSEDED)) else ("  ok", "green")
         screen.print(styled(*mark, f"  {sentence}"), highlight=False)
-    screen.print(f"Verified: {bundle}\n{UNSIGNED}", highlight=False)
+    screen.print(f"Verified: {bundle}\n{trust(bundle, keys)}".rstrip(), highlight=False)
+
+
+app.command(
+    epilog='Example:  tacita sign bundle/ --key board.key --name "B. Rossi" --role "chair of the board" '
+    '--statement "The board approves this release"'
+)(sign)
 
 
 @app.command(epilog="Example:  tacita report bundle/ --out page.html")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacita.cli.options import Force
+from tacita.cli.signing_verbs import PASSPHRASE, PrivateKey, Role, Signer
 from tacita.errors import UsageError
 from tacita.terminal import console
 
@@ -63,12 +64,67 @@ def ledger_show(
     console().print(f"For the office and its board, not for release: {html}", highlight=False)
 
 
-@ledger_app.command("verify", epilog="Example:  tacita ledger verify jobs.ledger")
-def ledger_verify(path: LedgerFile) -> None:
-    """Check the hash chain, the stored results and the sums against the caps."""
+@ledger_app.command(
+    "verify",
+    epilog="Example:  tacita ledger verify jobs.ledger\n\n"
+    "Example:  tacita ledger verify jobs.ledger --head head-2026.json --key board.pub",
+)
+def ledger_verify(
+    path: LedgerFile,
+    head: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A signed head: the ledger must still hold all up to it.")
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option("--key", metavar="PUB", help="The public key that must have signed the head.")
+    ] = None,
+) -> None:
+    """Check the hash chain, the stored results and the sums against the caps.
+
+    With a signed head, also that the file was not put back to an older state since.
+    """
     from tacita.ledger import Ledger
 
-    console().print(f"Verified: {path}\nhead of the chain: {Ledger.open(path, read_only=True).verify()}")
+    if (head is None) != (key is None):
+        raise UsageError("--head and --key go together: a signed head, and the public key of who signed it")
+    ledger = Ledger.open(path, read_only=True)
+    last = ledger.verify()
+    if head is not None and key is not None:
+        from tacita.ledger.signatures import public_key, read_head
+
+        signed = read_head(head, public_key(key))
+        ledger.verify_head(signed.subject)
+        console().print(f"It holds the head signed by {signed}", highlight=False)
+    console().print(f"Verified: {path}\nhead of the chain: {last}")
+
+
+@ledger_app.command(
+    "sign",
+    epilog='Example:  tacita ledger sign jobs.ledger --key board.key --name "B. Rossi" --role "chair of the board" '
+    "--out head-2026.json",
+)
+def ledger_sign(
+    path: LedgerFile,
+    key: PrivateKey,
+    name: Signer,
+    role: Role,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The signed head; keep it away from the ledger.")],
+    statement: Annotated[str, typer.Option(metavar="TEXT", help="What is signed for.")] = "The ledger stood like this.",
+) -> None:
+    """Sign the head of the chain: later, `tacita ledger verify --head` finds a ledger that was put back."""
+    import os
+
+    from tacita.ledger import Ledger
+    from tacita.ledger.signatures import private_key, sign_head
+
+    if os.path.lexists(out):
+        raise UsageError(f"--out {out}: exists already; name another file, a signed head is never replaced")
+    opened = private_key(key, os.environ.get(PASSPHRASE))
+    ledger = Ledger.open(path, read_only=True)
+    ledger.verify()
+    signed = sign_head(ledger.head(), opened, name=name, role=role, statement=statement)
+    out.write_bytes(signed.to_bytes())
+    number = signed.statement.subject["number"]
+    console().print(f"Signed: the ledger up to entry {number}, in {out}", highlight=False)
 
 
 @ledger_app.command(

@@ -5,6 +5,7 @@ Where to look:
 * `ledger.py`  what a person calls: `Ledger.open`, `release`, `disclose`, `quote`, `verify`, `extract`
 * `decisions.py`  what people decide on record: caps that rise, waivers, corrections, notes
 * `corrections.py`  what supersedes what
+* `signatures.py`  keys, and statements signed with them
 * `asking.py`  one request: its key, its quote, whether it fits
 * `releasing.py`  reserve, run, commit: the one place where plans meet rows
 * `kin.py`     files that hold the same units under another name

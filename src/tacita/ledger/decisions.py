@@ -39,7 +39,7 @@ class Decisions:
 
         A specification that names an earlier cap or allowance still runs.
         """
-        _require_words(reason, "reason", "why the cap may rise, and who decided it")
+        require_words(reason, "reason", "why the cap may rise, and who decided it")
         known = _by(operator)
         with self._store.writing() as writer:
             book = Book.replay(writer.records())
@@ -68,7 +68,7 @@ class Decisions:
 
         The cap still bounds the releases that do imply the relation. Every view of the account shows the reason.
         """
-        _require_words(reason, "reason", "why the file need no longer be protected this way, and who decided it")
+        require_words(reason, "reason", "why the file need no longer be protected this way, and who decided it")
         known = _by(operator)
         with self._store.writing() as writer:
             book = Book.replay(writer.records())
@@ -86,9 +86,9 @@ class Decisions:
 
         What a unit in both of them loses is then the sum of both budgets. To share one, declare lineage instead.
         """
-        _require_words(reason, "reason", "why their units may lose both budgets, and who decided it")
-        _require_words(one, "identity", "what a data set is called in its schema")
-        _require_words(other, "identity", "what a data set is called in its schema")
+        require_words(reason, "reason", "why their units may lose both budgets, and who decided it")
+        require_words(one, "identity", "what a data set is called in its schema")
+        require_words(other, "identity", "what a data set is called in its schema")
         known = _by(operator)
         if one == other:
             raise UsageError("give the identities of two data sets; one of them is always of one family")
@@ -105,7 +105,7 @@ class Decisions:
         Without `by` they are withdrawn until a correction is named in a second call. Bundles of either, made from then
         on, say so on their page and in their manifest; asking for a paid release again costs nothing.
         """
-        _require_words(reason, "reason", "what was wrong, and who decided it")
+        require_words(reason, "reason", "what was wrong, and who decided it")
         known = _by(operator)
         with self._store.writing() as writer:
             book = Book.replay(writer.records())
@@ -119,7 +119,7 @@ class Decisions:
 
     def annotate(self, text: str, *, about: int | None = None, operator: str | None = None) -> None:
         """Add a note, about one entry or the whole ledger. It changes nothing and never leaves the ledger."""
-        _require_words(text, "note", "what is to be remembered")
+        require_words(text, "note", "what is to be remembered")
         known = {"text": text, **_by(operator)}
         with self._store.writing() as writer:
             lines = len(writer.records())
@@ -152,11 +152,11 @@ def _released(book: Book, numbers: Iterable[int]) -> list[Reservation]:
 def _by(operator: str | None) -> dict[str, str]:
     if operator is None:
         return {}
-    _require_words(operator, "operator", "who enters this")
+    require_words(operator, "operator", "who enters this")
     return {"operator": operator}
 
 
-def _require_words(value: object, name: str, meaning: str) -> None:
+def require_words(value: object, name: str, meaning: str) -> None:
     """Text that will stand on pages and in lists for years."""
     require_text(value, name, meaning)
     words = str(value)

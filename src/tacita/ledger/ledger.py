@@ -321,6 +321,15 @@ class Ledger(Decisions):
             views.compare(records, published)
         return records[-1].hash
 
+    def head(self) -> dict[str, Any]:
+        """What stands for the whole ledger as it is now: its id, its last entry and the hash of that."""
+        records = self._read()[0]
+        return views.head(records)
+
+    def verify_head(self, signed: Mapping[str, Any]) -> None:
+        """Refuse a ledger in which a head that was signed is not to be found: it was put back or exchanged."""
+        views.compare_head(self._read()[0], signed)
+
     def _read(self) -> tuple[list[Record], Book]:
         with self._store.reading() as reader:
             records = reader.records()

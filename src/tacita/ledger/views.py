@@ -168,6 +168,28 @@ def verify_extract(extract: Mapping[str, Any]) -> None:
         raise VerificationError("ledger extract: incomplete or malformed") from None
 
 
+def head(records: list[Record]) -> dict[str, Any]:
+    return {"ledger": records[0].body["ledger"], "number": records[-1].number, "sha256": records[-1].hash}
+
+
+def compare_head(records: list[Record], signed: Mapping[str, Any]) -> None:
+    """Refuse a ledger in which a signed head is not to be found as it was."""
+    if set(signed) != {"ledger", "number", "sha256"} or type(signed["number"]) is not int:
+        raise VerificationError("the signed head is not one of a ledger")
+    if signed["ledger"] != records[0].body["ledger"]:
+        raise VerificationError("ledger: the signed head comes from another ledger")
+    if not 1 <= signed["number"] <= len(records):
+        raise VerificationError(
+            f"ledger: it has {len(records)} entries, and {signed['number']} when its head was signed; this file was "
+            "put back to an older state"
+        )
+    if records[signed["number"] - 1].hash != signed["sha256"]:
+        raise VerificationError(
+            f"ledger: entry {signed['number']} is not the one that was signed; this file was put back to an older "
+            "state and written to since, or forged"
+        )
+
+
 def compare(records: list[Record], published: Mapping[str, Any]) -> None:
     """Refuse a ledger in which a published extract is not to be found as it was."""
     verify_extract(published)

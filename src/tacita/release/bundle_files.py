@@ -16,6 +16,9 @@ BUNDLE_FORM = 1  # raised when the layout changes in a way that an older `verify
 _LARGEST_DOCUMENT = 1 << 28  # bytes of JSON; far above any plan or ledger extract
 
 
+SIGNATURES = "signatures"
+
+
 def write_manifest(folder: Path, head: dict[str, Any]) -> None:
     """Pin every file of the folder, and then the manifest itself."""
     files = {}
@@ -34,11 +37,12 @@ def manifest_hash(document: dict[str, Any]) -> str:
 
 
 def bundle_files(folder: Path) -> list[str]:
-    """Every file but the manifest, and every empty folder, as sorted relative paths.
+    """Every file but the manifest and its signatures, and every empty folder, as sorted relative paths.
 
     A bundle holds regular files in folders; a link, a pipe or a device in it is a VerificationError.
     """
-    return sorted(name for name in _regular_files(folder, folder) if name != "manifest.json")
+    names = _regular_files(folder, folder)
+    return sorted(name for name in names if name != "manifest.json" and not name.startswith(f"{SIGNATURES}/"))
 
 
 def _regular_files(place: Path, folder: Path) -> Iterator[str]:

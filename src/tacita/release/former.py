@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from tacita.release.bundle_files import fingerprint, manifest_hash, write_json
+from tacita.release.bundle_files import SIGNATURES, fingerprint, manifest_hash, write_json
 
 Kind = Literal["release", "rehearsal", "dossier", "study", "demo"]
 MARKER = ".tacita-output.json"
@@ -37,6 +37,8 @@ def why_not(folder: Path, kind: Kind) -> str | None:
     for name in sorted(_files(folder)):
         if name == record or Path(name).name in _BY_FILE_MANAGERS:
             continue
+        if name.startswith(f"{SIGNATURES}/"):
+            return "it is signed, and signatures are not thrown away"
         if name not in files:
             return f"it holds {name}, which Tacita did not write"
         if not _is_as_recorded(folder / name, files[name]):

@@ -4,14 +4,15 @@ Tables and synthetic files are made again from the measurements and compared by 
 Page and records are made again by the code that wrote them, and compared byte by byte (the charts of the page by their
 words); code of another version words them otherwise, and then it is said that they were not compared.
 
-Nothing in the bundle is taken on trust, but a bundle carries no signature: who can write to it can make another one
-that agrees with itself. Only the ledger (`compare_with_ledger`) or a manifest hash from elsewhere tells them apart.
+Nothing in the bundle is taken on trust, but who can write to it can make another one that agrees with itself. Only a
+signature under a key that is known from elsewhere (`release.signed`), the ledger (`compare_with_ledger`) or a manifest
+hash from elsewhere tells them apart.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
@@ -31,7 +32,15 @@ from tacita.ledger.views import verify_extract
 from tacita.privacy import Guarantee, Loss, in_sequence
 from tacita.privacy.json_form import canonical, digest, guarantee_from_json, loss_from_json, neighbours_from_json
 from tacita.release.alike import read_both, read_table, same_document, same_page, same_values
-from tacita.release.bundle_files import BUNDLE_FORM, bundle_files, fingerprint, json_bytes, manifest_hash, read_json
+from tacita.release.bundle_files import (
+    BUNDLE_FORM,
+    SIGNATURES,
+    bundle_files,
+    fingerprint,
+    json_bytes,
+    manifest_hash,
+    read_json,
+)
 from tacita.release.corrections import PARTS, corrections
 from tacita.release.measurements import rebuild
 from tacita.release.microdata import FOLDER, check_made_again, check_microdata
@@ -39,6 +48,8 @@ from tacita.release.page import render_page
 from tacita.release.plans import PUBLISHING, plan_from_record
 from tacita.release.records import PAGE, code_hash, records
 from tacita.release.sealed_claims import check_claims
+from tacita.release.signed import signatures
+from tacita.release.signed import told as told_by_signatures
 from tacita.release.spreadsheet import WORKBOOK
 from tacita.release.words import NO_GUARANTEE, account_of
 from tacita.release.xlsx import same_workbook
@@ -46,8 +57,12 @@ from tacita.tables import publish
 from tacita.tables.together import publish_all
 
 UNSIGNED = (
-    "A bundle is not signed: who can write to it can forge one that verifies. Compare its manifest hash with the "
+    "This bundle is not signed: who can write to it can forge one that verifies. Compare its manifest hash with the "
     "publisher's; --ledger, where the ledger is, vouches for measurements, entries and figures of the account."
+)
+UNKNOWN_KEY = (
+    "This bundle is signed, and no key was given: who can write to it can forge one that verifies, with a signature of "
+    "their own. Get the publisher's public key by another way, and verify with --key."
 )
 NOT_COMPARED = "not compared: "  # how a sentence begins that reports no check
 SUPERSEDED = "superseded: "  # how a sentence begins that warns of using the release
@@ -56,16 +71,21 @@ _FILE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _MOST_CELLS = 100_000_000  # rows of a measurement file; its noisy values alone would fill a gigabyte
 
 
-def verify(folder: str | Path) -> list[str]:
-    """Check a release bundle and return what was checked, in words; raises VerificationError at the first fault."""
-    return list(checks(Path(folder)))
+def verify(folder: str | Path, keys: Iterable[str] = ()) -> list[str]:
+    """Check a release bundle and return what was checked, in words; raises VerificationError at the first fault.
+
+    Each of the `keys` (`tacita.ledger.signatures.public_key`) must have signed it.
+    """
+    return list(checks(Path(folder), keys=keys))
 
 
-def checks(folder: Path, kept: Path | None = None) -> Iterator[str]:
+def checks(folder: Path, kept: Path | None = None, keys: Iterable[str] = ()) -> Iterator[str]:
     """The same one check at a time, so that a person can watch; `kept` is the ledger, where it is at hand."""
     folder = folder.absolute()  # a colon in a relative path would be read as the scheme of an address
     manifest = read_manifest(folder)
     yield "the manifest is whole"
+    with hostile_content():
+        yield from told_by_signatures(signatures(folder, manifest), keys, NOT_COMPARED)
     with hostile_content():
         count = check_files(folder, manifest)
         yield f"all {count} files are as they were written, and there is no other"
@@ -342,6 +362,13 @@ def _make_again(folder: Path, plan: dict[str, Any], ledger: dict[str, Any]) -> N
         before = publish(measured, schema, **{key: own[key] for key in own if key != "agree"}, cells_twice=True)
         if not same_values(before, stored):
             raise VerificationError(f"tables/{record['name']}.parquet does not follow from its measurements")
+
+
+def trust(folder: Path, keys: Sequence[str]) -> str:
+    """What a reader must still know who verified a bundle with these keys; nothing where one of them signed it."""
+    if not (folder / SIGNATURES).exists():
+        return UNSIGNED
+    return "" if keys else UNKNOWN_KEY
 
 
 def page_of(folder: Path) -> str:
