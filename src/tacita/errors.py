@@ -11,7 +11,7 @@ import re
 
 # The section of a specification or a schema that a message names first: [cap], table "jobs", variables.age.
 _OF_SPEC = re.compile(r'(?:\[\[?|\b)(cap|tables|table|microdata|public_input|evaluation)(?:\]| "|: |\.)')
-_OF_SCHEMA = re.compile(r"^(dataset|variables|zeros|rules|hierarchy|design)\b")
+_OF_SCHEMA = re.compile(r"\b(dataset|variables|zeros|rules|hierarchy|design)(?=[.,:])")
 _KEYS = "docs/keys.md"
 
 
@@ -72,12 +72,14 @@ def explained_at(error: TacitaError) -> str:
     """
     message = str(error)
     if isinstance(error, SchemaError):
-        named = _OF_SCHEMA.match(message)
+        named = _OF_SCHEMA.search(message)
     elif isinstance(error, SpecError) or (isinstance(error, UsageError) and re.match(r'(table|microdata) "', message)):
         named = _OF_SPEC.search(message)
     else:
         return ""
-    return f"{_KEYS}#{named[1]}" if named else _KEYS
+    if named is None:
+        return f"{_KEYS}#specification" if isinstance(error, SpecError) else ""
+    return f"{_KEYS}#{named[1]}"
 
 
 def in_words(error: Exception, given: list[str]) -> tuple[str, str, int]:

@@ -109,7 +109,12 @@ class Implicates:
 
     def __iter__(self) -> Iterator[Any]:
         """The files as pandas frames, which is what most analyses take."""
-        return (frame.to_pandas() if isinstance(frame, pa.Table) else frame for frame in self.frames)
+        return (self[place] for place in range(self.m))
+
+    def __getitem__(self, place: int) -> Any:
+        """One file as a pandas frame: `files[0]` is the first."""
+        frame = self.frames[place]
+        return frame.to_pandas() if isinstance(frame, pa.Table) else frame
 
     def __repr__(self) -> str:
         return f"Implicates(m={self.m}, kind={self.kind!r}, rows={list(self.rows)}, columns={list(self.columns)})"

@@ -90,14 +90,17 @@ def schema_with(section: str, written: dict[str, Any]) -> dict[str, Any]:
 MESSAGES = [
     (SpecError('release.toml: epsilon of table "jobs" is missing; add it'), "#table"),
     (SpecError("release.toml: alpha of [cap]: put quotes around it"), "#cap"),
-    (SpecError("release.toml: unknown key schemma; did you mean schema?"), ""),
+    (SpecError("release.toml: unknown key schemma; did you mean schema?"), "#specification"),
     (SpecError('release.toml: tables: what is divided is ρ; add account = "rho" to [cap]'), "#tables"),
     (SpecError('release.toml: share of check of microdata "people": is above 1'), "#microdata"),
     (UsageError('microdata "people": sets: must be a whole number'), "#microdata"),
     (SchemaError("variables.age.lower: is missing"), "#variables"),
     (SchemaError("rules, number 2: a rule has one of these forms"), "#rules"),
     (SchemaError("dataset: is missing; add a [dataset] table"), "#dataset"),
-    (SchemaError("schema a.toml: not valid TOML"), ""),
+    (
+        SchemaError('table "t": person.month: no value fits, so that all become what variables.month.outside names'),
+        "#variables",
+    ),
 ]
 
 
@@ -109,6 +112,13 @@ def test_a_message_about_a_key_says_where_it_is_explained(error: Exception, plac
     assert place.removeprefix("#") in ("", *headings)
 
 
-@pytest.mark.parametrize("error", [UsageError("--seed: must be a number"), RefusedError('table "jobs": no guarantee')])
+@pytest.mark.parametrize(
+    "error",
+    [
+        SchemaError("data d.csv: is not text in UTF-8"),
+        UsageError("--seed: must be a number"),
+        RefusedError('table "jobs": no guarantee'),
+    ],
+)
 def test_other_messages_have_no_pointer(error: Exception) -> None:
     assert "docs/keys.md" not in in_words(error, [])[1]

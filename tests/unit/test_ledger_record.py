@@ -241,7 +241,9 @@ def test_an_interrupted_creation_is_taken_up_again(path: Path) -> None:
     Ledger.open(path, cap=Loss("1"), neighbours=WORKER).verify()
 
 
-def test_the_ledger_shows_its_name_and_nothing_of_its_folder(ledger: Ledger) -> None:
+def test_the_ledger_shows_its_name_and_balance_and_nothing_of_its_folder(ledger: Ledger, path: Path) -> None:
+    assert repr(ledger) == f"Ledger('panel.ledger': ε = 0 spent of ε = 1 for {WORKER})"
+    path.unlink()
     assert repr(ledger) == "Ledger('panel.ledger')"
 
 

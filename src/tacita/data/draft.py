@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tacita.data.engine import code_text, connect
-from tacita.data.engine.header import csv_header
+from tacita.data.engine.header import NOT_UTF8, csv_header
 from tacita.data.same_file import same_files
 from tacita.errors import RefusedError, SchemaError, UsageError
 
@@ -100,6 +100,8 @@ def storage_types(path: Path) -> dict[str, Storage]:
             return _statistical_types(path)
         if name.endswith((".csv", ".csv.gz", ".tsv", ".txt")):
             return _csv_types(path, _names(csv_header(path), path))
+    except UnicodeDecodeError:
+        raise SchemaError(f"data {path.name}: {NOT_UTF8}") from None
     except (OSError, ValueError, pa.ArrowException) as problem:
         raise SchemaError(f"data {path.name}: its columns cannot be read ({type(problem).__name__})") from None
     raise UsageError(f"data {path.name}: unknown kind of file; use CSV, Parquet, SAS, Stata or SPSS")

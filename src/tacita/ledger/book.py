@@ -280,7 +280,8 @@ class Book:
         declared = "; ".join(str(one) for one in self.caps) or "none"
         raise RefusedError(
             f"no cap is declared for {neighbours} (declared: {declared}). Declare one with "
-            "Ledger.open(path, cap=Loss(…), neighbours=…), or state the plan under a declared relation"
+            "Ledger.open(path, cap=Loss(…), neighbours=…), or give the plan the declared one, such as "
+            'neighbours=ReplaceOne("person")'
         )
 
     def charges(self, guarantee: Guarantee) -> list[tuple[Cap, Loss]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tacita.errors import RefusedError, UsageError, VerificationError
+from tacita.errors import RefusedError, TacitaError, UsageError, VerificationError
 from tacita.ledger import views
 from tacita.ledger.accounts import Account, Quote, Share, account, accounts
 from tacita.ledger.asking import Asked, admitted, data_key, previewed, quoted, with_cap
@@ -53,7 +53,12 @@ class Ledger(Decisions):
         self._store = store
 
     def __repr__(self) -> str:
-        return f"Ledger({self._store.path.name!r})"
+        """Its name and balances; a ledger that cannot be read any more has a name all the same."""
+        try:
+            balances = [f"{one.spent} spent of {one.cap} for {one.neighbours}" for one in self.accounts()]
+        except (TacitaError, OSError):
+            balances = []
+        return f"Ledger({': '.join(part for part in (repr(self._store.path.name), '; '.join(balances)) if part)})"
 
     # ------------------------------------------------------------ opening
 

@@ -26,7 +26,7 @@ class Loss:
     delta: Fraction
     rho: Fraction | None
 
-    def __init__(self, epsilon: Number = 0, *, delta: Number = 0, rho: Number | None = None) -> None:
+    def __init__(self, epsilon: Number = 0, delta: Number = 0, *, rho: Number | None = None) -> None:
         eps, dlt = exact(epsilon, "epsilon"), exact(delta, "delta")
         concentrated = None if rho is None else exact(rho, "rho")
         if eps < 0 or not 0 <= dlt < 1 or (concentrated is not None and concentrated < 0):

@@ -6,11 +6,13 @@ With `outside = "<level>"` a column whose every value is written otherwise than 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tacita.data.engine import Engine, text_of
 from tacita.data.schema import Categorical
 
+_NO_NUMBER = re.compile(r"\+\d.*|-?0\d+(\.\d+)?|-?\d+\.\d*0")
 _AT_ONCE = 1_000  # levels in one question: the first few usually answer it, and a long list is slow to compile
 
 
@@ -25,6 +27,24 @@ def none_matches(table: Any, column: str, kind: Categorical, engine: Engine) -> 
         if occurs(value.isin(list(kind.levels[start : start + _AT_ONCE]))):
             return False
     return occurs(value.notnull() & ~value.isin(list(kind.missing_codes)) if kind.missing_codes else value.notnull())
+
+
+def never_written(stored: Any, kind: Categorical) -> str | None:
+    """A level that looks like a number and that no stored number is written as, such as "00501"; None for text.
+
+    This is told from how the column is stored and from the schema alone: no row is asked.
+    """
+    if not stored.is_numeric():
+        return None
+    levels = (one for one in kind.levels if one not in (kind.outside, kind.missing))
+    return next((one for one in levels if _NO_NUMBER.fullmatch(one)), None)
+
+
+def never_written_problem(where: str, level: str) -> str:
+    return (
+        f'{where}: the file stores numbers there, and none of them is written "{level}"; write the levels without '
+        "zeros or signs that numbers do not have, or store the column as text"
+    )
 
 
 def unmatched_problem(where: str, column: str) -> str:

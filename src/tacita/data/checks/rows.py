@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tacita.data.checks.design import design_problems, positive_rules
-from tacita.data.checks.levels import none_matches, unmatched_problem
+from tacita.data.checks.levels import never_written, never_written_problem, none_matches, unmatched_problem
 from tacita.data.checks.rules import rule_problems
 from tacita.data.engine import Engine, bounds_of, code_text, is_missing, is_whole, number_of, text_of
 from tacita.data.schema import Categorical, Date, Identifier, Integer, Numeric, Schema
@@ -136,6 +136,8 @@ class FileChecks:
     def _check_levels(self, where: str, table: Any, column: str, kind: Categorical) -> list[str]:
         """Where values outside the list are refused. Of those inside there are no more than the list has, so one value
         more is enough to know: a column of free text must not fill memory."""
+        if (level := never_written(table[column].type(), kind)) is not None:
+            return [never_written_problem(where, level)]
         if kind.outside != "error":
             return [unmatched_problem(where, column)] if none_matches(table, column, kind, self.engine) else []
         enough = len(kind.levels) + len(kind.missing_codes) + 2
@@ -148,8 +150,8 @@ class FileChecks:
         problems = [_missing(where, column)] if None in codes and kind.missing is None else []
         if any(kind.code_of(code) is None for code in codes - {None}):
             problems.append(
-                f"{where}: a value is not among the declared levels; add the level to the schema, "
-                f'declare variables.{column}.outside = "<level>", or repair the file'
+                f"{where}: a value is not among the declared levels; add the level to the schema as the file writes it "
+                f'(text "1.0" is not "1"), declare variables.{column}.outside = "<level>", or repair the file'
             )
         return problems
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from tacita.data.engine.expressions import text_of
 from tacita.data.engine.frames import STATISTICAL, read_statistical
-from tacita.data.engine.header import csv_header
+from tacita.data.engine.header import NOT_UTF8, csv_header
 from tacita.data.engine.spill import Spill
 from tacita.errors import SchemaError, TacitaError, UsageError
 
@@ -71,6 +71,8 @@ class Engine:
         except TacitaError:
             raise
         except Exception as problem:  # the engine's message may quote lines of the file
+            if _is_not_utf8(problem):
+                raise SchemaError(f"data {path.name}: {NOT_UTF8}") from None
             raise SchemaError(
                 f"data {path.name}: the {self.name} engine cannot read it ({type(problem).__name__}); "
                 "check that the file is complete and of the kind its name says"
@@ -82,6 +84,8 @@ class Engine:
             with _known_warnings():
                 return self._collect(self.backend.compile(expression))
         except Exception as problem:  # the engine's message may quote values
+            if _is_not_utf8(problem):
+                raise SchemaError(f"data: {NOT_UTF8}") from None
             raise TacitaError(
                 f"the {self.name} engine could not finish a query ({type(problem).__name__}); its message is withheld "
                 "because it may quote confidential values. Check that the file is complete and that memory suffices"
@@ -370,6 +374,11 @@ def _plain(table: Any, columns: Sequence[str], path: Path) -> Any:
                 "true/false"
             )
     return table
+
+
+def _is_not_utf8(problem: Exception) -> bool:
+    """Whether an engine says so; its words are looked at and never passed on."""
+    return isinstance(problem, UnicodeDecodeError) or "not utf-8" in str(problem).lower()
 
 
 @contextmanager

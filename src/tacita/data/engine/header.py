@@ -9,6 +9,7 @@ from pathlib import Path
 from tacita.errors import SchemaError
 
 MOST_COLUMNS = 5_000  # of a CSV file: the engines look at every column to find out how it is written
+NOT_UTF8 = "is not text in UTF-8; save it as CSV in UTF-8"
 _LONGEST_LINE = 1 << 22  # characters
 
 
