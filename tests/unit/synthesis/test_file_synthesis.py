@@ -1,6 +1,7 @@
 """FileSynthesis as its users meet it: files of every kind of column, what they keep, and what is refused."""
 
 from functools import cache
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,18 @@ def test_the_forecast_speaks_of_noise_and_of_units() -> None:
     assert far["1/10"]["age: error of the mean at most"] > far["10"]["age: error of the mean at most"] > 0
     said = str(FileSynthesis(COLUMNS, "1", rows=ROWS).forecast(schema()))
     assert "age: the median is off by about" in said
+
+
+@pytest.mark.parametrize("epsilon", ["1/2", "2"])
+def test_tables_of_two_columns_are_off_by_about_what_was_forecast(epsilon: str) -> None:
+    columns = ["sex", "group", "works", "kids"]
+    real, plan = people(ROWS), FileSynthesis(columns, epsilon, rows=ROWS, neighbours=ADD)
+    file = next(iter(plan.rehearse(real, schema(), seed=3).implicates.tables)).to_pandas()
+    distances = []
+    for pair in combinations(columns, 2):
+        shares = [frame.groupby(list(pair)).size() / len(frame) for frame in (real, file)]
+        distances.append(shares[0].sub(shares[1], fill_value=0).abs().sum() / 2)
+    assert 1 / 3 < np.mean(distances) / plan.forecast(schema()).figures["distance of tables of two"] < 3
 
 
 def test_zeros_that_leave_nothing_are_refused_before_anything_is_spent() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from math import prod
 
 import numpy as np
 
-from tacita.synthesis.file.budget import Budget
+from tacita.synthesis.file.budget import Budget, Question
+from tacita.synthesis.pairwise.queries import expected_distance
 
 CHOOSING = Fraction(7, 100)
 _ONES = Fraction(1, 10)  # of what tables get, where noise hardly matters
@@ -28,6 +31,8 @@ class Division:
     number: int
     noise: float
     """Share of the records that noise moves in a table of two columns, on average."""
+    distance: float = 0.0
+    """Share of the records by which such a table of the files will be off."""
 
 
 def open_pairs(levels: tuple[int, ...]) -> list[tuple[int, int]]:
@@ -44,12 +49,19 @@ def division(levels: tuple[int, ...], records: int, budget: Budget, amount: Frac
     all_of_them = budget.tables(pairs, levels, amount * (1 - _ONES))
     loud = float(np.mean([one.error(levels) for one in all_of_them])) / records
     if loud <= _QUIET:
-        return Division(amount * _ONES, Fraction(0), amount * (1 - _ONES), len(pairs), loud)
+        noise, distance = _off(all_of_them, levels, records)
+        return Division(amount * _ONES, Fraction(0), amount * (1 - _ONES), len(pairs), noise, distance)
     ones = min(_MOST_ONES, _ONES * Fraction((loud / _QUIET) ** 0.3).limit_denominator(1000))
     number = min(round(len(pairs) * (_QUIET / loud) ** 0.2), _PER_COLUMN * len(levels), len(pairs))
     number = max(number, min(len(levels) - 1, len(pairs)))
     choosing = CHOOSING if number < len(pairs) else Fraction(0)
     rest = 1 - ones - choosing
     asked = budget.tables(pairs, levels, amount * rest * len(pairs) / number)
-    noise = float(np.mean([min(one.error(levels) / records / 2, 1.0) for one in asked]))
-    return Division(amount * ones, amount * choosing, amount * rest, number, noise)
+    return Division(amount * ones, amount * choosing, amount * rest, number, *_off(asked, levels, records))
+
+
+def _off(asked: Sequence[Question], levels: tuple[int, ...], records: int) -> tuple[float, float]:
+    """What noise moves, and by how much files will be off: shares of the records, on average over tables of two."""
+    noise = [one.error(levels) / records / 2 for one in asked]
+    cells = [prod(levels[place] for place in one.attributes) for one in asked]
+    return float(np.mean(np.minimum(noise, 1.0))), float(np.mean([*map(expected_distance, noise, cells)]))

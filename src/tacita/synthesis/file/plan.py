@@ -181,9 +181,14 @@ class FileSynthesis(Synthesizer[FileModel]):
         spent = division(levels, records, self.budget, rest)
         sentences = [
             f"If there are {records:,} records: {len(levels)} tables of one column and {spent.number} of two; noise "
-            f"alone moves about {100 * spent.noise:.2g}% of the records of one of two, before all are reconciled"
+            f"alone moves about {100 * spent.noise:.2g}% of the records of one of two; once all agree, files are off "
+            f"by about {100 * spent.distance:.2g}%"
         ]
-        figures = {"mean total variation from noise": spent.noise, "pairs": float(spent.number)}
+        figures = {
+            "mean total variation from noise": spent.noise,
+            "distance of tables of two": spent.distance,
+            "pairs": float(spent.number),
+        }
         for name, grid in self._numbers(schema).items():
             states = levels[drawn.index(name)]
             noise = self.budget.typical(spent.ones, len(levels))

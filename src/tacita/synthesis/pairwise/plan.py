@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement
-from math import sqrt
+from math import prod, sqrt
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -29,7 +29,7 @@ from tacita.synthesis.base import Synthesizer
 from tacita.synthesis.pairwise.choosing import choose_pairs, how_many
 from tacita.synthesis.pairwise.measuring import measure
 from tacita.synthesis.pairwise.model import Answer, PairwiseModel, Tables, zeros_among
-from tacita.synthesis.pairwise.queries import Query, error, queries, singles, some_queries
+from tacita.synthesis.pairwise.queries import Query, error, expected_distance, queries, singles, some_queries
 from tacita.synthesis.pairwise.targets import Targets
 
 Select = Literal["auto", "all", "private"]
@@ -162,13 +162,13 @@ class PairwiseSynthesis(Synthesizer[PairwiseModel]):
         levels = self._levels(schema)
         rows = self.rows or _USUAL
         tables = self._all(levels)
-        noise = _mean_noise(tables, levels, rows)
+        noise, distance = _mean_noise(tables, levels, rows), _mean_distance(tables, levels, rows)
         errors = [sqrt(one.variance) for one in tables]
         sentences = [
             f"{len(levels)} one-way tables and {len(tables) - len(levels)} pairs; standard deviation of the noise "
             f"{min(errors):.3g} to {max(errors):.3g} per number",
             f"with {rows:,} records the noise alone moves about {100 * noise:.2g}% of the records of a table of two "
-            "columns, before the tables are reconciled",
+            f"columns; once all tables agree, files are off by about {100 * distance:.2g}%",
         ]
         if self._chooses(levels, rows):
             chosen, share = how_many(len(levels)) - len(self.pairs), 100 * float(_CHOOSING)
@@ -177,7 +177,11 @@ class PairwiseSynthesis(Synthesizer[PairwiseModel]):
                 if chosen > 0
                 else "that is much: only the given pairs are measured"
             )
-        figures = {"mean total variation from noise": noise, "pairs": float(len(tables) - len(levels))}
+        figures = {
+            "mean total variation from noise": noise,
+            "distance of tables of two": distance,
+            "pairs": float(len(tables) - len(levels)),
+        }
         return Forecast(self.product, sum(len(one.attributes) for one in tables), tuple(sentences), figures)
 
     # ------------------------------------------------------------ acting
@@ -212,6 +216,12 @@ class PairwiseSynthesis(Synthesizer[PairwiseModel]):
 def _mean_noise(tables: list[Query], levels: tuple[int, ...], rows: int) -> float:
     pairs = [query for query in tables if len(query.attributes) == 2]
     return float(np.mean([min(error(query, levels) / 2 / rows, 1.0) for query in pairs])) if pairs else 0.0
+
+
+def _mean_distance(tables: list[Query], levels: tuple[int, ...], rows: int) -> float:
+    cells = {query: prod(levels[one] for one in query.attributes) for query in tables if len(query.attributes) == 2}
+    distances = [expected_distance(error(query, levels) / 2 / rows, size) for query, size in cells.items()]
+    return float(np.mean(distances)) if distances else 0.0
 
 
 def _between(places: Sequence[int]) -> tuple[int, int]:
