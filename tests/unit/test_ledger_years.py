@@ -267,7 +267,9 @@ def test_plan_says_what_is_left_for_later_years_and_run_refuses_beyond(folder: P
     assert checked.code == 0, checked.err
     page = folder / "ledger.html"
     assert tacita("ledger", "show", ledger, "--html", page).code == 0
-    assert "ε = 1.25 a year until 2028" in page.read_text().replace("\u00a0", " ")
+    text = page.read_text().replace("\u00a0", " ")
+    assert "Allowance inside the cap: ε = 1.25 a year until 2028." in text
+    assert "ε = 4 under strong α = 0.1 neighbours, ε = 1.25 a year until 2028" in text  # the decision
     who = ("--reason", "Board", "--operator", "A. Meier")
     assert tacita("ledger", "raise", ledger, "--per-year", "2", *who).code == 2
     assert tacita("ledger", "raise", ledger, *who).code == 2

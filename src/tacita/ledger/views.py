@@ -10,7 +10,7 @@ from tacita.errors import UsageError, VerificationError
 from tacita.ledger.accounts import Account, account, firmness_note, listed
 from tacita.ledger.book import Book
 from tacita.ledger.store import Record
-from tacita.ledger.terms import DataKey
+from tacita.ledger.terms import DataKey, Yearly
 from tacita.privacy import Holds, Loss, Neighbours
 from tacita.privacy.json_form import (
     canonical,
@@ -68,6 +68,8 @@ def _entry(record: Record, book: Book) -> Entry:
     holds: Holds = "always"
     if body["kind"] == "cap":
         neighbours, loss, label = neighbours_from_json(body["neighbours"]), loss_from_json(body["cap"]), body["reason"]
+        if (yearly := body.get("yearly")) is not None:
+            state = str(Yearly(loss_from_json(yearly["loss"]), yearly["until"]))
     elif body["kind"] == "waive":
         neighbours, label = neighbours_from_json(body["neighbours"]), body["reason"]
         state = f"{neighbours}: no longer promised for later releases"

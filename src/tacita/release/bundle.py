@@ -8,6 +8,7 @@ other file. Nothing in here can reach confidential rows: a `Release` is built fr
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tacita.data.schema import Schema
+from tacita.ledger.signatures import public_key
 from tacita.privacy import Guarantee, Loss
 from tacita.privacy.json_form import loss_to_json, neighbours_to_json
 from tacita.release.bundle_files import BUNDLE_FORM, write_json, write_manifest
@@ -129,9 +131,12 @@ class Release:
         return target
 
     @staticmethod
-    def verify(folder: str | Path) -> list[str]:
-        """Check a bundle; returns what was checked, in words, or raises VerificationError."""
-        return verify_bundle(folder)
+    def verify(folder: str | Path, keys: Iterable[str | Path] = ()) -> list[str]:
+        """Check a bundle; returns what was checked, in words, or raises VerificationError.
+
+        `keys` are files of public keys (`tacita keys new`) that must have signed it.
+        """
+        return verify_bundle(folder, [public_key(Path(key)) for key in keys])
 
 
 # ---------------------------------------------------------------- files

@@ -73,5 +73,5 @@ def _release(one: Entry) -> tuple[Any, ...]:
 
 
 def _decision(one: Entry) -> tuple[Any, ...]:
-    amount = f"{one.loss} under {one.neighbours}" if one.loss else one.state
+    amount = ", ".join(part for part in (one.loss and f"{one.loss} under {one.neighbours}", one.state) if part)
     return one.number, one.time[:10], _DECISIONS[one.kind], amount, one.label, one.operator or None

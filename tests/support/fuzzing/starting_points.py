@@ -5,6 +5,7 @@ The files hold marks that must never show up in a message: `MARK` in every id, `
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -205,7 +206,7 @@ STARTS: tuple[Start, ...] = tuple(
             (_table("SmoothGamma", calibration="proved", rank=True, integers=False, nonnegative=False), JOBS, jobs),
             (_table("SmoothStudent"), SIZES, sizes),
             (_table("LogLaplace"), SIZES, sizes),
-            (_table("EdgeLaplace", _WORKER), JOBS, jobs),
+            (_table("EdgeLaplace", _WORKER | {"per_year": "1", "until": datetime.now(UTC).year}), JOBS, jobs),
             (_table("TruncatedLaplace", _WORKER | {"unit": "establishment"}, theta=50), JOBS, jobs),
             (_files("QuantileSynthesis", "firm", "add-remove", **_QUANTILE), FIRMS, firms),
             (_files("PairwiseSynthesis", "person", columns=["registered", "voted", "age"],

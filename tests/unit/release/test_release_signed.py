@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.release import small_release
 from tacita.errors import UsageError, VerificationError
 from tacita.ledger.signatures import Statement, new_key, private_key, public_key, read_signed, sign
+from tacita.release.bundle import Release
 from tacita.release.bundle_files import bundle_files, json_bytes, write_manifest
 from tacita.release.signed import sign_bundle
 from tacita.release.verify import UNKNOWN_KEY, UNSIGNED, read_manifest, trust, verify
@@ -299,6 +300,14 @@ def test_a_signed_bundle_verifies_and_says_who_signed_it(bundle: Path) -> None:
     assert trust(bundle, [KEY]) == ""
     assert any(one.startswith("not compared: the signature") for one in verify(bundle))
     assert trust(bundle, []) == UNKNOWN_KEY
+
+
+def test_a_bundle_is_verified_by_the_files_of_keys_in_python(bundle: Path, tmp_path: Path) -> None:
+    private, public = new_key(tmp_path, "operator")
+    with pytest.raises(VerificationError, match="not signed with the key"):
+        Release.verify(bundle, keys=[public])
+    sign_bundle(bundle, read_manifest(bundle), private_key(private), **WHO)
+    assert any("signed with the key" in one for one in Release.verify(bundle, keys=[public]))
 
 
 def test_an_unsigned_bundle_says_so(tmp_path: Path) -> None:
