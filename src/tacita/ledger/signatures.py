@@ -91,10 +91,13 @@ def new_key(folder: Path, name: str, passphrase: str | None = None) -> tuple[Pat
     secret: serialization.KeySerializationEncryption = serialization.NoEncryption()
     if passphrase is not None:
         secret = serialization.BestAvailableEncryption(passphrase.encode())
-    folder.mkdir(parents=True, exist_ok=True)
     pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-    _write_new(private, key.private_bytes(pem, form, secret), 0o600)
-    _write_new(public, key.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo), 0o644)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_new(private, key.private_bytes(pem, form, secret), 0o600)
+        _write_new(public, key.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo), 0o644)
+    except OSError:
+        raise UsageError(f"{folder}: cannot be written to; name a folder elsewhere with --out") from None
     return private, public
 
 
@@ -154,11 +157,16 @@ def _read(path: Path, option: str) -> bytes:
 
 
 def sign(statement: Statement, key: Ed25519PrivateKey) -> Signed:
-    """Sign a statement; its words will stand in lists for years, so they must be printable."""
+    """Sign a statement."""
+    _require_words(statement)
+    return Signed(statement, key.public_key().public_bytes_raw().hex(), key.sign(statement.message()).hex())
+
+
+def _require_words(statement: Statement) -> None:
+    """Its words will stand in lists for years, and be shown on terminals: they must be there, and printable."""
     require_words(statement.name, "name", "who signs")
     require_words(statement.role, "role", "in what role, such as operator or member of the board")
     require_words(statement.statement, "statement", "what is signed for")
-    return Signed(statement, key.public_key().public_bytes_raw().hex(), key.sign(statement.message()).hex())
 
 
 def read_signed(content: bytes, where: str) -> Signed:
@@ -171,9 +179,10 @@ def read_signed(content: bytes, where: str) -> Signed:
             raise ValueError("too large")
         document = json.loads(content)
         signed = Signed(Statement(**document["signed"]), document["key"], document["signature"])
-        words = [signed.statement.kind, signed.statement.name, signed.statement.role, signed.statement.statement]
-        well_formed = all(isinstance(one, str) and one.strip() for one in words) and bool(
+        _require_words(signed.statement)
+        well_formed = bool(
             document["tacita_signature"] == FORM
+            and isinstance(signed.statement.kind, str)
             and isinstance(signed.statement.subject, dict)
             and _DAY.fullmatch(signed.statement.date)
             and _KEY.fullmatch(signed.key)

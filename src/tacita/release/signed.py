@@ -36,16 +36,24 @@ def sign_bundle(
     target = folder / SIGNATURES / f"{signed.key_id}.json"
     if os.path.lexists(target):
         raise UsageError(f"{folder}: this key has signed it already ({target.name}); a signature is never replaced")
+    try:
+        _put(signed, folder, target, day, str(manifest["made"]["date"]))
+    except OSError:
+        raise UsageError(f"{folder}: cannot be written to; sign a copy of the bundle that is yours") from None
+    return target
+
+
+def _put(signed: Signed, folder: Path, target: Path, day: str, made: str) -> None:
+    """Whole or not at all, with the day as its time."""
     with tempfile.TemporaryDirectory(prefix=".tacita-", dir=folder.parent) as aside:
         whole = Path(aside) / target.name
         whole.write_bytes(signed.to_bytes())
         whole.chmod(0o644)
         target.parent.mkdir(exist_ok=True)
         whole.replace(target)
-    for path, date in ((target, day), (target.parent, day), (folder, str(manifest["made"]["date"]))):
+    for path, date in ((target, day), (target.parent, day), (folder, made)):
         moment = datetime.fromisoformat(date).replace(tzinfo=UTC).timestamp()
         os.utime(path, (moment, moment))
-    return target
 
 
 def signatures(folder: Path, manifest: Mapping[str, Any]) -> list[Signed]:

@@ -105,7 +105,8 @@ def checks(folder: Path, kept: Path | None = None, keys: Iterable[str] = ()) -> 
             yield f"the promise adds up over all products: {guarantee}"
             yield "the ledger's entries are sealed and pay for every product"
         for one in told.get("superseded", []):
-            yield f"{SUPERSEDED}on {one['date']}, on record: {one['reason']}"
+            reason = "".join(letter if letter.isprintable() else " " for letter in one["reason"])
+            yield f"{SUPERSEDED}on {one['date']}, on record: {reason}"
         _check_tables(folder, plan)
         _check_microdata(folder, plan, ledger)
         yield "each table and each synthetic file is the same in both formats"

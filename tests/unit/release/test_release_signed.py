@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from support.release import small_release
 from tacita.errors import UsageError, VerificationError
-from tacita.ledger.signatures import Statement, new_key, private_key, public_key, read_signed, sign
+from tacita.ledger.signatures import Signed, Statement, new_key, private_key, public_key, read_signed, sign
 from tacita.release.bundle import Release
 from tacita.release.bundle_files import bundle_files, json_bytes, write_manifest
 from tacita.release.signed import sign_bundle
@@ -195,6 +195,17 @@ def _named_after(bundle: Path) -> None:
     name = the_signature(bundle).name
     _resigned(bundle)
     the_signature(bundle).rename(bundle / "signatures" / name)
+
+
+@forgery("signed by the forger, with words that would take over a terminal")
+def _escaped(bundle: Path) -> None:
+    shutil.rmtree(bundle / "signatures")
+    said = Statement("bundle", {}, "\x1b[2JB. Rossi", "chair", "approved", "2026-01-01")
+    raw = Signed(said, OTHER, FORGER.sign(said.message()).hex())
+    (bundle / "signatures").mkdir()
+    (bundle / "signatures" / f"{raw.key_id}.json").write_bytes(raw.to_bytes())
+    with pytest.raises(VerificationError, match="no genuine signature"):
+        verify(bundle)
 
 
 def _documents(change: Callable[[dict[str, Any]], Any]) -> Forge:
