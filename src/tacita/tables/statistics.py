@@ -102,6 +102,8 @@ def _rows(
     shown = np.isfinite(found.value)
     bounded = np.isfinite(half) & shown
     marks = _marks(found.value, half, bounded)
+    if any(isinstance(one, dict) and one.get("open") for one in result.facts.values()):
+        marks[np.isin(marks, ("A", "B"))] = "C"  # what lies above the limit may be more than any margin allows for
     if withhold is not None:
         hidden = ~bounded | (half > withhold * np.abs(np.where(shown, found.value, 0.0)))
         shown, bounded = shown & ~hidden, bounded & ~hidden

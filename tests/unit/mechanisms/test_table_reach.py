@@ -145,3 +145,20 @@ def test_clamps_between_two_steps_leave_the_numbers_within_them_as_they_are(clam
     plan = tc.Table("mean", "20", of="gain", clamp=clamp, neighbours=AddRemoveOne("person"))
     (mean,) = tc.publish(plan.rehearse(frame, SCHEMA, seed=2), SCHEMA)["value"].to_pylist()
     assert mean == pytest.approx(2.5, abs=0.02)
+
+
+@pytest.mark.parametrize(("shape", "is_open"), [(0.9, True), (3.0, False)])
+def test_a_tail_whose_amounts_do_not_fall_is_open_and_no_cell_is_marked_good(shape: float, is_open: bool) -> None:
+    """Above the limit a Pareto tail of shape below 1 has as much in every octave as in the one before."""
+    random = np.random.default_rng(1)
+    schema = tc.Schema.from_dict(
+        {
+            "dataset": {"identity": "incomes", "unit": "person"},
+            "variables": {"pay": {"role": "confidential", "type": "integer", "lower": 0, "upper": 10**12}},
+        }
+    )
+    frame = pd.DataFrame({"pay": np.minimum(1000 * random.random(30_000) ** (-1 / shape), 1e12).astype(np.int64)})
+    result = tc.Table("sum", "4", of="pay", neighbours=AddRemoveOne("person")).rehearse(frame, schema, seed=2)
+    assert result.facts["sum"].get("open", False) is is_open
+    (mark,) = tc.publish(result, schema)["quality"].to_pylist()
+    assert (mark in ("C", "D")) is is_open

@@ -34,12 +34,13 @@ class Limit:
     most: int
     halvings: int
     unseen: float = 0.0
+    open: bool = False
 
     @classmethod
-    def above(cls, steps: int, unseen: float = 0.0) -> Limit:
+    def above(cls, steps: int, unseen: float = 0.0, *, open: bool = False) -> Limit:
         """The least limit of about `FINEST` units at most that is no less than so many steps."""
         halvings = max(0, (max(steps, 1) - 1).bit_length() - (FINEST.bit_length() - 1))
-        return cls(-(-max(steps, 1) >> halvings), halvings, unseen)
+        return cls(-(-max(steps, 1) >> halvings), halvings, unseen, open)
 
     @property
     def even(self) -> Limit:
@@ -56,7 +57,8 @@ class Limit:
 
     def facts(self, size: float, law: dict[str, str]) -> Facts:
         unit = size * (1 << self.halvings)
-        return {"lower": -self.most * unit, "upper": self.most * unit, "unseen": self.unseen, "step": unit, "law": law}
+        told: Facts = {"lower": -self.most * unit, "upper": self.most * unit, "unseen": self.unseen, "step": unit}
+        return told | {"law": law} | ({"open": True} if self.open else {})
 
 
 def growth(data: Confidential, pairs: Pairs, budget: Budget, records: int, entropy: Entropy) -> tuple[Noisy, Facts]:
@@ -172,7 +174,7 @@ def _limit(
         return None
     if 1 << clamp.exponent >= furthest:
         return Limit.above(furthest), rest
-    return Limit.above(1 << clamp.exponent, clamp.unseen), rest
+    return Limit.above(1 << clamp.exponent, clamp.unseen, open=clamp.open), rest
 
 
 def furthest_change(pairs: Pairs, schema: Schema) -> int:

@@ -3,7 +3,8 @@
 A sum's noise is as large as the clamp, so declared bounds that are wide "to be safe" ruin it, and a clamp that is too
 low cuts off what matters most. The clamp is therefore put just above the octaves in which there visibly are records,
 and further up the flatter the counts fall off. What may still lie above is estimated from how they fall, and goes into
-the margin.
+the margin. Where counts may halve, or fall less, from one octave to the next, amounts do not fall at all: the tail is
+open, and nothing public bounds what lies above.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ _LEAST_FALL, _MOST_FALL = 0.05, 0.6  # how counts fall from one octave to the ne
 _FLATTER = 0.3  # how counts may fall above the clamp, where tails of real files are often flatter than below
 _HIGHEST = 5  # octaves above the last visible one
 _EXACT = 0.05  # noise so small leaves whole numbers as they are
+_STEADY = 1.4  # tails of real files are flatter above the clamp than below, by so much in how counts fall
+_OPEN, _FLATTEST = 0.5, 0.6  # how counts fall where amounts no longer do, and the flattest fall that is looked for
+_ROOM = 1.5  # records, in scales of noise, that an octave of an open tail may hold beyond what its noisy count says
 WITHIN = 1.44  # mean of an octave whose logarithms are even, over its lower end
 _SQUARED = 2.16  # the same of squares
 
@@ -30,11 +34,12 @@ _SQUARED = 2.16  # the same of squares
 @dataclass(frozen=True)
 class Clamp:
     """2^exponent, and how many times that much all records together may have above it: twice what is expected.
-    `squares` is how many times its square their squares may be more."""
+    `squares` is how many times its square their squares may be more. `open` says that there may be more than either."""
 
     exponent: int
     unseen: float
     squares: float = 0.0
+    open: bool = False
 
 
 def clamp_from(noisy: Floats, lowest: int, scale: float, sum_scale: float) -> Clamp | None:
@@ -44,7 +49,7 @@ def clamp_from(noisy: Floats, lowest: int, scale: float, sum_scale: float) -> Cl
 
     >>> counts = np.array([0.0, 900, 800, 300, 2, -5, 3, 0, 1, 0])
     >>> clamp_from(counts, 0, 4.0, 1.3)
-    Clamp(exponent=5, unseen=..., squares=...)
+    Clamp(exponent=5, unseen=..., squares=..., open=False)
     """
     scale, sum_scale = (max(one, _EXACT) for one in (scale, sum_scale))
     last = _visible(noisy, scale)
@@ -64,7 +69,8 @@ def clamp_from(noisy: Floats, lowest: int, scale: float, sum_scale: float) -> Cl
         if top >= min(last + 2, size) and (above <= sum_scale or top >= last + _HIGHEST or top >= size):
             break
         top += 1
-    return Clamp(lowest + top, *_beyond(above, max(fall, _FLATTER), size - top))
+    is_open = top < size and _may_fall(noisy, last, top, scale) > _OPEN
+    return Clamp(lowest + top, *_beyond(above, _OPEN if is_open else max(fall, _FLATTER), size - top), is_open)
 
 
 def lowered(noisy: Floats, lowest: int, clamp: Clamp, ranks: float) -> Clamp:
@@ -99,6 +105,21 @@ def _visible(noisy: Floats, scale: float) -> int | None:
             inside = noisy[at : at + width]
             found.append(at + int(np.flatnonzero(inside >= 0.7 * inside.max())[-1]))
     return max(found, default=None)
+
+
+def _may_fall(noisy: Floats, last: int, top: int, scale: float) -> float:
+    """How counts may fall above the clamp: as they may do on the way from the fullest of the last visible octaves, and
+    a little flatter."""
+    two, one, here = (max(float(noisy[max(last - back, 0)]), 0.0) for back in (2, 1, 0))
+    full, back = max((two, 2), (one, 1), (here, 0))
+    fall, held = _flatter((here + one) / max(one + two, 1e-9)), max(here, scale)
+    for at in range(last + 1, top + 1):
+        held = min(fall * held, max(float(noisy[at]), 0.0) + _ROOM * scale)
+    return _flatter((held / max(full, held)) ** (1 / (top - last + back)))
+
+
+def _flatter(fall: float) -> float:
+    return min(max(_STEADY * fall, _FLATTER), _FLATTEST)
 
 
 def _beyond(above: float, fall: float, octaves: int) -> tuple[float, float]:

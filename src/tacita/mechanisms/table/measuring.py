@@ -79,6 +79,8 @@ class Interval:
     upper: float
     unseen: float = 0.0
     squares: float = 0.0
+    open: bool = False
+    """Whether nothing bounds what lies beyond (`clamp.py`)."""
 
     @property
     def furthest(self) -> float:
@@ -177,7 +179,7 @@ def interval_of(
     upper = min(top, max(abs(low), abs(high)))
     interval = _on_steps(max(low, 0.0 if low >= 0 else -upper), min(upper, high), amount.grain(schema))
     if top < max(abs(low), abs(high)):
-        interval = replace(interval, unseen=clamped.unseen, squares=clamped.squares)
+        interval = replace(interval, unseen=clamped.unseen, squares=clamped.squares, open=clamped.open)
     return interval, rest
 
 
@@ -217,7 +219,8 @@ def step_of(length: float, grain: float, finest: int) -> float:
 
 
 def _facts(interval: Interval, size: float, law: Facts) -> Facts:
-    return {"lower": interval.lower, "upper": interval.upper, "unseen": interval.unseen, "step": size, **law}
+    told = {"lower": interval.lower, "upper": interval.upper, "unseen": interval.unseen, "step": size, **law}
+    return told | ({"open": True} if interval.open else {})
 
 
 def nothing(schema: Schema, ask: Ask, *names: str) -> tuple[Noisy, Facts]:
