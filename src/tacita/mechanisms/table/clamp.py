@@ -110,8 +110,8 @@ def _visible(noisy: Floats, scale: float) -> int | None:
 def _may_fall(noisy: Floats, last: int, top: int, scale: float) -> float:
     """How counts may fall above the clamp: as they may do on the way from the fullest of the last visible octaves, and
     a little flatter."""
-    two, one, here = (max(float(noisy[max(last - back, 0)]), 0.0) for back in (2, 1, 0))
-    full, back = max((two, 2), (one, 1), (here, 0))
+    here, one, two, three = (max(float(noisy[max(last - back, 0)]), 0.0) for back in range(4))
+    full, back = max((three, 3), (two, 2), (one, 1), (here, 0))
     fall, held = _flatter((here + one) / max(one + two, 1e-9)), max(here, scale)
     for at in range(last + 1, top + 1):
         held = min(fall * held, max(float(noisy[at]), 0.0) + _ROOM * scale)
