@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import runpy
 import tomllib
@@ -11,8 +12,11 @@ from typing import Any
 
 import pytest
 
+from tacita import synthesis
 from tacita.data.schema import Schema
 from tacita.errors import RefusedError, SchemaError, SpecError, UsageError, in_words
+from tacita.release.mechanisms import mechanism_named
+from tacita.release.plans import _tuples
 from tacita.release.spec import Spec
 from tacita.release.spec_part import Part
 
@@ -122,3 +126,59 @@ def test_a_message_about_a_key_says_where_it_is_explained(error: Exception, plac
 )
 def test_other_messages_have_no_pointer(error: Exception) -> None:
     assert "docs/keys.md" not in in_words(error, [])[1]
+
+
+# ---------------------------------------------------------------- settings of synthesizers
+
+PANEL = {
+    "columns": {"employment": "emp{year}", "payroll": "pay{year}"},
+    "unit": "firm",
+    "keep": ["county", "sic4"],
+    "years": [1976, 2001],
+    "static": ["multiunit"],
+}
+SURVEY = {"columns": ["salary"], "epsilon": "4", "weight": "w", "by": ["field"]}
+CODES = {"columns": ["age", "vote", "voted", "registered"], "epsilon": "1"}
+# What each needs at least, with the columns that the examples name.
+LEAST: dict[str, dict[str, Any]] = {
+    "FileSynthesis": {"columns": ["age", "vote", "w"], "epsilon": "1"},
+    "PairwiseSynthesis": CODES,
+    "PanelSynthesis": {**PANEL, "epsilon": "4"},
+    "PlainPanelSynthesis": PANEL,
+    "QuantileSynthesis": {"columns": ["size", "jobs", "pay"], "epsilon": "1"},
+    "SurveySynthesis": SURVEY,
+    "CensoredPosterior": SURVEY,
+    "DirichletSynthesis": CODES,
+    "HistogramSynthesis": CODES,
+    "IndependentSynthesis": CODES,
+    "PseudoPosterior": SURVEY,
+    "StepsSynthesis": CODES,
+}
+BESIDE: dict[str, dict[str, Any]] = {
+    "first": {"last": "lastyear"},
+    "last": {"first": "firstyear"},
+    "shares": {"columns": ["size", "pay"]},
+    "unit_weight": {"likelihood": "FBP"},
+}
+# Where a setting of the same name is something else, as its rule says.
+ELSE = {("columns", "PanelSynthesis"), ("columns", "PlainPanelSynthesis")} | {
+    (setting, "CensoredPosterior") for setting in ("columns", "alpha")
+}
+TRIED = [
+    (setting, mechanism)
+    for setting, words in TOOL.WORDS["settings"]["keys"].items()
+    for mechanism in LEAST
+    if setting in inspect.signature(mechanism_named(mechanism)).parameters
+    and words["example"]
+    and (setting, mechanism) not in ELSE
+]
+
+
+def test_every_synthesizer_is_tried() -> None:
+    assert set(LEAST) == set(synthesis.HOMES)
+
+
+@pytest.mark.parametrize(("setting", "mechanism"), TRIED)
+def test_an_example_of_a_setting_makes_a_plan(setting: str, mechanism: str) -> None:
+    given = LEAST[mechanism] | BESIDE.get(setting, {}) | example("settings", setting)
+    assert mechanism_named(mechanism)(**_tuples(given)).describe()["mechanism"] == mechanism
