@@ -162,7 +162,7 @@ _STRONG = {"neighbours": "strong", "alpha": "0.1", "epsilon": "2"}
 
 def _table(mechanism: str, cap: Content | None = None, **more: Any) -> Content:
     table = {"name": "places", "title": "Jobs by place", "by": ["place"], "mechanism": mechanism, "epsilon": "1"} | more
-    return _release(cap or _STRONG, table=[table])
+    return _release(cap or _STRONG, excel=True, table=[table])
 
 
 def _files(mechanism: str, unit: str, neighbours: str = "replace", **more: Any) -> Content:
