@@ -12,10 +12,11 @@ from tacita.synthesis.panel.lifetable import LifeTable
 from tacita.synthesis.panel.logit import LogitRegression
 from tacita.synthesis.panel.normal import NormalRegression
 from tacita.synthesis.panel.quantiles import QuantileRegression
+from tacita.synthesis.panel.residuals import LogRegression
 from tacita.synthesis.panel.trees import CategoryTree, NumberTree
 
 Categorical = DirichletMultinomial | CollapsingMultinomial | LifeTable | LogitRegression | CategoryTree
-Number = NormalRegression | QuantileRegression | NumberTree
+Number = NormalRegression | LogRegression | QuantileRegression | NumberTree
 Model = Categorical | Number
 CATEGORY_MODELS = get_args(Categorical)
 NUMBER_MODELS = get_args(Number)
@@ -39,9 +40,8 @@ def defaults(layout: Layout) -> dict[str, Model]:
     numbers = [one.name for one in layout.yearly]
     for at, name in enumerate(numbers):
         given = (*layout.static, LIFE, AGE, REMAINING, CLOSING, *others, *map(before, numbers), *numbers[:at])
-        found[name] = NormalRegression(
-            given, relative_to=numbers[0] if at else before(name), apart=() if at else (CLOSING, *layout.static[:1])
-        )
+        size = NormalRegression(given, relative_to=before(name), apart=(CLOSING, *layout.static[:1]))
+        found[name] = LogRegression(given) if at else size
     return found
 
 

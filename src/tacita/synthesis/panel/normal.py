@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from tacita.errors import UsageError
 from tacita.synthesis.panel.numbers import Scale
-from tacita.synthesis.panel.predictors import Column, Flags, Floats, Integers, Predictors
+from tacita.synthesis.panel.predictors import Column, Flags, Floats, Integers, Predictors, standard
 from tacita.synthesis.panel.scores import NormalScores
 
 # One class for each small size and ever wider ones above, as employment statistics have them.
@@ -71,7 +71,7 @@ class NormalRegression:
         classes = _joined(np.bincount(raw, minlength=split.count(given)), least)
         mine = classes[raw]
         design = given.design(names)[:, 1:]
-        centre, spread = _standard(design)
+        centre, spread = standard(design)
         design = (design - centre) / spread
         at_bottom = response <= scale.lower
         offset = np.zeros(given.rows) if base is None else base.logs
@@ -370,12 +370,6 @@ def _evened(scores: Floats, centre: Floats, sigma: float, shift: float) -> Float
     ranks = np.empty(len(scores))
     ranks[np.argsort(scores, kind="stable")] = np.arange(len(scores)) + shift
     return np.asarray(centre.mean() + math.hypot(float(centre.std()), sigma) * ndtri(ranks / len(scores)))
-
-
-def _standard(design: Floats) -> tuple[Floats, Floats]:
-    centre, spread = design.mean(axis=0), design.std(axis=0)
-    spread[spread < 1e-9] = 1.0
-    return centre, spread
 
 
 def _joined(counts: Integers, least: int) -> Integers:

@@ -114,3 +114,10 @@ def joined(parts: Sequence[Predictors], without: Collection[str] = ()) -> Predic
         if name not in without
     }
     return Predictors(sum(part.rows for part in parts), found)
+
+
+def standard(design: Floats) -> tuple[Floats, Floats]:
+    """Means of columns, and their standard deviations; 1 where a column does not vary."""
+    centre, spread = design.mean(axis=0), design.std(axis=0)
+    spread[spread < 1e-9] = 1.0
+    return centre, spread

@@ -16,6 +16,7 @@ import numpy as np
 from tacita.errors import UsageError
 from tacita.synthesis.panel.categories import CategoryModel, FittedCategories, Limits
 from tacita.synthesis.panel.layout import YEAR, Change, Yearly, before
+from tacita.synthesis.panel.matching import YearSums, years_matched
 from tacita.synthesis.panel.numbers import FittedNumbers, NumberModel
 from tacita.synthesis.panel.panel import MISSING, Panel
 from tacita.synthesis.panel.predictors import Flags, Floats, Integers, Predictors, joined
@@ -33,6 +34,7 @@ class FittedGroup:
     static: Mapping[str, FittedCategories]
     changes: Mapping[str, FittedCategories | None]
     yearly: Mapping[tuple[str, int, Kind], FittedNumbers]
+    sums: YearSums
 
 
 Models = Mapping[str, CategoryModel | NumberModel]
@@ -51,7 +53,7 @@ def fit(panel: Panel, models: Models, random: np.random.Generator) -> FittedGrou
     yearly: dict[tuple[str, int, Kind], FittedNumbers] = {}
     for one in layout.yearly:
         yearly |= dict(_fit_yearly(panel, models, one, random))
-    return FittedGroup(first, last, static, changes, yearly)
+    return FittedGroup(first, last, static, changes, yearly, YearSums.of(panel))
 
 
 def draw(fitted: FittedGroup, panel: Panel, models: Models, random: np.random.Generator) -> Panel:
@@ -60,10 +62,12 @@ def draw(fitted: FittedGroup, panel: Panel, models: Models, random: np.random.Ge
     whole = np.zeros(made.rows, dtype=np.int64)
     given = made.static_predictors(_needs(models, layout.first.name))
     latest = min(layout.first.upper, layout.last.upper) - layout.first.lower
-    made.first = layout.first.lower + fitted.first.draw(given, random, Limits(whole, whole + latest))
+    first = fitted.first.draw(given, random, Limits(whole, whole + latest))
+    made.first = layout.first.lower + years_matched(first, panel.first - layout.first.lower, whole, random)
     given = made.static_predictors(_needs(models, layout.last.name))
     low = np.maximum(made.first - layout.last.lower, 0)
-    made.last = layout.last.lower + fitted.last.draw(given, random, Limits(low, whole + layout.last.levels - 1))
+    last = fitted.last.draw(given, random, Limits(low, whole + layout.last.levels - 1))
+    made.last = layout.last.lower + years_matched(last, panel.last - layout.last.lower, low, random)
     for name in layout.static:
         given = made.static_predictors(_needs(models, name))
         made.static[name] = fitted.static[name].draw(given, random, _possible_levels(made, name))
@@ -73,8 +77,10 @@ def draw(fitted: FittedGroup, panel: Panel, models: Models, random: np.random.Ge
         for kind, who in kinds(made, place):
             for one in layout.yearly:
                 given = made.yearly_predictors(place, who, (*_needs(models, one.name), YEAR))
-                values = fitted.yearly[one.name, place, kind].draw(given, random)
-                made.values[one.name][place, who] = ruled(one.scale.published(values), one, place, who, made)
+                values = one.scale.published(fitted.yearly[one.name, place, kind].draw(given, random))
+                made.values[one.name][place, who] = values
+                fitted.sums.hold(made, one, place, who, random)
+                made.values[one.name][place, who] = ruled(made.values[one.name][place, who], one, place, who, made)
     return made
 
 

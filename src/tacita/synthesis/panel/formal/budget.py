@@ -13,15 +13,16 @@ _FULL = 3  # transitions of one unit that count in full; those of longer lives c
 _MOST_STATUSES = 8
 
 # Parts of the whole, in percent; what a panel does not have is shared out among the others.
-_LIVES, _STATIC, _PUBLIC, _CHANGE = 12, 2, 2, 1
+_LIVES, _STATIC, _PUBLIC, _CHANGE = 4, 2, 2, 1
 _SIZES, _STATUS, _ENTRANTS, _LEVELS, _TOPS, _FAR = 10, 2, 5, 15, 10, 7
 _PRESENT, _LEAVING, _STEPS, _KINDS, _FLOWS, _FAR_FLOWS = 3, 4, 9, 2, 19, 4
 _RANGE, _CENTRES, _RATIOS, _MOVES = 1, 4, 4, 3
 _OCTAVES, _SUM, _YEARS = 1, 3, 9
 # What is added where a panel is small: there the level of every number comes first, where its range lies, and who is
 # there. What tells years apart is mostly noise then.
-_SMALL = {"octaves": 16, "sum": 24, "years": 1, "range": 6, "lives": 10}
+_SMALL = {"octaves": 16, "sum": 24, "years": 1, "range": 6, "lives": 4}
 _SMALL |= {"levels": -7, "tops": -3, "flows": -2}
+_ENDS = Fraction(1, 20)  # of ε, for those that begin in each year, and the same for those that end
 _UNITS = 10_000  # units times ε at which half of that is added
 
 
@@ -63,7 +64,8 @@ class Budget:
         for one in layout.yearly:
             wanted |= {f"octaves {one.name}": _OCTAVES, f"sum {one.name}": _SUM}
         parts = {name: part + small * _SMALL.get(name.partition(" ")[0], 0) for name, part in wanted.items()}
-        total = sum(parts.values(), Fraction(0))
+        total = sum(parts.values(), Fraction(0)) / (1 - 2 * _ENDS)
+        parts |= {"lives begun": _ENDS * total, "lives ended": _ENDS * total}
         return cls(tuple((name, epsilon * part / total) for name, part in parts.items()), years)
 
     def __getitem__(self, name: str) -> Fraction:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from tacita.synthesis.panel.formal.counted import units_there
 from tacita.synthesis.panel.formal.former import centres_of, held_to_total, is_former, narrowed
 from tacita.synthesis.panel.formal.growth import draw_sizes
 from tacita.synthesis.panel.formal.lattice import Floats, Integers
 from tacita.synthesis.panel.formal.lives import draw_first, draw_static, draw_status
-from tacita.synthesis.panel.formal.pinned import YearTotals, held_to
+from tacita.synthesis.panel.formal.pinned import OF_OTHERS, OF_SIZE, YearTotals, held_to
 from tacita.synthesis.panel.formal.ratios import Range
 from tacita.synthesis.panel.formal.released import PAY, Measurement, step_rows
 from tacita.synthesis.panel.formal.smoothing import law_of, pick_from, varied
-from tacita.synthesis.panel.formal.units import alive, most_of
+from tacita.synthesis.panel.formal.units import most_of
 from tacita.synthesis.panel.layout import Layout, Yearly
 from tacita.synthesis.panel.panel import MISSING, Panel
 from tacita.synthesis.panel.predictors import Flags
@@ -44,7 +45,7 @@ def _held_sizes(
 ) -> Integers:
     """Sizes that add up to the released sums."""
     totals = YearTotals.of(found, layout, layout.yearly[0].name, sizes.shape[1], None if middle else random)
-    return held_to(sizes, totals, most_of(layout, 0), random, middle=middle)
+    return held_to(sizes, totals, most_of(layout, 0), OF_SIZE, random, middle=middle)
 
 
 def _published(values: Integers, there: Flags, one: Yearly) -> Floats:
@@ -59,7 +60,7 @@ def _beside(
     at, earlier = layout.yearly.index(one), is_former(found, one.name)
     public, noisy = Range.public(most_of(layout, 0), most_of(layout, at)), found[f"range {one.name}"]
     within = narrowed(public, noisy) if earlier else public.narrowed(noisy.values, noisy.spread, made.rows)
-    noisy, counts = found[f"centres {one.name}"], np.maximum(alive(layout, found["lives"].values), 1)
+    noisy, counts = found[f"centres {one.name}"], np.maximum(units_there(found.tables, layout, made.rows), 1)
     centres = centres_of(within, noisy, counts) if earlier else within.centres(noisy.values, counts, noisy.spread)
     noisy = found[f"ratios {one.name}"]
     effects, classes = within.effects(noisy.values, noisy.spread), step_rows(found.tables, layout, PAY)
@@ -85,4 +86,4 @@ def _beside(
         logs = np.clip(held_to_total(logs, there, of, centres, found, one.name, doubt), 0, np.log1p(most))
     values = np.where(there, np.rint(np.expm1(logs)), MISSING).astype(np.int64)
     totals = YearTotals.of(found, layout, one.name, made.rows, doubt)
-    return held_to(values, totals, most, random, middle=middle)
+    return held_to(values, totals, most, OF_OTHERS, random, middle=middle)

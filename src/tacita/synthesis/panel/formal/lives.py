@@ -6,6 +6,7 @@ import numpy as np
 
 from tacita.agreement.trees import shared_out
 from tacita.synthesis.panel.formal.budget import pooled_columns
+from tacita.synthesis.panel.formal.counted import life_counts, possible_lives
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers
 from tacita.synthesis.panel.formal.released import Measurement, Noisy
 from tacita.synthesis.panel.formal.smoothing import counts_of, law_of, pick_from, towards
@@ -20,8 +21,11 @@ _BENDS = 0.1  # how far chances to leave are from a smooth curve of the size, as
 def draw_first(made: Panel, found: Measurement, random: np.random.Generator, middle: bool) -> Integers:
     """First years, which follow public columns; and how many units of each first year have each last year."""
     layout, doubt = made.layout, None if middle else random
-    noisy, possible = found["lives"], _possible(made)
-    flat = counts_of(noisy.values[possible], noisy.spread, doubt, total=float(made.rows))
+    noisy, possible = found["lives"], possible_lives(layout)
+    if "lives begun" in found.tables:
+        flat = life_counts(found.tables, layout, made.rows, doubt)[possible]
+    else:
+        flat = counts_of(noisy.values[possible], noisy.spread, doubt, total=float(made.rows))
     counts = np.zeros(noisy.values.shape, dtype=np.int64)
     zeros = np.zeros(flat.size, dtype=np.int64)
     counts[possible] = shared_out(flat, zeros, np.array([made.rows]), random=random)
@@ -34,13 +38,6 @@ def draw_first(made: Panel, found: Measurement, random: np.random.Generator, mid
         first[who] = np.repeat(np.arange(len(of)), np.where(of == one, counts.sum(axis=1), 0))
     made.first = layout.first.lower + first
     return counts
-
-
-def _possible(made: Panel) -> Flags:
-    layout = made.layout
-    first = np.arange(layout.first.levels)[:, None] + layout.first.lower
-    last = np.arange(layout.last.levels)[None, :] + layout.last.lower
-    return np.asarray(last >= first)
 
 
 def _chances(made: Panel, found: Measurement, wanted: Integers, doubt: np.random.Generator | None) -> Floats:

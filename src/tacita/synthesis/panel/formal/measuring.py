@@ -11,6 +11,7 @@ from tacita.data import rowwise
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.panel.formal.budget import Budget, pooled_columns, statuses, weight_of
+from tacita.synthesis.panel.formal.counted import units_there, usual_sizes
 from tacita.synthesis.panel.formal.lattice import (
     AGES,
     LIFE_CLASSES,
@@ -35,12 +36,10 @@ from tacita.synthesis.panel.formal.released import (
     size_counts,
     step_cap,
     step_rows,
-    usual_sizes,
 )
 from tacita.synthesis.panel.formal.sensitivities import WholeHistory
 from tacita.synthesis.panel.formal.sums import octave_count, octaves, sum_clamp, whole, year_clamp
 from tacita.synthesis.panel.formal.units import (
-    alive,
     condition,
     lives_of,
     most_of,
@@ -105,6 +104,8 @@ def _lives(panel: Panel, asking: Asking) -> None:
     layout, known = panel.layout, np.flatnonzero(panel.known)
     first, last = panel.first[known] - layout.first.lower, panel.last[known] - layout.last.lower
     asking.ask("lives", _table((layout.first.levels, layout.last.levels), first, last), asking.change.lives())
+    asking.ask("lives begun", _table((layout.first.levels,), first), asking.change.lives())
+    asking.ask("lives ended", _table((layout.last.levels,), last), asking.change.lives())
     kind, life = stock(panel), lives_of(panel)
     for at, name in enumerate(layout.static):
         codes, levels = panel.static[name], len(layout.schema.levels(name))
@@ -142,7 +143,7 @@ def _sizes(panel: Panel, sizes: Integers, asking: Asking) -> None:
         shape = (2, status, len(COARSE) + 1)
         table = _table(shape, kind[told], level[told], coarse.of(size[told]))
         asking.ask("sizes by status", table, change.counts())
-    usual = usual_sizes(asking.found, layout)
+    usual = usual_sizes(asking.found, layout, panel.rows)
     rungs = [asking.budget[name] for name in ("levels", "tops", "tops of all years")]
     rate = change.rate(asking.budget["entrants"], asking.budget["entrants"])
     asking.caps["entrants"] = size_cap(laws[0] / years, bins, 2 * rate)
@@ -188,7 +189,7 @@ def _growth(panel: Panel, sizes: Integers, asking: Asking) -> None:
     most = asking.change.counts(asking.budget.most_weight)
     noisy = asking.ask("steps", steps, most)
     asking.ask("kinds", table, most)
-    units = float(alive(layout, asking.found["lives"].values).mean())
+    units = float(units_there(asking.found, layout, panel.rows).mean())
     cap = step_cap(noisy, rows, units, 2 * (years - 1) / asking.budget["flows"])
     far = step_cap(noisy, rows, units, 2 / asking.budget["flows of all years"], cap)
     asking.caps["flows"], asking.caps["flows of all years"] = cap, far
@@ -237,7 +238,7 @@ def _ratios(panel: Panel, name: str, asking: Asking) -> None:
     found = public.narrowed(noisy.values, noisy.spread, panel.rows)
     held = np.where(seen, found.steps(logs), 0).sum(axis=1, dtype=np.int64)
     noisy = asking.ask(f"centres {name}", held, asking.change.logs(STEPS, found.width, years))
-    counts = np.maximum(alive(layout, asking.found["lives"].values), 1)
+    counts = np.maximum(units_there(asking.found, layout, panel.rows), 1)
     centres = found.centres(noisy.values, counts, noisy.spread)
     apart: Floats = logs - centres[:, None]
     classes = step_rows(asking.found, layout, PAY)
@@ -274,7 +275,7 @@ def _sums(panel: Panel, at: int, asking: Asking) -> None:
     if not at:
         return
     share = asking.budget[f"years {name}"]
-    life = float(alive(layout, asking.found["lives"].values).sum()) / max(panel.rows, 1)
+    life = float(units_there(asking.found, layout, panel.rows).sum()) / max(panel.rows, 1)
     life = min(max(life, 1.0), float(years))
     rate = float(change.rate(share, share)) * years
     cap = asking.caps[f"years {name}"] = year_clamp(counts, panel.rows, life, years, rate, most)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tacita.synthesis.panel.formal.counted import units_there
 from tacita.synthesis.panel.formal.lattice import Floats, Integers
 from tacita.synthesis.panel.formal.released import Measurement
 from tacita.synthesis.panel.formal.smoothing import wandering
 from tacita.synthesis.panel.formal.sums import above_clamp, grain
-from tacita.synthesis.panel.formal.units import alive, most_of
+from tacita.synthesis.panel.formal.units import most_of
 from tacita.synthesis.panel.layout import Layout
 from tacita.synthesis.panel.panel import MISSING
 
@@ -18,17 +19,30 @@ from tacita.synthesis.panel.panel import MISSING
 _USUAL = 0.05  # how far a total moves in a year beyond the number of units, where noise hides it
 _OTHERWISE = 0.05  # how far the part above the clamp of single years goes its own way in a year
 _UNSEEN = 0.5  # of what lies above the clamp: how far it may be off
-_OWN = 0.02  # what years as drawn are off by, where nothing contradicts them
 _SURELY = 3.0  # variances by which released sums must differ from them to contradict
 _FIRST, _FURTHEST = 1.5, 9.0  # logarithms by which numbers move: the largest at first, then all
 
 
+@dataclass(frozen=True)
+class Doubt:
+    """What is drawn is off by, where nothing contradicts it, as shares: the level of all years, and how they differ."""
+
+    level: float
+    years: float
+
+
+# The size is drawn along sums of every year. Other numbers follow from logarithms, which tell little of their sums.
+OF_SIZE, OF_OTHERS = Doubt(0.02, 0.02), Doubt(0.1, 0.02)
+
+
 @dataclass(frozen=True, eq=False)
 class YearTotals:
-    """What a number adds up to in every year, and how far that may be off."""
+    """What a number adds up to in all years, which part of it each year has, and how far both may be off."""
 
-    middle: Floats
-    open_: Floats
+    total: float
+    off: float
+    shape: Floats
+    apart: Floats  # as a share of each year's part
 
     @classmethod
     def of(
@@ -38,19 +52,33 @@ class YearTotals:
         if f"sum {name}" not in found.tables:
             return None
         total, off = _total(found, layout, name, units, random)
-        shape, apart = _profile(found, layout, name, total, random)
-        open_ = np.hypot(off / total, apart / np.maximum(shape * len(shape), 0.1))
-        return cls(total * shape, total * shape * open_)
+        shape, apart = _profile(found, layout, name, units, total, random)
+        return cls(total, off, shape, apart / np.maximum(shape * len(shape), 0.1))
 
-    def joined(self, own: Floats, doubt: float, random: np.random.Generator | None) -> Floats:
-        """With what was drawn, which may be off by a share `doubt`, or by as far as the two contradict each other. All
-        files are drawn alike, so that with a generator this is drawn, too, once for all years."""
-        apart = float(np.mean((own / self.middle - 1) ** 2 - _SURELY * (self.open_ / self.middle) ** 2))
-        doubts = np.sqrt(doubt**2 + max(apart, 0.0)) * self.middle
-        trust = self.open_**2 / np.maximum(self.open_**2 + doubts**2, 1e-300)
-        if random is not None:
-            own = own + doubts * random.standard_normal()
-        return np.asarray(np.maximum(trust * own + (1 - trust) * self.middle, 1.0))
+    @property
+    def middle(self) -> Floats:
+        return self.total * self.shape
+
+    def joined(self, own: Floats, doubt: Doubt, random: np.random.Generator | None) -> Floats:
+        """With what was drawn, first the level of all years and then how years differ; each may be off by as much as
+        `doubt` has it, or by as far as the two contradict each other. All files are drawn alike, so that with a
+        generator this is drawn, too."""
+        drawn = max(float(own.sum()), 1.0)
+        level = _between(np.array([drawn]), np.array([self.total]), np.array([self.off / self.total]), doubt.level, random)
+        aims = _between(own / drawn, self.shape, self.apart, doubt.years, random)
+        return np.asarray(np.maximum(level * aims / aims.sum(), 1.0))
+
+
+def _between(
+    own: Floats, released: Floats, open_: Floats, doubt: float, random: np.random.Generator | None
+) -> Floats:
+    """Both with the weight that their doubts leave them, which are shares."""
+    contradicted = float(np.mean((own / released - 1) ** 2 - _SURELY * open_**2))
+    doubts = np.sqrt(doubt**2 + max(contradicted, 0.0))
+    trust = open_**2 / np.maximum(open_**2 + doubts**2, 1e-300)
+    if random is not None:
+        own = own + doubts * released * random.standard_normal(len(own))
+    return np.asarray(np.maximum(trust * own + (1 - trust) * released, 1e-12))
 
 
 def _total(
@@ -71,11 +99,11 @@ def _total(
 
 
 def _profile(
-    found: Measurement, layout: Layout, name: str, total: float, random: np.random.Generator | None
+    found: Measurement, layout: Layout, name: str, there: int, total: float, random: np.random.Generator | None
 ) -> tuple[Floats, Floats]:
     """Shares of the years, and how far each times their number may be off: as many as there are units, and beyond that
     what sums of single years tell against their noise."""
-    units = np.maximum(alive(layout, found["lives"].values), 1.0)
+    units = np.maximum(units_there(found.tables, layout, there), 1.0)
     yearly = f"years {name}" if f"years {name}" in found.tables else "levels"
     noisy, step = found[yearly], grain(found.caps[yearly]) if yearly != "levels" else 1
     sums, spread = noisy.values * float(step), noisy.spread * step
@@ -94,7 +122,7 @@ def _profile(
 
 
 def held_to(
-    values: Integers, totals: YearTotals | None, most: int, random: np.random.Generator, *, middle: bool
+    values: Integers, totals: YearTotals | None, most: int, doubt: Doubt, random: np.random.Generator, *, middle: bool
 ) -> Integers:
     """Whole numbers of every year moved so that they add up to what was released, within their bounds.
 
@@ -104,7 +132,7 @@ def held_to(
     if totals is None:
         return values
     there = values != MISSING
-    aims = totals.joined(np.where(there, values, 0).sum(axis=1).astype(np.float64), _OWN, None if middle else random)
+    aims = totals.joined(np.where(there, values, 0).sum(axis=1).astype(np.float64), doubt, None if middle else random)
     rounding, held = random.random((values.shape[1],)), values.copy()
     for place, aim in enumerate(aims.tolist()):
         who = np.flatnonzero(there[place] & (values[place] > 0))

@@ -11,7 +11,7 @@ import numpy as np
 from tacita.agreement.trees import onto_simplices
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers, Steps
 from tacita.synthesis.panel.formal.smoothing import balanced_cap, towards, with_tail
-from tacita.synthesis.panel.formal.units import alive, most_of
+from tacita.synthesis.panel.formal.units import most_of
 from tacita.synthesis.panel.layout import Layout
 
 # Shares of first sizes below the ends of coarser bins: for statuses, for steps and leaving, for steps by age, and for
@@ -63,13 +63,6 @@ def step_rows(found: Mapping[str, Noisy], layout: Layout, shares: Floats) -> Bin
     """Sizes whose steps have one law: so many of the released first sizes lie below each."""
     bins = Bins.sizes(most_of(layout, 0))
     return bins.coarser(size_counts(found["sizes"], bins).sum(axis=0), shares)
-
-
-def usual_sizes(found: Mapping[str, Noisy], layout: Layout) -> Floats:
-    """About how many units of each bin of sizes are there in a year, if sizes stayed as they were first."""
-    laws = size_counts(found["sizes"], Bins.sizes(most_of(layout, 0))).sum(axis=0)
-    held = alive(layout, found["lives"].values).mean() / max(float(laws.sum()), 1.0)
-    return np.asarray(laws * max(float(held), 0.0))
 
 
 def size_cap(counts: Floats, bins: Bins, rate: Fraction, above: int = 0, doubt: float = DOUBT) -> int:

@@ -1,0 +1,114 @@
+"""How many units have each life, and how many are there in each year, from released counts. Post-processing only.
+
+Those that begin and those that end in a year are counted by themselves. Summed over the table of all lives they would have
+the noise of all its cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tacita.agreement.trees import onto_simplices
+from tacita.synthesis.panel.formal.lattice import Bins, Floats
+from tacita.synthesis.panel.formal.released import Noisy, size_counts
+from tacita.synthesis.panel.formal.smoothing import towards
+from tacita.synthesis.panel.formal.units import alive, most_of
+from tacita.synthesis.panel.layout import Layout
+from tacita.synthesis.panel.predictors import Flags
+
+_CLEAR = 4.0  # standard deviations by which a year differs from the others
+_ROUNDS = 200  # of fitting a table to its margins; seldom are more than a few needed
+
+
+def possible_lives(layout: Layout) -> Flags:
+    first = np.arange(layout.first.levels)[:, None] + layout.first.lower
+    last = np.arange(layout.last.levels)[None, :] + layout.last.lower
+    return np.asarray(last >= first)
+
+
+def life_counts(
+    found: Mapping[str, Noisy], layout: Layout, units: int, random: np.random.Generator | None = None
+) -> Floats:
+    """Units by first and last year; with a generator drawn from what the noise leaves open, with the same mean."""
+    noisy, possible = found["lives"], possible_lives(layout)
+    own = np.where(possible, noisy.values, 0).astype(np.float64)
+    begun = _of_years(found["lives begun"], own, noisy.spread * possible.sum(axis=1) ** 0.5, units, 0, random)
+    ended = _of_years(found["lives ended"], own.T, noisy.spread * possible.sum(axis=0) ** 0.5, units, -1, random)
+    alike = _fitted(possible.astype(np.float64), begun, ended)
+    cells = towards(own[possible], alike[possible], noisy.spread)
+    start = np.zeros(own.shape)
+    # No life is ruled out that the margins may need.
+    start[possible] = np.maximum(cells, 0.0) + 1e-3 * alike[possible] + 1e-9
+    return _fitted(start, begun, ended)
+
+
+def units_there(found: Mapping[str, Noisy], layout: Layout, units: int) -> Floats:
+    """Units in each year. Earlier measurements, and made-up ones, have the table of lives alone."""
+    told = life_counts(found, layout, units) if "lives begun" in found else found["lives"].values
+    return alive(layout, told)
+
+
+def usual_sizes(found: Mapping[str, Noisy], layout: Layout, units: int) -> Floats:
+    """About how many units of each bin of sizes are there in a year, if sizes stayed as they were first."""
+    laws = size_counts(found["sizes"], Bins.sizes(most_of(layout, 0))).sum(axis=0)
+    held = units_there(found, layout, units).mean() / max(float(laws.sum()), 1.0)
+    return np.asarray(laws * max(float(held), 0.0))
+
+
+def _of_years(
+    counted: Noisy, lives: Floats, open_: Floats, units: int, edge: int, random: np.random.Generator | None
+) -> Floats:
+    """Units that begin, or end, in each year: as counted, and as the table of lives has them. The year at the `edge`
+    of the panel holds those whose beginning or end is not seen; the others are like each other where noise hides how
+    they differ."""
+    trust = open_**2 / (open_**2 + counted.spread**2)
+    both = trust * counted.values + (1 - trust) * lives.sum(axis=1)
+    spread = np.sqrt(trust) * counted.spread
+    inner = np.arange(len(both)) != edge % len(both)
+    both[inner] = _alike(both[inner], spread[inner])
+    middle = onto_simplices(both, np.zeros(len(both), dtype=np.int64), np.array([float(units)]))
+    if random is None:
+        return middle
+    # A gamma law is not negative and keeps its mean.
+    shape = (np.maximum(middle, 1e-6) / spread) ** 2
+    drawn = random.gamma(shape) / shape * np.maximum(middle, 1e-6)
+    return np.asarray(drawn * units / max(float(drawn.sum()), 1e-9))
+
+
+def _alike(values: Floats, spread: Floats) -> Floats:
+    """Years moved towards their mean, as James and Stein have it; those that stand out stay, and count for no other.
+
+    >>> _alike(np.array([60.0, 4.0, -3.0, 2.0]), np.full(4, 5.0)).round(1).tolist()
+    [60.0, 1.0, 1.0, 1.0]
+    """
+    plain = np.ones(len(values), dtype=bool)
+    for _ in range(len(values)):
+        middle = float(np.median(values[plain]))
+        away = np.where(plain, np.abs(values - middle) / spread, 0.0)
+        if plain.sum() < 3 or away.max() < _CLEAR:
+            break
+        plain[int(away.argmax())] = False
+    if plain.sum() < 3:
+        return values
+    own, doubt = values[plain], spread[plain]
+    mean = max(float(own.mean()), 0.0)
+    apart = float(((own - mean) ** 2).sum())
+    keep = max(apart - float((doubt**2).sum()), 0.0) / max(apart, 1e-300)
+    moved = values.copy()
+    moved[plain] = mean + keep * (own - mean)
+    return moved
+
+
+def _fitted(table: Floats, rows: Floats, columns: Floats) -> Floats:
+    """The table with these margins, as near as its zeros allow; rows are met exactly."""
+    for _ in range(_ROUNDS):
+        sums = table.sum(axis=0)
+        table = table * np.where(sums > 0, columns / np.maximum(sums, 1e-300), 0.0)
+        sums = table.sum(axis=1, keepdims=True)
+        off = float(np.abs(sums[:, 0] - rows).max())
+        table = table * np.where(sums > 0, rows[:, None] / np.maximum(sums, 1e-300), 0.0)
+        if off < 0.01:
+            break
+    return table
