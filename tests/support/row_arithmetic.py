@@ -77,6 +77,7 @@ EXEMPT = {
     "synthesis/pairwise/queries.py": _PUBLIC,
     "synthesis/pairwise/records.py": _PUBLIC,
     "synthesis/pairwise/targets.py": _PUBLIC,
+    "synthesis/panel/formal/counted.py": _PUBLIC,
     "synthesis/panel/formal/drawing.py": _PUBLIC,
     "synthesis/panel/formal/foresight.py": _PUBLIC,
     "synthesis/panel/formal/former.py": _PUBLIC,
@@ -94,8 +95,8 @@ EXEMPT = {
     **{
         f"synthesis/panel/{name}.py": "plain panels have no guarantee"
         for name in (
-            *("categories", "lifetable", "logit", "models", "normal", "numbers", "planes", "predictors", "quantiles"),
-            *("scores", "sequence", "tables", "trees", "writing"),
+            *("categories", "lifetable", "logit", "matching", "models", "normal", "numbers", "planes", "predictors"),
+            *("quantiles", "residuals", "scores", "sequence", "tables", "trees", "writing"),
         )
     },
     "synthesis/comparison/pseudo/fbp.py": _PAPER,

@@ -1,7 +1,7 @@
-"""Plain files that have the sums of the file they stand for: who begins and ends in each year, and what numbers add up to.
+"""Plain files with the sums of the file they stand for: who begins and ends in each year, what numbers add up to.
 
-`YearSums` are confidential. They are kept for parts of a group with enough units none of which outweighs the others: elsewhere a
-sum would be a unit's own value.
+`YearSums` are confidential. They are kept for parts of a group with enough units none of which outweighs the others:
+elsewhere a sum would be a unit's own value.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacita.synthesis.panel.numbers import Scale
 from tacita.synthesis.panel.layout import Yearly
+from tacita.synthesis.panel.numbers import Scale
 from tacita.synthesis.panel.panel import Panel
 from tacita.synthesis.panel.predictors import Flags, Floats, Integers
 
 _LEAST = 20  # units of a part
-_REST = 0.15  # of the largest unit: what all but the two largest must have, or the second would know the first (p% rule)
+_REST = 0.15  # of the largest unit, that all but the two largest have: else the second knows the first (p% rule)
 _FURTHEST = 3.0  # factor by which numbers or steps are moved
 _ROUNDS = 3
 
 
 def years_matched(codes: Integers, truth: Integers, low: Integers, random: np.random.Generator) -> Integers:
-    """Codes of years of which there are as many as in `truth` (unknown ones, below 0, shared out alike); as few as possible are
-    moved, to the nearest year that lacks units and is not below the unit's `low`."""
+    """Codes of years of which there are as many as in `truth` (unknown ones, below 0, shared out alike). Few are moved,
+    each to the nearest year that lacks units and is not below the unit's `low`."""
     seen = truth[truth >= 0]
     if len(seen) < _LEAST:
         return codes
@@ -87,7 +87,9 @@ class YearSums:
             moved = values[going] - before[going]
             own = float(np.maximum(moved, 0).sum()), float(np.maximum(-moved, 0).sum())
             # What those who enter and leave gain and lose is drawn: the others make up for it.
-            missing = [mean * len(all_) - float(all_.sum()) for mean, all_ in zip(self.flows[place], (up, down), strict=True)]
+            missing = [
+                mean * len(all_) - float(all_.sum()) for mean, all_ in zip(self.flows[place], (up, down), strict=True)
+            ]
             grow, shrink = (_factor(sum_ + more, sum_) for sum_, more in zip(own, missing, strict=True))
             moved = before[going] + moved * np.where(moved > 0, grow, shrink)
             values[going] = _rounded(moved, values[going], one.scale, random)
@@ -119,7 +121,7 @@ def _may_be_told(values: Floats) -> bool:
     if len(values) < _LEAST:
         return False
     *rest, _, largest = np.sort(values).tolist()
-    return largest > 0 and sum(rest) >= _REST * largest
+    return bool(largest > 0 and sum(rest) >= _REST * largest)
 
 
 def _factor(wanted: float, own: float) -> float:

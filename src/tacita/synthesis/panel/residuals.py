@@ -40,14 +40,24 @@ class LogRegression:
         logs = scale.logs(scale.blurred(response, random))
         normal = design.T @ design
         normal[np.diag_indices(len(normal))] += _PRIOR
-        root = np.linalg.cholesky(normal).T
+        root: Floats = np.asarray(np.linalg.cholesky(normal).T, dtype=np.float64)
         level = float(logs.mean())
         slopes = solve_triangular(root, solve_triangular(root, design.T @ (logs - level), trans="T"))
         expected = level + design @ slopes
         order = np.argsort(expected, kind="stable")
         ends = design.min(axis=0), design.max(axis=0)
         return FittedLogs(
-            self.near, names, centre, spread, ends, root, slopes, level, expected[order], (logs - expected)[order], scale
+            self.near,
+            names,
+            centre,
+            spread,
+            ends,
+            root,
+            slopes,
+            level,
+            expected[order],
+            (logs - expected)[order],
+            scale,
         )
 
 

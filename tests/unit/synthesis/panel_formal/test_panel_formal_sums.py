@@ -10,7 +10,7 @@ from tacita.data.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.panel.formal.foresight import smallest, total_errors
 from tacita.synthesis.panel.formal.hills import Hills
-from tacita.synthesis.panel.formal.pinned import YearTotals, held_to
+from tacita.synthesis.panel.formal.pinned import OF_OTHERS, YearTotals, held_to
 from tacita.synthesis.panel.formal.released import Noisy
 from tacita.synthesis.panel.formal.smoothing import wandering
 from tacita.synthesis.panel.formal.sums import above_clamp, octaves, sum_clamp, unit_counts
@@ -73,7 +73,9 @@ def test_numbers_are_held_to_a_sum_within_their_bounds(aim: float) -> None:
     values = np.exp(random.normal(3, 1, (3, 500))).astype(np.int64)
     values[:, 0], values[1, 1:20], values[2] = 0, MISSING, values[0]
     own = np.where(values == MISSING, 0, values).sum(axis=1).astype(np.float64)
-    held = held_to(values, YearTotals(aim * own, 1e-9 * own), 5000, random, middle=True)
+    total = aim * float(own.sum())
+    totals = YearTotals(total, 1e-9 * total, own / own.sum(), np.full(3, 1e-9))
+    held = held_to(values, totals, 5000, OF_OTHERS, random, middle=True)
     assert np.where(held == MISSING, 0, held).sum(axis=1) == pytest.approx(aim * own, rel=0.03)
     assert ((held == MISSING) == (values == MISSING)).all()
     assert ((held == 0) == (values == 0)).all()

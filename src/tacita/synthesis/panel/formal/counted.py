@@ -1,7 +1,7 @@
 """How many units have each life, and how many are there in each year, from released counts. Post-processing only.
 
-Those that begin and those that end in a year are counted by themselves. Summed over the table of all lives they would have
-the noise of all its cells.
+Those that begin and those that end in a year are counted by themselves. Summed over the table of all lives they would
+have the noise of all its cells.
 """
 
 from __future__ import annotations

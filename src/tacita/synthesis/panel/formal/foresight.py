@@ -27,7 +27,7 @@ from tacita.synthesis.panel.layout import Layout
 SIZES = (300, 1_000, 3_000, 10_000)
 TOLERABLE = 0.2  # of a yearly total: beyond it a panel is called too small
 _SHOWN = 10_000  # units of the group whose shares of ε are told
-_TRIES = 12
+_TRIES = 30
 _WIDTH = 2.0  # of logarithms of numbers of businesses
 _MOVES = 0.05
 # Real files have other tails than made-up ones, and lives that differ: where noise hides that, from _FEW of a total

@@ -14,12 +14,15 @@ from tacita.synthesis.panel.formal.sums import above_clamp, grain
 from tacita.synthesis.panel.formal.units import most_of
 from tacita.synthesis.panel.layout import Layout
 from tacita.synthesis.panel.panel import MISSING
+from tacita.synthesis.panel.predictors import Flags
 
 # Judgement, not derived; none of it is about privacy.
 _USUAL = 0.05  # how far a total moves in a year beyond the number of units, where noise hides it
 _OTHERWISE = 0.05  # how far the part above the clamp of single years goes its own way in a year
 _UNSEEN = 0.5  # of what lies above the clamp: how far it may be off
 _SURELY = 3.0  # variances by which released sums must differ from them to contradict
+_HIDDEN = 20.0  # a sum is so many times what was drawn, where nothing of it was seen
+_WIDTH = 1.4  # of logarithms of usual sizes
 _FIRST, _FURTHEST = 1.5, 9.0  # logarithms by which numbers move: the largest at first, then all
 
 
@@ -64,14 +67,14 @@ class YearTotals:
         `doubt` has it, or by as far as the two contradict each other. All files are drawn alike, so that with a
         generator this is drawn, too."""
         drawn = max(float(own.sum()), 1.0)
-        level = _between(np.array([drawn]), np.array([self.total]), np.array([self.off / self.total]), doubt.level, random)
+        level = _between(
+            np.array([drawn]), np.array([self.total]), np.array([self.off / self.total]), doubt.level, random
+        )
         aims = _between(own / drawn, self.shape, self.apart, doubt.years, random)
         return np.asarray(np.maximum(level * aims / aims.sum(), 1.0))
 
 
-def _between(
-    own: Floats, released: Floats, open_: Floats, doubt: float, random: np.random.Generator | None
-) -> Floats:
+def _between(own: Floats, released: Floats, open_: Floats, doubt: float, random: np.random.Generator | None) -> Floats:
     """Both with the weight that their doubts leave them, which are shares."""
     contradicted = float(np.mean((own / released - 1) ** 2 - _SURELY * open_**2))
     doubts = np.sqrt(doubt**2 + max(contradicted, 0.0))
@@ -127,11 +130,13 @@ def held_to(
     """Whole numbers of every year moved so that they add up to what was released, within their bounds.
 
     The largest move first, since sums hang on them and counts say little of them, and all alike for the rest. A unit is
-    rounded the same way in all years, so that a number that stayed the same still does. What is not 0 stays so.
+    rounded the same way in all years, so that a number that stayed the same still does. What is 0 stays so, unless
+    hardly anything was drawn in a year whose sum is known: noise hid all sizes, and each unit has a usual one then.
     """
     if totals is None:
         return values
     there = values != MISSING
+    values = _seen(values, there, totals, random)
     aims = totals.joined(np.where(there, values, 0).sum(axis=1).astype(np.float64), doubt, None if middle else random)
     rounding, held = random.random((values.shape[1],)), values.copy()
     for place, aim in enumerate(aims.tolist()):
@@ -142,6 +147,16 @@ def held_to(
                 own = _moved(own, weights, aim, most, furthest)
             held[place, who] = np.clip(np.floor(own + rounding[who]), 1, most)
     return held
+
+
+def _seen(values: Integers, there: Flags, totals: YearTotals, random: np.random.Generator) -> Integers:
+    """The same, but for years of which noise hid all sizes: each unit has a usual share of what is released of them."""
+    usual, seen = np.exp(_WIDTH * random.standard_normal(values.shape[1])), values.copy()
+    for place, sum_ in enumerate(totals.middle.tolist()):
+        here = there[place]
+        if float(values[place, here].sum()) * _HIDDEN < sum_:
+            seen[place, here] = np.maximum(np.rint(usual[here] / usual[here].sum() * sum_), 1).astype(np.int64)
+    return seen
 
 
 def _upper(values: Floats) -> Floats:

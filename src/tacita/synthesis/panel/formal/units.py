@@ -66,7 +66,7 @@ def most_of(layout: Layout, at: int) -> int:
     return round(scale.upper / scale.step)
 
 
-def alive(layout: Layout, lives: Integers) -> Floats:
+def alive(layout: Layout, lives: Integers | Floats) -> Floats:
     """Units that are there in each year, from a table of first and last years."""
     first = np.arange(layout.first.levels)[:, None] + layout.first.lower
     last = np.arange(layout.last.levels)[None, :] + layout.last.lower
