@@ -3,7 +3,7 @@
 Two plans with one layout (`settings`): `PanelSynthesis` draws from noisy tables, with a guarantee, and
 `PlainPanelSynthesis` from models of the rows, with none. `write_panel` runs either out of core. The models:
 `DirichletMultinomial`, `CollapsingMultinomial`, `LifeTable`, `LogitRegression` and `CategoryTree` for categories,
-`NormalRegression`, `QuantileRegression` and `NumberTree` for numbers.
+`NormalRegression`, `LogRegression`, `QuantileRegression` and `NumberTree` for numbers.
 """
 
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tacita.synthesis.panel.normal import NormalRegression
     from tacita.synthesis.panel.plain import PlainPanelSynthesis
     from tacita.synthesis.panel.quantiles import QuantileRegression
+    from tacita.synthesis.panel.residuals import LogRegression
     from tacita.synthesis.panel.trees import CategoryTree, NumberTree
     from tacita.synthesis.panel.writing import write_panel
 
@@ -26,6 +27,7 @@ __all__ = [
     "CollapsingMultinomial",
     "DirichletMultinomial",
     "LifeTable",
+    "LogRegression",
     "LogitRegression",
     "NormalRegression",
     "NumberTree",
@@ -42,6 +44,7 @@ __getattr__ = lazily(
         "CollapsingMultinomial": "categories",
         "DirichletMultinomial": "categories",
         "LifeTable": "lifetable",
+        "LogRegression": "residuals",
         "LogitRegression": "logit",
         "NormalRegression": "normal",
         "NumberTree": "trees",

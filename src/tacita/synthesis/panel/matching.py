@@ -32,13 +32,17 @@ def years_matched(codes: Integers, truth: Integers, low: Integers, random: np.ra
     wanted = np.floor(counts * len(codes) / len(seen) + random.random()).astype(np.int64)
     surplus = np.bincount(codes, minlength=len(wanted)) - wanted
     matched = codes.copy()
-    for year in np.flatnonzero(surplus < 0):  # the earliest first: the fewest units may have them
-        free = np.flatnonzero((surplus[matched] > 0) & (low <= year))
-        free = free[np.lexsort((random.random(len(free)), np.abs(matched[free] - year)))]
+    # The earliest years first, which the fewest units may have. They also take from later ones, which are filled then.
+    for year in range(len(wanted)):
+        if surplus[year] >= 0:
+            continue
+        spare = surplus[matched] > 0
+        free = np.flatnonzero((low <= year) & (spare | (matched > year)))
+        free = free[np.lexsort((random.random(len(free)), np.abs(matched[free] - year), ~spare[free]))]
         for unit in free.tolist():
             if surplus[year] == 0:
                 break
-            if surplus[matched[unit]] > 0:
+            if surplus[matched[unit]] > 0 or matched[unit] > year:
                 surplus[matched[unit]] -= 1
                 surplus[year] += 1
                 matched[unit] = year

@@ -49,13 +49,13 @@ def foreseen(layout: Layout, promise: Promise) -> tuple[list[str], dict[str, flo
         part = sum(one for name, one in spent.items() if name.startswith(starts))
         return f"{100 * float(part / epsilon):.0f}%"
 
-    lives = 2 * 2**0.5 / float(budget["lives"])
+    lives = 2 * 2**0.5 / float(budget["lives begun"])
     about = f"{percent(*LIVES)} of ε" if alpha is None else "outside the promise, so at no cost; but with noise"
     sums = tuple(f"{part} {size}" for part in ("octaves", "sum"))
     sentences += [
         f"ε = {text(epsilon)} covers all {years} years of a unit together: a further year needs a new plan and a new ε",
         f"in a group of {_SHOWN:,} units (in smaller ones more goes to sums of all years), lives and static variables: "
-        f"{about}; the number of units with a given first and last year has noise of about {lives:.2g}, whatever it is",
+        f"{about}; the number of units that begin, or end, in a year has noise of about {lives:.2g}, whatever it is",
         f"{size} when first seen: {percent('sizes', 'entrants')} of ε, from one record of each unit",
         f"sums of {size}: {percent('levels', 'tops', *sums)} of ε, of each year, which has a part in {years}, and of "
         "all years together; values above a clamp that follows from released counts count as the clamp",
@@ -78,7 +78,7 @@ def foreseen(layout: Layout, promise: Promise) -> tuple[list[str], dict[str, flo
         for name, error in errors.items()
     }
     figures |= {f"share of epsilon, {name}": float(one / epsilon) for name, one in spent.items()}
-    return sentences, figures | {"noise of a count of lives": lives}
+    return sentences, figures | {"noise of a count of units that begin in a year": lives}
 
 
 def worth_of(layout: Layout, promise: Promise, units: list[int]) -> Worth:
