@@ -33,6 +33,7 @@ _MOVES = 0.05
 # Real files have other tails than made-up ones, and lives that differ: where noise hides that, from _FEW of a total
 # on, three real panels were off by so much more.
 _TAILS, _FEW = 0.3, 0.1
+_DRAWN = 0.006  # of a total, that files are off by without any noise
 
 
 def foreseen(layout: Layout, promise: Promise) -> tuple[list[str], dict[str, float]]:
@@ -167,7 +168,7 @@ def _error(layout: Layout, promise: Promise, units: int, at: int) -> float:
         if told is not None:
             off.append(np.abs(told.middle / np.maximum(values.sum(axis=1), 1) - 1))
     typical = float(np.median(np.concatenate(off)))
-    return typical * (1 + _TAILS * min(typical / _FEW, 1.0))
+    return float(np.hypot(typical * (1 + _TAILS * min(typical / _FEW, 1.0)), _DRAWN))
 
 
 def _measured(layout: Layout, promise: Promise, values: Integers, at: int, random: np.random.Generator) -> Measurement:
