@@ -16,6 +16,7 @@ from support.quantile import PLANS, SCHEMA, firms, plan
 from tacita.data.confidential import Confidential
 from tacita.evaluation.risk.canary import CanaryBound, canary_bound
 from tacita.mechanisms.kng import line
+from tacita.mechanisms.table import noise as totals
 from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import AddRemoveOne
 from tacita.synthesis import QuantileSynthesis
@@ -114,7 +115,7 @@ def run(given: QuantileSynthesis, frame: pd.DataFrame, tape: Tape, seed: int) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(line, "draw_threshold", tape.threshold)
         patch.setattr(fitting, "draw_plane", tape.plane)
-        for module in (measuring, counting, owning):
+        for module in (measuring, counting, owning, totals):
             patch.setattr(module, "add_discrete_laplace", tape.counts)
         # Its only other words are the keys for ties and the seed of the files: the same for both runs.
         return given.run(Confidential.from_frame(frame, SCHEMA), SeededEntropy(seed))
@@ -209,14 +210,15 @@ def test_spending_more_than_was_declared_is_caught(name: str, times: Fraction, m
 
     def costs(self: QuantileSynthesis, variables: Any) -> measuring.Costs:
         paid = honest(self, variables)
-        return measuring.Costs(paid.counts * times, {one: cost * times for one, cost in paid.variables.items()})
+        more = {one: cost * times for one, cost in paid.variables.items()}
+        return measuring.Costs(paid.counts * times, more, paid.stays)
 
     monkeypatch.setattr(QuantileSynthesis, "_costs", costs)
     assert worst_case(given) > EPSILON
 
 
 # The steps that see numbers, and how many of their arguments are columns of records.
-STEPS = {"_number": 2, "masses_of": 1, "look": 1, "quantiles": 1, "measure_ranks": 2}
+STEPS = {"_number": 2, "masses_of": 1, "measure_total": 1, "look": 1, "quantiles": 1, "measure_ranks": 2}
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -260,7 +262,8 @@ def bound(name: str, trials: int, times: Fraction = Fraction(1)) -> CanaryBound:
     given = plan(name, str(EPSILON))
     variables, groups = given.variables(SCHEMA), given._groups(SCHEMA)
     honest = given._costs(variables)
-    costs = Costs(honest.counts * times, {one: cost * times for one, cost in honest.variables.items()})
+    more_paid = {one: cost * times for one, cost in honest.variables.items()}
+    costs = Costs(honest.counts * times, more_paid, honest.stays)
     names = given.reads(SCHEMA)
 
     def draw(canary_in: bool, count: int, random: np.random.Generator) -> list[list[float]]:

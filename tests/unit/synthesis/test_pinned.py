@@ -33,7 +33,7 @@ def _file(rows: int = 4000) -> dict[str, np.ndarray]:
 
 def _measured(budget: Budget, replaced: bool) -> tuple[Pin, Recording]:
     file, heard = _file(), Recording(SeededEntropy(3))
-    pin = Pinning(np.zeros(4000, dtype=np.int64), 1, SCHEMA, replaced).measure(file, WORTH, budget, heard)
+    pin = Pinning(np.zeros(4000, dtype=np.int64), 1, replaced, SCHEMA).measure(file, WORTH, budget, heard)
     assert pin is not None
     return pin, heard
 

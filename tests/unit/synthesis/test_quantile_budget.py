@@ -8,6 +8,7 @@ import pytest
 
 from support.quantile import PLANS, SCHEMA, firms, plan
 from tacita.data.confidential import Confidential
+from tacita.mechanisms.table.noise import FINEST
 from tacita.noise.entropy import Request, SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare
 from tacita.privacy import AddRemoveOne
@@ -16,20 +17,22 @@ from tacita.synthesis.quantile.budget import conditional_levels, marginal_levels
 Costs = list[tuple[str, Fraction]]
 
 
-def cost(request: Request) -> Fraction:
-    """The ε of one request when a record is added or removed, from the text of its law."""
+def cost(request: Request, stays: bool) -> Fraction:
+    """The ε of one request when a record is added or removed, from the text of its law. `stays`: records are replaced in
+    their group, and a total then changes by as many steps for twice that ε."""
     if found := re.fullmatch(r"threshold, epsilon=(\S+)", request.law):
         return Fraction(found[1])
     if found := re.fullmatch(r"plane rate=(\S+)", request.law):
         return 2 * Fraction(found[1])
     if found := re.fullmatch(r"discrete-laplace scale=(\S+)", request.law):
-        return 1 / Fraction(found[1])
+        steps = Fraction(FINEST, 2 if stays else 1) if request.label.endswith(", total") else 1
+        return steps / Fraction(found[1])
     assert request.law == "uniform words", request.law
     return Fraction(0)
 
 
 # Steps that see all records of a group: tables of counts, and the levels of a number's own distribution.
-ALL_RECORDS = re.compile(r"table|values|point masses|(look|own), level \d+|(ranks with|closeness to) \w+")
+ALL_RECORDS = re.compile(r"table|values|point masses|total|(look|own), level \d+|(ranks with|closeness to) \w+")
 
 
 def side(costs: Costs, name: str) -> Fraction:
@@ -52,7 +55,7 @@ def numeric(costs: Costs) -> Fraction:
     return sum((epsilon for _, epsilon in costs), Fraction(0))
 
 
-def spent(requests: list[Request]) -> list[Fraction]:
+def spent(requests: list[Request], stays: bool) -> list[Fraction]:
     """What a record of each group pays in all; groups, and cells of categorical predictors, are disjoint."""
     counts = Fraction(0)
     once: dict[str, Fraction] = defaultdict(Fraction)
@@ -61,18 +64,18 @@ def spent(requests: list[Request]) -> list[Fraction]:
         if request.law == "uniform words":
             continue
         if request.label == "records per group":
-            counts += cost(request)
+            counts += cost(request, stays)
             continue
         found = re.fullmatch(r"(group \d+: )?(\w+)(?:, (.*))?", request.label)
         assert found, request.label
         group, name, step = found[1] or "", found[2], found[3] or "table"
         if ALL_RECORDS.fullmatch(step):
-            once[group] += cost(request)
+            once[group] += cost(request, stays)
             continue
         parts = groups[group][name]
         if step in ("level 1", "median plane 1") or not parts:
             parts.append([])
-        parts[-1].append((step, cost(request)))
+        parts[-1].append((step, cost(request, stays)))
     totals = []
     for group in once.keys() | groups.keys():
         total = counts + once[group]
@@ -94,7 +97,7 @@ def test_the_requests_of_a_run_add_up_to_what_was_declared(name: str, epsilon: s
     declared = given.guarantee.loss.epsilon
     if not isinstance(given.neighbours, AddRemoveOne):
         declared /= 2  # to replace is to remove and to add
-    totals = spent(source.requests)
+    totals = spent(source.requests, given._costs(given.variables(SCHEMA)).stays)
     assert totals
     assert set(totals) == {declared}
 
@@ -132,11 +135,15 @@ def test_a_neighbouring_file_makes_the_same_requests(name: str) -> None:
     assert abs(first.true_d - first.true_d2).sum() <= (1 if isinstance(given.neighbours, AddRemoveOne) else 2)
 
 
-def test_requests_show_counts_and_never_values() -> None:
-    """What is announced is a count of records, so a listener of the wrong kind learns no value."""
+def test_requests_show_counts_and_clamped_totals_and_never_values() -> None:
+    """What is announced is a count of records, or a sum of all of them that is clamped, so a listener of the wrong kind
+    learns no value."""
     for name in PLANS:
         source = Recording(SeededEntropy(1))
         plan(name).run(Confidential.from_frame(firms(100), SCHEMA), source)
         for request in source.requests:
+            if request.label.endswith(", total"):
+                assert request.true.size == 1
+                continue
             assert request.true.sum() <= 100, request
             assert (request.true == request.true.astype(int)).all()

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import FEW, Grid, Number, Shape
 from tacita.synthesis.file.targets import nearest
+from tacita.synthesis.quantile.curve import Curve
 
 Floats = NDArray[np.float64]
 
@@ -49,6 +50,22 @@ def curve_of(shape: Shape) -> tuple[Floats, Floats]:
     reached = np.cumsum(likely)[:-1] / likely.sum()
     values, last = np.unique(np.array(shape.thresholds)[::-1], return_index=True)
     return values.astype(np.float64), reached[::-1][last]
+
+
+def edge_of(shape: Shape) -> float:
+    """Half a record lies beyond what can be drawn."""
+    return 0.5 / max(shape.records, 1)
+
+
+def smooth_curve(shape: Shape, grid: Grid) -> Curve:
+    """The quantile function through the thresholds, with tails beyond them, in units."""
+    edge = edge_of(shape)
+    values, shares = curve_of(shape)
+    inside = (shares > edge) & (shares < 1 - edge)
+    inside &= np.append(True, np.diff(shares) > 0)
+    if not inside.any():  # of next to no records nothing is known but about where their middle is
+        values, shares, inside = values[values.size // 2 :][:1], np.array([0.5]), np.array([True])
+    return Curve(shares[inside], values[inside], float(grid.first), float(grid.last + 1))
 
 
 def likeliest(counts: Floats, expected: Floats, noise: float) -> Floats:

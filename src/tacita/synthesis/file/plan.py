@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from math import sqrt
 from typing import Any
 
 import numpy as np
 from attrs import Attribute, field, frozen
+from numpy.typing import NDArray
 
 from tacita.data.cells import Amount
 from tacita.data.confidential import Confidential
@@ -24,14 +26,17 @@ from tacita.privacy import Loss
 from tacita.synthesis.base import Synthesizer
 from tacita.synthesis.file.bins import bins_for
 from tacita.synthesis.file.budget import Budget
-from tacita.synthesis.file.columns import FEW, Category, Grid, Shape, column_of
+from tacita.synthesis.file.columns import FEW, LISTED, Category, Grid, Shape, column_of
 from tacita.synthesis.file.division import division
 from tacita.synthesis.file.measuring import measure_tables
 from tacita.synthesis.file.model import FileModel, columns_of
 from tacita.synthesis.file.numbers import measure_number, noisy
 from tacita.synthesis.file.released import Tables
 from tacita.synthesis.file.targets import records_of
+from tacita.synthesis.file.totals import measure_plain
 from tacita.synthesis.pinned.measuring import Pin, Pinning, spending, worth_pinning
+
+Floats = NDArray[np.float64]
 
 _COUNT = Fraction(1, 100)  # of the budget, where the number of records is not public
 _NUMBERS = Fraction(1, 2)  # times the share of columns that need cuts
@@ -155,13 +160,14 @@ class FileSynthesis(Synthesizer[FileModel]):
     def _totals(self, schema: Schema) -> dict[str, Amount]:
         """What is added up directly: the weight, and numbers of many values times the weight."""
         weight = self.weighing(schema)
-        if weight is None:
-            return {}
         wide = [
             name
             for name, grid in self._numbers(schema).items()
-            if grid.size > FEW and name != weight and isinstance(schema[name].kind, Integer | Numeric)
+            if grid.size > (FEW if weight else LISTED) and name != weight
+            and isinstance(schema[name].kind, Integer | Numeric)
         ]
+        if weight is None:
+            return {name: Amount((name,)) for name in wide}
         return {weight: Amount((weight,)), **{name: Amount((weight, name)) for name in wide}}
 
     def weighing(self, schema: Schema) -> str | None:
@@ -233,12 +239,28 @@ class FileSynthesis(Synthesizer[FileModel]):
         answers = measure_tables(codes, levels, records, budget, rest, entropy)
         if not self.size_is_public:
             records = records_of(answers, records, question.variance)
-        pins: dict[str, Pin] = {}
-        if total_each:
-            pinning = Pinning(np.zeros(codes.shape[0], dtype=np.int64), 1, data.schema, self.size_is_public)
-            paid = spending(total_each, pure=not self.delta)
-            pins = pinning.measure_all(columns, self._totals(data.schema), paid, entropy)
+        pins = self._pins(data.schema, columns, shapes, total_each, entropy) if total_each else {}
         return Tables(records, bins, shapes, answers, pins)
+
+    def _pins(
+        self,
+        schema: Schema,
+        columns: Mapping[str, Floats],
+        shapes: Mapping[str, Shape],
+        each: Fraction,
+        entropy: Entropy,
+    ) -> dict[str, Pin]:
+        paid, replaced, totals = spending(each, pure=not self.delta), self.size_is_public, self._totals(schema)
+        if self.weighing(schema) is not None:
+            rows = len(columns[self._drawn(schema)[0]])
+            pinning = Pinning(np.zeros(rows, dtype=np.int64), 1, replaced, schema)
+            return pinning.measure_all(columns, totals, paid, entropy)
+        grids = self._numbers(schema)
+        pins = {
+            name: measure_plain(columns[name], grids[name], shapes[name], paid, replaced, entropy, name)
+            for name in totals
+        }
+        return {name: pin for name, pin in pins.items() if pin is not None}
 
 
 def _likely(schema: Schema, name: str, bins: int) -> int:

@@ -1,17 +1,25 @@
-"""Numbers of a synthetic file, held to the totals that were measured. Post-processing only."""
+"""Totals of numbers of a file: how plain ones are measured, and how synthetic files are held to them.
+
+`measure_plain` sees records; all else is post-processing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from tacita.synthesis.file.columns import Number
+from tacita.mechanisms.table.noise import Budget, Reach
+from tacita.noise.entropy import Entropy
+from tacita.synthesis.file.bins import smooth_curve
+from tacita.synthesis.file.columns import Grid, Number, Shape
 from tacita.synthesis.file.numbers import ROUND
 from tacita.synthesis.pinned.adjusting import Values, hold
-from tacita.synthesis.pinned.measuring import Pin
+from tacita.synthesis.pinned.measuring import Pin, Summing
+from tacita.synthesis.pinned.plain import Spread
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -34,6 +42,12 @@ class Drawn:
         values = np.where(absent, 0.0, self.units / grid.parts)
         return Values(values, free, grid.first / grid.parts, grid.last / grid.parts)
 
+    def held_to(self, pin: Pin, stands_for: float, random: np.random.Generator | None) -> Integers:
+        """Units that add up as measured, without weights."""
+        number = self.values
+        spread = spread_of(self.column.grid, self.column.shape)
+        return self.moved(spread.held(pin, number.values, number.free, stands_for * self.units.size, random))
+
     def moved(self, values: Floats, *, round_as_before: bool = True) -> Integers:
         """Units of other values."""
         grid = self.column.grid
@@ -49,12 +63,14 @@ def held_units(
     columns: Sequence[Number],
     units: Mapping[str, Integers],
     pins: Mapping[str, Pin],
-    weight: str,
+    weight: str | None,
     stands_for: float,
     random: np.random.Generator | None,
 ) -> dict[str, Integers]:
     """Units that add up as measured, of the columns that changed; a record stands for so many of those measured."""
     drawn = {one.name: Drawn(one, units[one.name]) for one in columns if one.name in (*pins, weight)}
+    if weight is None:
+        return {name: one.held_to(pins[name], stands_for, random) for name, one in drawn.items()}
     weighed = {name: pin for name, pin in pins.items() if name != weight}
     values = {name: one.values for name, one in drawn.items()}
     own = values[weight]
@@ -62,3 +78,23 @@ def held_units(
     weights, held = hold(own.values * stands_for, bounds, values, pins.get(weight), weighed, random)
     found = {name: drawn[name].moved(some) for name, some in held.items()}
     return found | {weight: drawn[weight].moved(weights / stands_for, round_as_before=False)}
+
+
+def measure_plain(
+    values: Floats, grid: Grid, shape: Shape, budget: Budget, replaced: bool, entropy: Entropy, name: str
+) -> Pin | None:
+    """The total of a number without weights; None where the values themselves were counted. Proof: pinned.md."""
+    if not shape.thresholds:
+        return None
+    above, below = spread_of(grid, shape).ends(budget.scale(Reach.of_one(1, 1)), shape.records)
+    added = np.where(np.isnan(values), 0.0, values)  # a missing number adds nothing
+    one_cell = Summing(np.zeros(values.size, dtype=np.int64), 1, replaced)
+    return one_cell.between(added, 1 / grid.parts, above, below, budget, entropy, f"total of {name}")
+
+
+def spread_of(grid: Grid, shape: Shape) -> Spread:
+    """What was released of the distribution of a number, as values."""
+    curve = smooth_curve(shape, grid)
+    ends = grid.first / grid.parts, grid.last / grid.parts
+    scaled = replace(curve, values=curve.values / grid.parts, lower=ends[0], upper=ends[1])
+    return Spread(scaled, min(max(sum(shape.between), 1) / max(shape.records, 1), 1.0), 1 / grid.parts, ends)

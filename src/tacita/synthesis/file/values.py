@@ -9,11 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.synthesis.file.bins import curve_of, likeliest, listed_counts
+from tacita.synthesis.file.bins import edge_of, likeliest, listed_counts, smooth_curve
 from tacita.synthesis.file.columns import Category, Column, Number, Shape
 from tacita.synthesis.file.numbers import ROUND, digits_of
 from tacita.synthesis.file.targets import nearest
-from tacita.synthesis.quantile.curve import Curve
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -39,14 +38,9 @@ class _Bins:
 
     def __init__(self, column: Number) -> None:
         self.column, self.shape, grid = column, column.shape, column.grid
-        self.edge = 0.5 / max(self.shape.records, 1)  # half a record lies beyond what can be drawn
+        self.edge = edge_of(self.shape)
         if self.shape.thresholds:
-            values, shares = curve_of(self.shape)
-            inside = (shares > self.edge) & (shares < 1 - self.edge)
-            inside &= np.append(True, np.diff(shares) > 0)
-            if not inside.any():  # of next to no records nothing is known but about where their middle is
-                values, shares, inside = values[values.size // 2 :][:1], np.array([0.5]), np.array([True])
-            self.curve = Curve(shares[inside], values[inside], float(grid.first), float(grid.last + 1))
+            self.curve = smooth_curve(self.shape, grid)
             self.habits = _Habits(self.shape, column.masses)
         elif self.shape.counts:
             self.listed = dict(zip(self.shape.values, listed_counts(self.shape).tolist(), strict=True))

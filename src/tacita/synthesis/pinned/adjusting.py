@@ -30,15 +30,18 @@ _SURELY = 2.0  # standard deviations of the noise: what is off by more, the mode
 _TINY = 1e-300
 
 
-def wanted(pin: Pin, cell: int, adding: Floats, random: np.random.Generator | None) -> float:
+def wanted(
+    pin: Pin, cell: int, adding: Floats, random: np.random.Generator | None, doubt: float = 0.0
+) -> float:
     """The total that records of a cell should have: between theirs and the measured one, as far as noise speaks for it.
 
     Records that were drawn differ from those collected by chance at least; they differ by more where the model errs.
-    With `random` the total is drawn from what the noise leaves open.
+    `doubt` is a standard deviation: by how much the model may err as far as is known. With `random` the total is drawn
+    from what the noise leaves open.
     """
     held = pin.held(adding)
     off, noise = pin.totals[cell] - float(held.sum()), pin.spread**2
-    trust = max(float(held.var()) * held.size, off**2 - _SURELY**2 * noise, _TINY)
+    trust = max(float(held.var()) * held.size + doubt**2, off**2 - _SURELY**2 * noise, _TINY)
     trust /= trust + noise
     drawn = 0.0 if random is None else float(random.standard_normal()) * pin.spread * trust**0.5
     return float(held.sum()) + trust * off + drawn
@@ -64,6 +67,8 @@ class Adding:
     pin: Pin
     number: Values
     total: float
+    scales: bool = True
+    """Whether all values may be scaled where bending is not enough."""
 
     @cached_property
     def sign(self) -> float:
@@ -103,7 +108,7 @@ class Adding:
         else:
             ends = [bends[-1](power) for power in _ANY]
             nearest = ends[0] if added(ends[0]) > target else ends[1]
-            sizes = self.met(self._scaling(nearest, cap), added, _FACTORS)
+            sizes = self.met(self._scaling(nearest, cap), added, _FACTORS) if self.scales else nearest
         # What is clamped stays as it is; above the clamp, bending may have gone too far, and so may the other sign.
         capped = np.minimum(sizes, self._cap(sizes, weights, self.sign))
         capped = np.maximum(capped, -self._cap(-sizes, weights, -self.sign))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, log2, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,18 @@ class Pin:
         return np.asarray(np.clip(amounts, self.lower, self.upper))
 
 
+class End(NamedTuple):
+    """On one side of 0: where amounts are clamped, what none is known to exceed, and about what all have above the
+    clamp; all as distances from 0."""
+
+    clamp: float
+    most: float
+    beyond: float
+
+
+_NONE = End(0.0, 0.0, 0.0)
+
+
 def spending(amount: Fraction, *, pure: bool) -> Budget:
     """ε, or ρ of zero-concentrated privacy."""
     return Budget(amount) if pure else Budget.of_rho(amount)
@@ -67,14 +80,38 @@ def clamps_off(budget: Budget) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Pinning:
-    """Which records are in which cell, what they may add, and what one unit can change: it comes or goes, or it is
-    replaced and stays in its cell."""
+class Summing:
+    """Which records are in which cell, and what one unit can change: it comes or goes, or it is replaced and stays in
+    its cell."""
 
     cell: Integers
     cells: int
-    schema: Schema
     replaced: bool
+
+    def between(
+        self, added: Floats, grain: float, above: End, below: End, budget: Budget, entropy: Entropy, label: str
+    ) -> Pin:
+        """The totals of what records add, held between two ends that are public or released.
+
+        Steps are such that one unit changes a total by FINEST of them: the noise has one law wherever the ends are.
+        """
+        furthest = above.clamp + below.clamp if self.replaced else max(above.clamp, below.clamp)
+        size = max(furthest, grain) / FINEST
+        low = -min(round(below.clamp / size), FINEST)
+        high = FINEST + low if self.replaced else min(round(above.clamp / size), FINEST)
+        steps = np.clip(np.rint(added / size), low, high).astype(np.int64)
+        reach = Reach.of_one(FINEST, 1)
+        totals = budget.noisy(rowwise.sums(self.cell, steps, self.cells), reach, entropy, label)
+        spread = sqrt(spread_of(budget.law(reach).describe())[0])
+        ends = low * size, high * size, -below.most, above.most, below.beyond, above.beyond
+        return Pin(*ends, tuple((totals * size).tolist()), spread * size)
+
+
+@dataclass(frozen=True, eq=False)
+class Pinning(Summing):
+    """Totals whose clamps are bought."""
+
+    schema: Schema
 
     def measure_all(
         self, columns: Mapping[str, Floats], amounts: Mapping[str, Amount], each: Budget, entropy: Entropy
@@ -93,22 +130,13 @@ class Pinning:
         above, below = self._ends(added, amount, grain, budget, entropy)
         if above is None and below is None:
             return None
-        upper, most, beyond = above or (0.0, 0.0, 0.0)
-        lower, least, short = below or (0.0, 0.0, 0.0)
-        size = max(grain, (upper + lower) / FINEST)
-        low, high = -round(lower / size), max(round(upper / size), 1)
-        steps = np.clip(np.rint(added / size), low, high).astype(np.int64)
-        reach = Reach.of_one(high - low if self.replaced else max(high, -low), 1)
         left, label = budget.share(1 - _OCTAVES), f"totals of {' × '.join(amount.columns) or 'records'}"
-        totals = left.noisy(rowwise.sums(self.cell, steps, self.cells), reach, entropy, label)
-        spread = sqrt(spread_of(left.law(reach).describe())[0])
-        return Pin(low * size, high * size, -least, most, short, beyond, tuple((totals * size).tolist()), spread * size)
+        return self.between(added, grain, above or _NONE, below or _NONE, left, entropy, label)
 
     def _ends(
         self, added: Floats, amount: Amount, grain: float, budget: Budget, entropy: Entropy
-    ) -> tuple[tuple[float, float, float] | None, ...]:
-        """For amounts above and below 0 where they are clamped, what none is known to exceed, and what all have above
-        the clamp."""
+    ) -> tuple[End | None, ...]:
+        """For amounts above and below 0."""
         bounds = amount.bounds(self.schema)
         count = max(floor(log2(max(abs(one) for one in (*bounds, grain)) / grain)) + 1, 1)
         octave = np.clip(np.frexp(np.abs(added) / grain)[1] - 1, 0, count - 1).astype(np.int64)
@@ -117,7 +145,7 @@ class Pinning:
         bought, reach = budget.share(_OCTAVES), Reach.of_one(1, 2 if self.replaced else 1)
         noisy = bought.noisy(there, reach, entropy, f"octaves of {' × '.join(amount.columns) or 'records'}")
         scale, ranks = bought.scale(reach), budget.share(1 - _OCTAVES).scale(Reach.of_one(1, 1))
-        ends: list[tuple[float, float, float] | None] = []
+        ends: list[End | None] = []
         for counts, bound in ((noisy[:count], bounds[1]), (noisy[count:], -bounds[0])):
             seen = counts.astype(np.float64)
             clamp = clamp_from(seen, 0, scale, ranks) if bound > 0 else None
@@ -130,7 +158,7 @@ class Pinning:
             upper, top = (min(grain * 2.0**one.exponent, bound) for one in (balanced, clamp))
             over = likely[balanced.exponent : clamp.exponent]
             over[:1] += _DOUBTED * scale
-            ends.append((upper, top, _beyond(over, upper)))
+            ends.append(End(upper, top, _beyond(over, upper)))
         return tuple(ends)
 
 

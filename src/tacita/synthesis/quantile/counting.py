@@ -40,6 +40,7 @@ class Inside:
     record: Floats
     entropy: Entropy
     label: str
+    stays: bool = False
 
     @property
     def rows(self) -> int:

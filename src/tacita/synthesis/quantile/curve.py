@@ -122,7 +122,7 @@ class Curve:
             return 0.0
         held = gaps[gaps > 0]
         if held.size < 2:
-            return 0.0
+            return _USUAL if self.careful else 0.0
         if self.careful and held.size > _NEAR:
             # Where many gaps are known, the outer ones are firm, and say more of the tail than the middle does.
             return float(np.clip(np.log2(held[0] / held[_NEAR - 1]) / (_NEAR - 1), _SHORTEST, _STEEPEST))

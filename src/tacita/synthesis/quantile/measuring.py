@@ -26,6 +26,8 @@ class Costs:
 
     counts: Fraction
     variables: Mapping[str, Fraction]
+    stays: bool = False
+    """Whether a record is replaced, and stays in its group."""
 
 
 def measure(
@@ -105,7 +107,7 @@ def _group(
     record = np.column_stack(list(columns.values()))
     found: dict[str, Fitted] = {}
     for place, variable in enumerate(variables):
-        inside = Inside(columns, draft, found, variable, records, record, entropy, label + variable.name)
+        inside = Inside(columns, draft, found, variable, records, record, entropy, label + variable.name, costs.stays)
         found[variable.name] = _variable(inside, costs.variables[variable.name])
         pair = draws[:, [place, len(variables) + place]]
         draft[variable.name] = draw(variable, found, draft, pair, None)

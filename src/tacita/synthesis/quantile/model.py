@@ -195,6 +195,10 @@ def synthesize(
     for place, variable in enumerate(variables):
         pair = u[:, [place, len(variables) + place]]
         columns[variable.name] = draw(variable, fitted, columns, pair, random if noisy else None)
+    for variable in variables:
+        own = fitted[variable.name].own
+        if own is not None:
+            columns[variable.name] = own.held(columns[variable.name], random if noisy else None)
     return columns
 
 

@@ -26,6 +26,8 @@ from tacita.synthesis.quantile.budget import (
     OWN,
     SCALED,
     SPIKES,
+    TOTAL,
+    TOTALLED,
     conditional_levels,
     marginal_levels,
 )
@@ -35,7 +37,7 @@ from tacita.synthesis.quantile.fitting import fit_conditional, fit_marginal
 from tacita.synthesis.quantile.model import Fitted, Part
 from tacita.synthesis.quantile.numeric import Marginal, Noise, NumericModel
 from tacita.synthesis.quantile.own import Own
-from tacita.synthesis.quantile.owning import held_to_one, look, masses_of, measure_ranks, quantiles
+from tacita.synthesis.quantile.owning import held_to_one, look, masses_of, measure_ranks, measure_total, quantiles
 from tacita.synthesis.quantile.ranks import Ranks
 from tacita.synthesis.quantile.sharing import Shares
 from tacita.synthesis.quantile.ties import spread_within_step
@@ -134,6 +136,7 @@ class _Measuring:
     def _own(self, masses: Masses, worth: Fraction, *, apart: bool) -> tuple[Masses, Own]:
         """The number's own distribution, which its files will have."""
         connected = worth >= CONNECTED and self.variable.has_predictors
+        total = self._paid(TOTAL) if worth >= TOTALLED else None
         paid = self._paid(OWN if connected else Fraction(1))
         if masses and not apart:
             # Noise may have made a point mass where none is; it does not do so twice.
@@ -144,7 +147,11 @@ class _Measuring:
             paid -= paid * MASSES
         others, tail, label = self.spread[~self._at(masses)], self.variable.tail, f"{self.label}, own"
         curve, noise = quantiles(others, self.column, tail, paid, self.records, self.entropy, label)
-        return masses, Own(self.column, curve, noise, ranked=True, scored=False, masses=masses, apart=apart)
+        own = Own(self.column, curve, noise, ranked=True, scored=False, masses=masses, apart=apart)
+        if total is None:
+            return masses, own
+        pin = measure_total(self.values, own, total, self.inside.records, self.inside.stays, self.entropy, self.label)
+        return masses, replace(own, total=(pin, self.inside.records))
 
     def _dependence(self, own: Own) -> tuple[tuple[Part, ...], Ranks | None]:
         """Quantiles or planes in each combination of categorical predictors, and rank tables with numeric ones."""

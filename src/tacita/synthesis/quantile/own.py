@@ -9,7 +9,7 @@ What maps confidential values here does so record by record.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.data import rowwise
+from tacita.synthesis.pinned.measuring import Pin
+from tacita.synthesis.pinned.plain import Spread
 from tacita.synthesis.quantile.curve import Curve
 from tacita.synthesis.quantile.numeric import Noise, curve_from_dict, curve_to_dict, redrawn_curve, redrawn_shares
 from tacita.synthesis.quantile.variables import Column, Range
@@ -47,6 +49,7 @@ class Own:
     scored: bool
     masses: tuple[tuple[float, float], ...] = ()
     apart: bool = False
+    total: tuple[Pin, int] | None = None
 
     @cached_property
     def range(self) -> Range:
@@ -126,6 +129,20 @@ class Own:
         eighths = self.column.rounded(quantiles)
         return bool((eighths[1:] == eighths[:-1]).any())
 
+    @cached_property
+    def spread(self) -> Spread:
+        return Spread(self.curve, self._free, self.column.step, self.column.bounds)
+
+    def held(self, values: Floats, random: np.random.Generator | None) -> Floats:
+        """Values of a file that add up as measured."""
+        if self.total is None:
+            return values
+        pin, records = self.total
+        free = ~np.isin(values, [value for value, _ in self.masses])
+        bent = self.spread.held(pin, values, free, records, random)
+        near = np.clip(np.round(np.rint(bent / self.column.step) * self.column.step, 9), *self.column.bounds)
+        return np.where(bent == values, values, near)
+
     def redrawn(self, random: np.random.Generator) -> Own:
         """The same thresholds with a draw of how many records may really lie between them."""
         if not self.ranked:
@@ -146,6 +163,7 @@ class Own:
             "scored": self.scored,
             "masses": [list(one) for one in self.masses],
             "apart": self.apart,
+            **({} if self.total is None else {"total": {"records": self.total[1], **asdict(self.total[0])}}),
         }
 
     @classmethod
@@ -153,7 +171,13 @@ class Own:
         noise = Noise(stored["records"], 0.0, 0.0, tuple(stored["halvings"]))
         masses = tuple((value, share) for value, share in stored["masses"])
         curve = curve_from_dict(stored["quantiles"])
-        return cls(column, curve, noise, stored["ranked"], stored["scored"], masses, stored["apart"])
+        total = _total_from(stored["total"]) if "total" in stored else None
+        return cls(column, curve, noise, stored["ranked"], stored["scored"], masses, stored["apart"], total)
+
+
+def _total_from(stored: dict[str, Any]) -> tuple[Pin, int]:
+    pin = {name: one for name, one in stored.items() if name != "records"}
+    return Pin(**{**pin, "totals": tuple(pin["totals"])}), stored["records"]
 
 
 def _chances() -> Floats:

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from tacita.data import rowwise
 from tacita.mechanisms.kng.line import Lattice, bisect, halves
+from tacita.mechanisms.table.noise import Budget, Reach
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
+from tacita.synthesis.pinned.measuring import Pin, Summing
 from tacita.synthesis.quantile.budget import own_targets
 from tacita.synthesis.quantile.curve import Curve, Tail
 from tacita.synthesis.quantile.numeric import Noise
@@ -109,6 +111,20 @@ def _curve(
     lattice = Lattice(lower, upper, unit=unit, centre=min(max(0.0, lower), upper))
     thresholds = bisect(np.sort(spread), lattice, targets, epsilons, entropy, label)
     return Curve(np.array([float(one) for one in targets]), thresholds, lower, upper, tail=tail, careful=True)
+
+
+def measure_total(
+    values: Floats, own: Own, epsilon: Fraction, records: int, stays: bool, entropy: Entropy, label: str
+) -> Pin:
+    """The total of all values, clamped where few are further out by the released distribution.
+
+    ε is that of a record added or removed. One that is replaced and stays in its group costs twice that, as in every
+    step, but changes a sum only by the length between the clamps.
+    """
+    budget = Budget(2 * epsilon if stays else epsilon)
+    above, below = own.spread.ends(budget.scale(Reach.of_one(1, 1)), max(records, 1))
+    one_cell = Summing(np.zeros(values.size, dtype=np.int64), 1, stays)
+    return one_cell.between(values, own.column.step, above, below, budget, entropy, f"{label}, total")
 
 
 def _noise(levels: Sequence[Fraction], records: int) -> Noise:

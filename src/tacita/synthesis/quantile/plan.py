@@ -170,7 +170,8 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
         counts = Fraction(0) if self._counts_are_public else self.per_record * COUNTS
         weights = {one.name: self.shares.get(one.name, Fraction(one.weight)) for one in variables}
         share = (self.per_record - counts) / sum(weights.values())
-        return Costs(counts, {name: weight * share for name, weight in weights.items()})
+        stays = self.size_is_public and (bool(self.keep) or not self.groups)
+        return Costs(counts, {name: weight * share for name, weight in weights.items()}, stays)
 
     def variables(self, schema: Schema) -> tuple[Variable, ...]:
         """The columns with what each is drawn from; raises where the schema cannot carry one."""

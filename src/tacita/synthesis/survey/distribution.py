@@ -93,7 +93,7 @@ def measure(
     if records >= least:
         cells = frame.cells if records >= _MANY * frame.cells * least else 1
         cell = frame.cell[place] if cells > 1 else np.zeros(records, dtype=np.int64)
-        pins = Pinning(cell, cells, columns.schema, True).measure_all(values, totals, paid, entropy)
+        pins = Pinning(cell, cells, True, columns.schema).measure_all(values, totals, paid, entropy)
     return Tables(records, bins, shapes, answers, pins)
 
 

@@ -1,0 +1,87 @@
+"""Totals of a number whose distribution was released before: where they are clamped, and files that are held to them.
+
+Its quantiles say about how far out the largest values are, so no clamp need be bought. Post-processing only: the totals
+themselves are measured by `measuring.Summing`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacita.synthesis.pinned.adjusting import Adding, Values, wanted
+from tacita.synthesis.pinned.measuring import End, Pin
+from tacita.synthesis.quantile.curve import Curve
+
+Floats = NDArray[np.float64]
+
+CUT = 1.5  # records are clamped for each clamp's worth of noise (as a Laplace number's scale)
+_MOST_CUT = 1 / 8  # of the records
+_POINTS = 2048
+_EDGE = 0.5  # of a record: so far out the distribution is not looked at
+_FAINT = 1 / 3  # of a total: with more noise, it says less than the distribution does
+_TAIL = 0.3  # of what lies beyond the outermost quantiles: by how much a fitted tail is usually off
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """The released distribution of a number: the `free` share of the records follows the curve, others have values of
+    their own. Values are multiples of `step`."""
+
+    curve: Curve
+    free: float
+    step: float
+    bounds: tuple[float, float]
+
+    def ends(self, ranks: float, records: int) -> tuple[End, End]:
+        """Where a total is clamped above and below 0. Its noise is as large as `ranks` records at the clamp; about as
+        much is cut off."""
+        cut = min(CUT * ranks / max(records, 1), _MOST_CUT)
+        u = np.maximum((np.arange(_POINTS) + 0.5) / _POINTS * cut, _EDGE / max(records, 1))
+        beyond = np.clip(u / max(self.free, 1e-9), 1e-9, 0.5)
+        lower, upper = self.bounds
+        return (
+            _end(np.minimum(self._far(beyond), upper), upper, cut * records),
+            _end(np.minimum(-self.curve(beyond), -lower), -lower, cut * records),
+        )
+
+    def _far(self, beyond: Floats) -> Floats:
+        """Values with these shares of the curve above them. The fewer quantiles there are, the more may the fitted tail
+        be too short: as a ratio it is then averaged with that of a log-normal number with the same median and outermost
+        quantile.
+        """
+        from scipy.special import ndtri  # slow to load, and plans do without
+
+        fitted, outermost = self.curve(1 - beyond), float(self.curve.shares[-1])
+        middle, last = self.curve(np.array([0.5, outermost])).tolist()
+        if middle <= 0 or outermost <= 0.5:
+            return fitted
+        spread = np.log(last / middle) / ndtri(outermost)
+        usual = middle * np.exp(np.minimum(-spread * ndtri(beyond), 700.0))
+        halvings = max(float(np.log2(0.5 / (1 - outermost))), 1.0)
+        longer = np.maximum(usual / np.maximum(fitted, self.step), 1.0)
+        return np.asarray(fitted * longer ** (1 / halvings))
+
+    def held(
+        self, pin: Pin, values: Floats, free: NDArray[np.bool_], records: float, random: np.random.Generator | None
+    ) -> Floats:
+        """Values of a file of any length that add up as those of so many records did; only `free` ones may change."""
+        each = np.full(values.size, records / max(values.size, 1))
+        adding = values * each
+        off = abs(float(pin.held(adding).sum()) - pin.totals[0])
+        if pin.spread > _FAINT * abs(pin.totals[0]) and off < pin.spread / _FAINT:
+            return values
+        outside = free & ((values < self.curve.values[0]) | (values > self.curve.values[-1]))
+        doubt = _TAIL * float(np.abs(pin.held(adding[outside])).sum())
+        number = Values(values, free, *self.bounds)
+        return Adding(pin, number, wanted(pin, 0, adding, random, doubt), scales=False).bent(each)
+
+
+def _end(far: Floats, bound: float, records: float) -> End:
+    """From so many values further out than the clamp."""
+    clamp = float(far.min())
+    if clamp <= 0 or bound <= 0:
+        return End(0.0, 0.0, 0.0)
+    return End(clamp, bound, records * float(np.mean(far - clamp)))
