@@ -18,8 +18,8 @@ Costs = list[tuple[str, Fraction]]
 
 
 def cost(request: Request, stays: bool) -> Fraction:
-    """The ε of one request when a record is added or removed, from the text of its law. `stays`: records are replaced in
-    their group, and a total then changes by as many steps for twice that ε."""
+    """The ε of one request when a record is added or removed, from the text of its law. `stays`: records are replaced
+    in their group, and a total then changes by as many steps for twice that ε."""
     if found := re.fullmatch(r"threshold, epsilon=(\S+)", request.law):
         return Fraction(found[1])
     if found := re.fullmatch(r"plane rate=(\S+)", request.law):

@@ -17,6 +17,7 @@ from tacita.data.reading import read
 from tacita.data.schema import Integer, Numeric, Rulebook, Schema
 from tacita.data.schema.rulebook import any_possible
 from tacita.errors import UsageError
+from tacita.mechanisms.table.noise import Reach
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import Entropy
 from tacita.plan import Forecast
@@ -35,6 +36,7 @@ from tacita.synthesis.file.released import Tables
 from tacita.synthesis.file.targets import records_of
 from tacita.synthesis.file.totals import measure_plain
 from tacita.synthesis.pinned.measuring import Pin, Pinning, spending, worth_pinning
+from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, likely_off
 
 Floats = NDArray[np.float64]
 
@@ -61,8 +63,8 @@ class FileSynthesis(Synthesizer[FileModel]):
     missing, in dependence on the other columns. Which pairs of columns are counted is chosen privately; a random field
     is fitted to all noisy tables, and records of the files agree with what is more than noise in them. What the
     schema's [[rules]] and [[zeros]] say holds in every record; nothing is spent on columns that follow from others.
-    Where a column is a `weight`, named here or in the schema, totals of values times weights are measured directly as
-    well, and the files are held to them.
+    Totals of numbers are measured directly as well, of values times weights where a column is a `weight`, named here
+    or in the schema, and the files are held to them.
 
     With `delta = 0` the promise is pure: noise is then larger. `bins` is how many bins a number has in tables of two
     columns; without it they are as many as the budget carries. `rows` is the length of the synthetic files.
@@ -100,7 +102,7 @@ class FileSynthesis(Synthesizer[FileModel]):
         return How(
             "Each column, and pairs of columns, were counted, and random noise was added to each count. Which pairs "
             "were counted, and where a number is cut into bins, was decided by random draws that were paid for too. "
-            "Where records have weights, the totals of weighted numbers were measured with noise as well. "
+            "The totals of numbers, weighted where records have weights, were measured with noise as well. "
             "The files are drawn from these noisy results alone.",
             SIZE if self.size_is_public else "",
             FREE,
@@ -163,7 +165,8 @@ class FileSynthesis(Synthesizer[FileModel]):
         wide = [
             name
             for name, grid in self._numbers(schema).items()
-            if grid.size > (FEW if weight else LISTED) and name != weight
+            if grid.size > (FEW if weight else LISTED)
+            and name != weight
             and isinstance(schema[name].kind, Integer | Numeric)
         ]
         if weight is None:
@@ -181,7 +184,7 @@ class FileSynthesis(Synthesizer[FileModel]):
     def forecast(self, schema: Schema) -> Forecast:
         self.reads(schema)
         records = self.rows or _USUAL
-        *_, rest = self._amounts(schema, records)
+        _, total_each, rest = self._amounts(schema, records)
         drawn = self._drawn(schema)
         levels = tuple(_likely(schema, name, self._bins(records, len(drawn))) for name in drawn)
         spent = division(levels, records, self.budget, rest)
@@ -205,12 +208,21 @@ class FileSynthesis(Synthesizer[FileModel]):
                 f"{name}: the median is off by about {100 * rank:.2g}% of the ranks, the mean by about {spread:.3g} if "
                 "values fill their bounds, by less if they do not"
             )
-        if self._numbers(schema):
+        totals = self._totals(schema) if total_each else {}
+        if self.weighing(schema) is not None:
+            sentences.append("weighted totals are measured directly; those that hang on few records may still be off")
+        elif totals:
+            ranks = spending(total_each, pure=not self.delta).scale(Reach.of_one(1, 1))
+            mean, heavy = (likely_off(sigma, ranks, records) for sigma in (LIKE_INCOMES, LIKE_WEALTH))
+            for name in totals:
+                figures |= {f"{name}: mean error": mean, f"{name}: mean error, heavy tail": heavy}
             sentences.append(
-                "means that hang on few large values may be far off"
-                if self.weighing(schema) is None
-                else "weighted totals are measured directly; those that hang on few records may still be off by some"
+                f"{', '.join(totals)}: totals are measured directly, and means are off by about {100 * mean:.2g}% if "
+                f"a number is as skewed as incomes are, by {100 * heavy:.2g}% if it is as skewed as wealth; one that "
+                "most records have as 0 is as far off as with only the other records"
             )
+        elif self._numbers(schema):
+            sentences.append("means that hang on few large values may be far off")
         return Forecast(self.product, len(levels) + spent.number, tuple(sentences), figures)
 
     # ------------------------------------------------------------ acting
@@ -256,11 +268,10 @@ class FileSynthesis(Synthesizer[FileModel]):
             pinning = Pinning(np.zeros(rows, dtype=np.int64), 1, replaced, schema)
             return pinning.measure_all(columns, totals, paid, entropy)
         grids = self._numbers(schema)
-        pins = {
+        return {
             name: measure_plain(columns[name], grids[name], shapes[name], paid, replaced, entropy, name)
             for name in totals
         }
-        return {name: pin for name, pin in pins.items() if pin is not None}
 
 
 def _likely(schema: Schema, name: str, bins: int) -> int:

@@ -82,10 +82,8 @@ def held_units(
 
 def measure_plain(
     values: Floats, grid: Grid, shape: Shape, budget: Budget, replaced: bool, entropy: Entropy, name: str
-) -> Pin | None:
-    """The total of a number without weights; None where the values themselves were counted. Proof: pinned.md."""
-    if not shape.thresholds:
-        return None
+) -> Pin:
+    """The total of a number of many values, without weights. Proof: pinned.md."""
     above, below = spread_of(grid, shape).ends(budget.scale(Reach.of_one(1, 1)), shape.records)
     added = np.where(np.isnan(values), 0.0, values)  # a missing number adds nothing
     one_cell = Summing(np.zeros(values.size, dtype=np.int64), 1, replaced)

@@ -30,9 +30,7 @@ _SURELY = 2.0  # standard deviations of the noise: what is off by more, the mode
 _TINY = 1e-300
 
 
-def wanted(
-    pin: Pin, cell: int, adding: Floats, random: np.random.Generator | None, doubt: float = 0.0
-) -> float:
+def wanted(pin: Pin, cell: int, adding: Floats, random: np.random.Generator | None, doubt: float = 0.0) -> float:
     """The total that records of a cell should have: between theirs and the measured one, as far as noise speaks for it.
 
     Records that were drawn differ from those collected by chance at least; they differ by more where the model errs.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, log, sqrt
+from math import exp, hypot, log, sqrt
 from statistics import NormalDist
 
+from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, likely_off
 from tacita.synthesis.quantile.budget import (
     ABUNDANT,
     CLOSENESS,
@@ -17,6 +17,8 @@ from tacita.synthesis.quantile.budget import (
     LOOK,
     OWN,
     SCALED,
+    TOTAL,
+    TOTALLED,
     own_targets,
 )
 
@@ -26,32 +28,47 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True)
 class Expected:
-    """The error of a quantile in ranks, how many quantiles there are, and the error of a mean as a share of it."""
+    """The error of a quantile in ranks, how many quantiles there are, and the error of a mean as a share of it: that of
+    a number as skewed as incomes are, and of one as skewed as wealth."""
 
     ranks: float
     quantiles: int
     mean: float
+    heavy: float
 
 
-def expected_error(epsilon: Fraction, records: int, has_predictors: bool, cells: int) -> Expected:
-    """The mean is that of a log-normal number with σ = 1, which is as skewed as incomes are.
+def expected_error(epsilon: Fraction, records: int, has_predictors: bool, cells: int, *, stays: bool) -> Expected:
+    """From the ε of a record added or removed; `stays` where it is replaced in its group, and totals have half the
+    noise.
 
-    >>> expected_error(Fraction(1, 2), 1000, True, 1).mean > expected_error(Fraction(1, 2), 100_000, True, 1).mean
+    >>> few, many = (expected_error(Fraction(1, 2), records, True, 1, stays=True) for records in (1000, 100_000))
+    >>> few.heavy > few.mean > many.mean
     True
     """
     epsilon -= min(epsilon * COUNTED, Fraction(ENOUGH, 1 << records.bit_length()))
     worth = records * epsilon
     if has_predictors and SCALED * cells <= worth < ABUNDANT:
         epsilon *= (1 - LOOK) * (1 - CLOSENESS)  # what is left to ranks; planes are taken where they do better
+    total = None
+    if worth >= TOTALLED:
+        total = float(epsilon * TOTAL)
+        epsilon -= epsilon * TOTAL
     targets, paid = own_targets(epsilon * OWN if has_predictors and worth >= CONNECTED else epsilon, records)
-    return _expected(paid, len(targets), float(targets[0]), records)
-
-
-def _expected(levels: Sequence[Fraction], quantiles: int, last: float, records: int) -> Expected:
-    variances = [2 / float(paid) ** 2 for paid in levels]
+    variances = [2 / float(one) ** 2 for one in paid]
     ranks = sqrt(sum(variances) / 3 + variances[-1])
+    errors = []
+    for sigma in (LIKE_INCOMES, LIKE_WEALTH):
+        error = _from_quantiles(sigma, ranks, len(targets), float(targets[0]), records)
+        if total is not None:
+            error = min(error, likely_off(sigma, 1 / total / (2 if stays else 1), records))
+        errors.append(error)
+    return Expected(ranks, len(targets), *errors)
+
+
+def _from_quantiles(sigma: float, ranks: float, quantiles: int, last: float, records: int) -> float:
+    """Of the mean of a log-normal number, as a share of it."""
     z = -_NORMAL.inv_cdf(last)
     # Quantiles that are all off by so many ranks move the mean by that share of what lies between the outer ones.
-    moved = ranks / records * (exp(z) - exp(-z)) / exp(0.5) / sqrt(log(quantiles + 1, 2))
-    beyond = _TAIL * _NORMAL.cdf(1 - z)
-    return Expected(ranks, quantiles, sqrt(moved**2 + beyond**2))
+    between = (exp(sigma * z) - exp(-sigma * z)) / exp(sigma**2 / 2)
+    moved = ranks / records * between / sqrt(log(quantiles + 1, 2))
+    return hypot(moved, _TAIL * _NORMAL.cdf(sigma - z))

@@ -106,6 +106,7 @@ def draw(
     if fitted.own is not None:
         own = fitted.own if random is None else fitted.own.redrawn(random)
         latent[free] = own.values(latent[free], u[free, 0])
+        latent = own.held(latent, random)
     else:
         latent[free] = variable.column.published(latent[free])
     return latent
@@ -195,10 +196,6 @@ def synthesize(
     for place, variable in enumerate(variables):
         pair = u[:, [place, len(variables) + place]]
         columns[variable.name] = draw(variable, fitted, columns, pair, random if noisy else None)
-    for variable in variables:
-        own = fitted[variable.name].own
-        if own is not None:
-            columns[variable.name] = own.held(columns[variable.name], random if noisy else None)
     return columns
 
 

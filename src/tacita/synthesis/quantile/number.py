@@ -136,7 +136,7 @@ class _Measuring:
     def _own(self, masses: Masses, worth: Fraction, *, apart: bool) -> tuple[Masses, Own]:
         """The number's own distribution, which its files will have."""
         connected = worth >= CONNECTED and self.variable.has_predictors
-        total = self._paid(TOTAL) if worth >= TOTALLED else None
+        total = self._paid(TOTAL) if worth >= TOTALLED else Fraction(0)
         paid = self._paid(OWN if connected else Fraction(1))
         if masses and not apart:
             # Noise may have made a point mass where none is; it does not do so twice.
@@ -148,7 +148,10 @@ class _Measuring:
         others, tail, label = self.spread[~self._at(masses)], self.variable.tail, f"{self.label}, own"
         curve, noise = quantiles(others, self.column, tail, paid, self.records, self.entropy, label)
         own = Own(self.column, curve, noise, ranked=True, scored=False, masses=masses, apart=apart)
-        if total is None:
+        if connected and not own.has_long_tail:  # its quantiles say more of its mean than a noisy total would
+            self.left += total
+            return masses, own
+        if not total:
             return masses, own
         pin = measure_total(self.values, own, total, self.inside.records, self.inside.stays, self.entropy, self.label)
         return masses, replace(own, total=(pin, self.inside.records))

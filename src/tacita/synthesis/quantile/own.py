@@ -49,6 +49,7 @@ class Own:
     scored: bool
     masses: tuple[tuple[float, float], ...] = ()
     apart: bool = False
+    # What all records add up to, and how many they are as released; files keep to it where tails are long.
     total: tuple[Pin, int] | None = None
 
     @cached_property
@@ -135,7 +136,7 @@ class Own:
 
     def held(self, values: Floats, random: np.random.Generator | None) -> Floats:
         """Values of a file that add up as measured."""
-        if self.total is None:
+        if self.total is None or not self.has_long_tail:
             return values
         pin, records = self.total
         free = ~np.isin(values, [value for value, _ in self.masses])

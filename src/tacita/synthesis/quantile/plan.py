@@ -96,8 +96,8 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
     Each of `columns` is modelled given those before it (or given its entry in `predictors`): a median plane, how the
     spread around it varies, and the shape of the rest, all drawn exactly from the K-norm gradient mechanism by
     bisection. Where records are few for ε, or a number has long tails or sits on few values, its own quantiles are
-    released instead, and noisy tables of two numbers say how its ranks go with others. Categorical variables and
-    declared point masses (`spikes`) are modelled by noisy shares.
+    released instead with its noisy total, which the files are held to, and noisy tables of two numbers say how its
+    ranks go with others. Categorical variables and declared point masses (`spikes`) are modelled by noisy shares.
 
     `groups` are categorical columns; each combination of their levels gets its own models, at no further cost. `keep`
     names public columns that are published as they are (partial synthesis; the rows are then public, so it needs
@@ -152,8 +152,9 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
     def how(self) -> How:
         size = SIZE if self._counts_are_public and self.rows is None else ""
         return How(
-            "Categories were counted with random noise, and the quantiles of numbers were drawn at random near the "
-            "file's own, by laws under which no single record tells. The files are drawn from these alone.",
+            "Categories were counted and numbers added up with random noise, and the quantiles of numbers were drawn "
+            "at random near the file's own, by laws under which no single record tells. The files are drawn from these "
+            "alone.",
             as_collected(self.keep) if self.keep else size,
             FREE,
         )
@@ -231,7 +232,7 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
         sentences, figures = [], {}
         for size in sizes:
             records = max(1, size // models)
-            told = [self._told(one, costs.variables[one.name], records) for one in variables]
+            told = [self._told(one, costs, records) for one in variables]
             sentences += [f"If there are {records:,} records" + (f" in each of {models} groups:" if groups else ":")]
             sentences += [sentence for sentence, _ in told]
             if size == (self.rows or _USUAL_SIZES[1]):
@@ -246,24 +247,27 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
             figures["records: count error"] = float(1 / costs.counts)
             sentences.append(f"the number of records (per group) is measured to about ±{float(1 / costs.counts):.3g}")
         if any(one.column.is_number for one in variables):
-            sentences.append("means that hang on few large values may be far off whatever the number of records")
+            sentences.append("a number that most records have as 0 is as far off as with only the other records")
         return Forecast(self.product, len(variables) * models, tuple(sentences), figures)
 
-    def _told(self, one: Variable, epsilon: Fraction, records: int) -> tuple[str, dict[str, float]]:
+    def _told(self, one: Variable, costs: Costs, records: int) -> tuple[str, dict[str, float]]:
         """What is to be expected of one variable, in words and figures."""
+        epsilon = costs.variables[one.name]
         if not one.column.is_number:
             error = float(1 / epsilon)
             return f"{one.name}: counts by level are off by about {error:.3g}", {f"{one.name}: count error": error}
-        expected = expected_error(epsilon, records, one.has_predictors, math.prod(one.levels))
+        expected = expected_error(epsilon, records, one.has_predictors, math.prod(one.levels), stays=costs.stays)
         figures = {
             f"{one.name}: rank error": expected.ranks,
             f"{one.name}: quantiles": float(expected.quantiles),
             f"{one.name}: mean error": expected.mean,
+            f"{one.name}: mean error, heavy tail": expected.heavy,
         }
         words = (
             f"{one.name}: {expected.quantiles} quantiles, each off by about {expected.ranks:.3g} ranks "
             f"({100 * expected.ranks / records:.2g}% of the records); the mean is off by about "
-            f"{100 * expected.mean:.2g}% if the number is as skewed as incomes are"
+            f"{100 * expected.mean:.2g}% if the number is as skewed as incomes are, by {100 * expected.heavy:.2g}% if "
+            "it is as skewed as wealth"
         )
         return words, figures
 
