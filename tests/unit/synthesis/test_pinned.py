@@ -11,7 +11,9 @@ from tacita.mechanisms.table.noise import Budget
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording
 from tacita.synthesis.pinned.adjusting import Values, hold, wanted
-from tacita.synthesis.pinned.measuring import Pin, Pinning, worth_pinning
+from tacita.synthesis.pinned.measuring import End, Pin, Pinning, Summing, worth_pinning
+from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, Spread, likely_off
+from tacita.synthesis.quantile.curve import Curve
 
 SCHEMA = Schema.from_dict(
     {
@@ -95,3 +97,59 @@ def test_noise_that_says_nothing_changes_nothing() -> None:
     pin = Pin(0.0, 10.0, 0.0, 10.0, 0.0, 0.0, (900.0,), 1e4)
     assert wanted(pin, 0, adding, None) == pytest.approx(700.0)
     assert wanted(Pin(0.0, 10.0, 0.0, 10.0, 0.0, 0.0, (900.0,), 1.0), 0, adding, None) == pytest.approx(900.0, rel=0.01)
+
+
+# ---------------------------------------------------------------- totals of a number whose quantiles are known
+
+
+def _spread(values: np.ndarray) -> Spread:
+    shares = np.array([1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 7 / 8, 15 / 16])
+    curve = Curve(shares, np.quantile(values, shares), 0.0, 1e9, careful=True)
+    return Spread(curve, 1.0, 1.0, (0.0, 1e9))
+
+
+def test_a_clamp_is_where_few_records_are_further_out() -> None:
+    values = np.rint(np.exp(np.random.default_rng(1).normal(9, 1.5, 4000)))
+    above, below = _spread(values).ends(6.0, 4000)
+    assert below.clamp == 0
+    assert 1 <= np.count_nonzero(values > above.clamp) <= 30
+    assert above.most == 1e9
+    assert 0 < above.beyond < 0.3 * values.sum()
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["added", "replaced"])
+def test_the_noise_of_a_plain_total_is_the_same_wherever_the_clamps_are(replaced: bool) -> None:
+    laws, values = set(), np.array([3.0, 50.0, -7.0])
+    for above, below in ((End(40.0, 99.0, 0.0), End(0.0, 0.0, 0.0)), (End(7.5, 99.0, 0.0), End(3.0, 9.0, 0.0))):
+        heard = Recording(SeededEntropy(1))
+        summing = Summing(np.zeros(3, dtype=np.int64), 1, replaced)
+        pin = summing.between(values, 1.0, above, below, Budget(Fraction(10)), heard, "total")
+        length = above.clamp + below.clamp if replaced else above.clamp
+        assert pin.upper - pin.lower == pytest.approx(above.clamp + below.clamp, rel=1e-5)
+        assert pin.spread == pytest.approx(2**0.5 * length / 10, rel=1e-5)
+        assert abs(pin.totals[0] - np.clip(values, -below.clamp, above.clamp).sum()) < 20 * pin.spread
+        laws.add(heard.requests[0].law)
+    assert len(laws) == 1
+
+
+@pytest.mark.parametrize("factor", [0.7, 1.5])
+def test_far_values_are_bent_until_they_add_up_and_the_body_stays(factor: float) -> None:
+    values = np.rint(np.exp(np.random.default_rng(1).normal(9, 1.0, 4000)))
+    top = float(np.quantile(values, 0.998))
+    true = factor * float(np.minimum(values, top).sum())
+    pin = Pin(0.0, top, 0.0, 1e9, 0.0, 1e9, (true,), 1e-3 * true)
+    held = _spread(values).held(pin, values, np.ones(4000, dtype=np.bool_), 4000, None)
+    assert np.minimum(held, top).sum() == pytest.approx(true, rel=0.02)
+    body = values < np.median(values)
+    assert (held[body] == values[body]).all()
+
+
+def test_a_total_that_is_mostly_noise_changes_nothing() -> None:
+    values = np.arange(1.0, 1001.0)
+    pin = Pin(0.0, 900.0, 0.0, 1e9, 0.0, 1e9, (600_000.0,), 400_000.0)
+    assert (_spread(values).held(pin, values, np.ones(1000, dtype=np.bool_), 1000, None) == values).all()
+
+
+def test_the_forecast_of_a_mean_grows_with_noise_and_with_skewness_and_falls_with_records() -> None:
+    assert likely_off(LIKE_INCOMES, 6, 1000) < likely_off(LIKE_WEALTH, 6, 1000)
+    assert likely_off(LIKE_WEALTH, 6, 1000) > likely_off(LIKE_WEALTH, 6, 10_000) > likely_off(LIKE_WEALTH, 1, 10_000)

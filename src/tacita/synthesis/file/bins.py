@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import FEW, Grid, Number, Shape
 from tacita.synthesis.file.targets import nearest
+from tacita.synthesis.pinned.plain import Spread
 from tacita.synthesis.quantile.curve import Curve
 
 Floats = NDArray[np.float64]
@@ -66,6 +68,14 @@ def smooth_curve(shape: Shape, grid: Grid) -> Curve:
     if not inside.any():  # of next to no records nothing is known but about where their middle is
         values, shares, inside = values[values.size // 2 :][:1], np.array([0.5]), np.array([True])
     return Curve(shares[inside], values[inside], float(grid.first), float(grid.last + 1))
+
+
+def spread_of(grid: Grid, shape: Shape) -> Spread:
+    """What was released of the distribution of a number, as values."""
+    curve = smooth_curve(shape, grid)
+    ends = grid.first / grid.parts, grid.last / grid.parts
+    scaled = replace(curve, values=curve.values / grid.parts, lower=ends[0], upper=ends[1])
+    return Spread(scaled, min(max(sum(shape.between), 1) / max(shape.records, 1), 1.0), 1 / grid.parts, ends)
 
 
 def likeliest(counts: Floats, expected: Floats, noise: float) -> Floats:

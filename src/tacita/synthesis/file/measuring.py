@@ -1,4 +1,4 @@
-"""Tables of the coded records: all single columns, then the pairs that are worth it. Proof: file.md."""
+"""Tables of the coded records: all single columns, then the pairs that are worth it; plain totals. Proof: file.md."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.mechanisms.table.noise import Budget as Price
+from tacita.mechanisms.table.noise import Reach
 from tacita.noise.entropy import Entropy
+from tacita.synthesis.file.bins import spread_of
 from tacita.synthesis.file.budget import Budget, Question
+from tacita.synthesis.file.columns import Grid, Shape
 from tacita.synthesis.file.division import division, open_pairs
 from tacita.synthesis.file.numbers import noisy
 from tacita.synthesis.file.targets import Answer, margins
 from tacita.synthesis.pairwise.choosing import distance, drawn_pairs
 from tacita.synthesis.pairwise.measuring import counts
+from tacita.synthesis.pinned.measuring import Pin, Summing
 
+Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
@@ -52,3 +58,13 @@ def asked(codes: Integers, levels: tuple[int, ...], questions: list[Question], e
         )
         answers.append(Answer(one, noisy(counts(codes, levels, one.attributes, one.contrast), one, entropy, label)))
     return tuple(answers)
+
+
+def measure_plain(
+    values: Floats, grid: Grid, shape: Shape, budget: Price, replaced: bool, entropy: Entropy, name: str
+) -> Pin:
+    """The total of a number of many values, without weights. Proof: pinned.md."""
+    above, below = spread_of(grid, shape).ends(budget.scale(Reach.of_one(1, 1)), shape.records)
+    added = np.where(np.isnan(values), 0.0, values)  # a missing number adds nothing
+    one_cell = Summing(np.zeros(values.size, dtype=np.int64), 1, replaced)
+    return one_cell.between(added, 1 / grid.parts, above, below, budget, entropy, f"total of {name}")

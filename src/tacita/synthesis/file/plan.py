@@ -29,12 +29,11 @@ from tacita.synthesis.file.bins import bins_for
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import FEW, LISTED, Category, Grid, Shape, column_of
 from tacita.synthesis.file.division import division
-from tacita.synthesis.file.measuring import measure_tables
+from tacita.synthesis.file.measuring import measure_plain, measure_tables
 from tacita.synthesis.file.model import FileModel, columns_of
 from tacita.synthesis.file.numbers import measure_number, noisy
 from tacita.synthesis.file.released import Tables
 from tacita.synthesis.file.targets import records_of
-from tacita.synthesis.file.totals import measure_plain
 from tacita.synthesis.pinned.measuring import Pin, Pinning, spending, worth_pinning
 from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, likely_off
 

@@ -1,25 +1,18 @@
-"""Totals of numbers of a file: how plain ones are measured, and how synthetic files are held to them.
-
-`measure_plain` sees records; all else is post-processing.
-"""
+"""Numbers of a synthetic file, held to the totals that were measured. Post-processing only."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from tacita.mechanisms.table.noise import Budget, Reach
-from tacita.noise.entropy import Entropy
-from tacita.synthesis.file.bins import smooth_curve
-from tacita.synthesis.file.columns import Grid, Number, Shape
+from tacita.synthesis.file.bins import spread_of
+from tacita.synthesis.file.columns import Number
 from tacita.synthesis.file.numbers import ROUND
 from tacita.synthesis.pinned.adjusting import Values, hold
-from tacita.synthesis.pinned.measuring import Pin, Summing
-from tacita.synthesis.pinned.plain import Spread
+from tacita.synthesis.pinned.measuring import Pin
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -78,21 +71,3 @@ def held_units(
     weights, held = hold(own.values * stands_for, bounds, values, pins.get(weight), weighed, random)
     found = {name: drawn[name].moved(some) for name, some in held.items()}
     return found | {weight: drawn[weight].moved(weights / stands_for, round_as_before=False)}
-
-
-def measure_plain(
-    values: Floats, grid: Grid, shape: Shape, budget: Budget, replaced: bool, entropy: Entropy, name: str
-) -> Pin:
-    """The total of a number of many values, without weights. Proof: pinned.md."""
-    above, below = spread_of(grid, shape).ends(budget.scale(Reach.of_one(1, 1)), shape.records)
-    added = np.where(np.isnan(values), 0.0, values)  # a missing number adds nothing
-    one_cell = Summing(np.zeros(values.size, dtype=np.int64), 1, replaced)
-    return one_cell.between(added, 1 / grid.parts, above, below, budget, entropy, f"total of {name}")
-
-
-def spread_of(grid: Grid, shape: Shape) -> Spread:
-    """What was released of the distribution of a number, as values."""
-    curve = smooth_curve(shape, grid)
-    ends = grid.first / grid.parts, grid.last / grid.parts
-    scaled = replace(curve, values=curve.values / grid.parts, lower=ends[0], upper=ends[1])
-    return Spread(scaled, min(max(sum(shape.between), 1) / max(shape.records, 1), 1.0), 1 / grid.parts, ends)

@@ -39,7 +39,7 @@ def likely_off(sigma: float, ranks: float, records: int) -> float:
     so many `ranks` at the clamp, and what lies above the clamp, which the total says nothing of.
 
     >>> round(likely_off(LIKE_INCOMES, 6, 1000), 3), round(likely_off(LIKE_WEALTH, 6, 1000), 2)
-    (0.061, 0.32)
+    (0.062, 0.34)
     """
     cut = min(CUT * ranks / max(records, 1), _MOST_CUT)
     z = -_NORMAL.inv_cdf(cut)
