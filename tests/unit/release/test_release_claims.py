@@ -18,7 +18,7 @@ from tacita import synthesis
 from tacita.dossier.findings import Findings
 from tacita.dossier.page import render_dossier
 from tacita.ledger import Ledger
-from tacita.mechanisms import eree, magnitude, table
+from tacita.mechanisms import change, eree, magnitude, table
 from tacita.plan.how import How
 from tacita.privacy import UNCHECKED, AddRemoveOne, Guarantee, Loss, ReplaceOne
 from tacita.privacy.json_form import loss_to_json, neighbours_to_json
@@ -47,6 +47,7 @@ PLANS: dict[str, Any] = {
     "PanelSynthesis": lambda: synthesis.PanelSynthesis({"employment": "emp{year}"}, "4", **PANEL),
     "PlainPanelSynthesis": lambda: synthesis.PlainPanelSynthesis({"employment": "emp{year}"}, **PANEL),
     "Table": lambda: table.Table("mean", "1", of="pay"),
+    "Change": lambda: change.Change("growth", "1", of=["before", "after"]),
     "SmoothSums": lambda: magnitude.SmoothSums("0.1", "2", of=["pay"]),
     "SmoothFlows": lambda: magnitude.SmoothFlows("0.1", "2", of=["before", "after"]),
     "EdgeLaplace": lambda: eree.EdgeLaplace("1"),
