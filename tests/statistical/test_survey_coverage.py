@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import expon, laplace
 
+from support import wealthy_families
 from support.goodness_of_fit import fits, values_p_value
 from support.weighted_people import people, plan, schema
 from tacita.data.confidential import Confidential
 from tacita.inference import combine
-from tacita.inference.survey import Design, mean
+from tacita.inference.survey import Count, Design, Mean, mean, sample_table, survey_table
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.survey import SurveyModel
 from tacita.synthesis.survey.columns import SurveyRows, read_survey
@@ -77,3 +78,22 @@ def test_intervals_for_population_means_cover_them() -> None:
         inside.append([low[k] <= value <= high[k] for k, value in enumerate(means.values())])
     share = np.mean(inside)
     assert 0.90 < share < 0.99, share
+
+
+def test_margins_of_any_law_cover_what_the_confidential_file_says_and_are_not_far_too_wide() -> None:
+    """Wealth with zeros, both signs and a heavy tail, where noise is several times the sampling error.
+
+    144 values in cells, margins and all. Margins a third narrower would not do.
+    """
+    statistics = [Count(), Mean("wealth")]
+    inside, narrower = [], []
+    for seed in range(6):
+        frame = wealthy_families.families(1_500, seed)
+        files = wealthy_families.plan("4", columns=["wealth"]).rehearse(frame, wealthy_families.schema(), seed=seed)
+        told = survey_table(files.implicates, ["school", "married"], statistics)
+        true = sample_table(frame, wealthy_families.schema(), ["school", "married"], statistics)
+        off, margin = (told["estimate"] - true["estimate"]).abs(), (told["upper"] - told["lower"]) / 2
+        inside.append(off <= margin)
+        narrower.append(off <= margin * 2 / 3)
+    assert np.mean(inside) >= 0.93, np.mean(inside)
+    assert np.mean(narrower) < 0.93, np.mean(narrower)

@@ -39,6 +39,7 @@ _LISTED = 60  # rows of a table that stands on the page itself
 _DRAWN = 15  # cells in a picture: as many as a reader compares at a glance
 _BANDS = ((0, 10), (10, 100), (100, 1_000), (1_000, 10_000), (10_000, None))
 _MEANS = 30  # columns in the table of means: more would be a data file, not a page
+_WORST = "D"  # the mark of a value whose margin is above half of it, or unknown
 _ROWS = 120  # rows of a survey table; a longer one is a file to open, not to read
 
 
@@ -260,7 +261,8 @@ def _survey_table(folder: Path, name: str, by: tuple[str, ...], schema: Schema) 
     table = pa_csv.read_csv(folder / path, convert_options=pa_csv.ConvertOptions(column_types=types))
     groups: dict[tuple[str, ...], list[str]] = {}
     for row in table.to_pylist():
-        groups.setdefault(tuple(row[one] for one in by), []).append(_estimate(row["value"], row["margin_of_error"]))
+        shown = _estimate(row["value"], row["margin_of_error"]) + " (unreliable)" * (row.get("quality") == _WORST)
+        groups.setdefault(tuple(row[one] for one in by), []).append(shown)
     statistics = dict.fromkeys(table["statistic"].to_pylist())
     return {
         "path": path,

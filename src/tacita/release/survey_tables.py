@@ -24,7 +24,8 @@ from tacita.plan import Plan
 from tacita.privacy import Guarantee
 from tacita.release.alike import same_values
 from tacita.release.csv_cells import harmless, write_csv
-from tacita.release.facts import Column, TableFacts, kind_of, spoken
+from tacita.release.facts import MEASURES, Column, TableFacts, kind_of, spoken
+from tacita.tables.statistics import marks_of
 
 By = tuple[str, ...]
 
@@ -37,6 +38,7 @@ _LABELS = {
     "margin_of_error": "Half the length of the interval for the population value, at the stated confidence",
     "confidence": "Confidence of the margin of error",
     "guarantee": "Privacy guarantee of the synthetic files",
+    "quality": MEASURES["quality"],
 }
 
 
@@ -89,6 +91,8 @@ def made_table(files: Implicates, by: By, guarantee: str) -> pa.Table:
         columns[name] = pa.array(numbers, mask=~np.isfinite(numbers))
     columns["confidence"] = pa.array([CONFIDENCE] * len(found))
     columns["guarantee"] = pa.array([guarantee] * len(found), type=pa.string())
+    value, half = (found["estimate"].to_numpy(np.float64), (found["upper"] - found["lower"]).to_numpy(np.float64) / 2)
+    columns["quality"] = pa.array(marks_of(value, half, np.isfinite(half)).tolist(), type=pa.string())
     return pa.table(columns)
 
 
@@ -151,6 +155,8 @@ def check_survey_tables_made(files: Implicates, name: str, tables: Sequence[By],
         wanted = made_table(files, by, "").drop_columns(["guarantee"])
         options = pa_csv.ConvertOptions(column_types=wanted.schema, strings_can_be_null=False)
         found = pa_csv.read_csv(path, convert_options=options) if path.is_file() else None
+        if found is not None and "quality" not in found.column_names:  # tables of earlier versions have no marks
+            wanted = wanted.drop_columns(["quality"])
         if (
             found is None
             or "guarantee" not in found.column_names

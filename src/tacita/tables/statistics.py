@@ -101,7 +101,7 @@ def _rows(
     half = np.maximum(np.maximum(high - found.value, found.value - low), 0)
     shown = np.isfinite(found.value)
     bounded = np.isfinite(half) & shown
-    marks = _marks(found.value, half, bounded)
+    marks = marks_of(found.value, half, bounded)
     if any(isinstance(one, dict) and one.get("open") for one in result.facts.values()):
         marks[np.isin(marks, ("A", "B"))] = "C"  # what lies above the limit may be more than any margin allows for
     if withhold is not None:
@@ -146,7 +146,8 @@ def _numbers(
     }
 
 
-def _marks(value: Floats, half: Floats, bounded: NDArray[np.bool_]) -> NDArray[Any]:
+def marks_of(value: Floats, half: Floats, bounded: NDArray[np.bool_]) -> NDArray[Any]:
+    """Quality marks of values with these margins, where they have one."""
     size = np.abs(np.where(np.isfinite(value), value, 0.0))
     relative = np.where(bounded & (size > 0), half / np.where(size > 0, size, 1.0), np.inf)
     marks: NDArray[Any] = np.full(value.size, "D", dtype=object)

@@ -30,6 +30,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "no cells": {"by": []},
     "two outcomes": {"columns": ["salary", "hours"], "transforms": {"hours": "log1p"}, "law": "normal"},
     "any law": {"columns": ["salary", "hours"]},
+    "any law, population": {"columns": ["hours"], "population": 60_000},
+    "population": {"population": 60_000},
     "any law, gaussian": {"columns": ["salary"], "law": "any", "delta": "1e-6"},
     "tiny budget": {"epsilon": "0.01"},
     "identity": {"transforms": {"salary": "identity"}},
@@ -132,6 +134,7 @@ def test_smoothed_weights_vary_less_and_tell_the_same_total() -> None:
         ({"weights": "raw"}, "weights: must be"),
         ({"sets": 0}, "sets: must be"),
         ({"sets": True}, "sets: must be"),
+        ({"population": "many"}, "population: must be a whole number"),
         ({"neighbours": AddRemoveOne("person")}, "neighbours: must be ReplaceOne"),
     ],
 )
@@ -251,3 +254,29 @@ def test_files_of_any_law_have_the_weighted_totals_that_were_measured() -> None:
     total = (frame["w"] * frame["hours"]).sum()
     assert (file["w"] * file["hours"]).sum() == pytest.approx(total, rel=0.03)
     assert file["w"].sum() == pytest.approx(frame["w"].sum(), rel=0.02)
+
+
+@pytest.mark.parametrize("law", ["any", "normal"])
+def test_weights_add_up_to_a_public_population(law: str) -> None:
+    made = plan("4", population=70_000, law=law).rehearse(people(600), schema(), seed=3)
+    assert all(file["w"].sum() == pytest.approx(70_000, rel=0.002) for file in made.implicates)
+
+
+@pytest.mark.parametrize("law", ["any", "normal"])
+def test_a_population_that_weights_cannot_add_up_to_costs_nothing(law: str, tmp_path: Path) -> None:
+    data = Confidential.from_frame(people(80), schema())
+    ledger = Ledger.open(tmp_path / "people.ledger", cap=Loss("8"), neighbours=PERSON)
+    with pytest.raises(UsageError, match=r"population: 80 records .* do not add up to 79; correct it"):
+        ledger.release(plan("8", population=79, law=law), data, label="people")
+    assert ledger.spent(PERSON, data) == Loss("0")
+
+
+def test_cells_of_any_law_have_the_totals_that_were_measured() -> None:
+    """The model hardly knows what a cell adds up to; what was measured of it does."""
+    frame = people(3000)
+    few_hours = (frame["field"] == "arts") & (frame["gender"] == "F")
+    frame.loc[few_hours, "hours"] = (5 + frame.loc[few_hours, "hours"] / 10).round(1)
+    made = plan("40", columns=["hours"], law="any", sets=1).rehearse(frame, schema(), seed=4)
+    file = made.implicates.frames[0].to_pandas()
+    totals = [(one["w"] * one["hours"]).groupby([one["field"], one["gender"]]).sum() for one in (frame, file)]
+    assert np.allclose(totals[0], totals[1], rtol=0.05)

@@ -122,16 +122,26 @@ class Pinning(Summing):
 
     def measure(self, columns: Mapping[str, Floats], amount: Amount, budget: Budget, entropy: Entropy) -> Pin | None:
         """The totals of an amount; None where no record can be told from the noise."""
-        grain = amount.grain(self.schema)
-        added = np.ones(self.cell.size)
-        for name in amount.columns:
-            added = added * columns[name]
-        added = np.where(np.isnan(added), 0.0, added)  # a missing number adds nothing
+        grain, added = amount.grain(self.schema), self._added(columns, amount)
         above, below = self._ends(added, amount, grain, budget, entropy)
         if above is None and below is None:
             return None
-        left, label = budget.share(1 - _OCTAVES), f"totals of {' × '.join(amount.columns) or 'records'}"
-        return self.between(added, grain, above or _NONE, below or _NONE, left, entropy, label)
+        left = budget.share(1 - _OCTAVES)
+        return self.between(added, grain, above or _NONE, below or _NONE, left, entropy, _label(amount))
+
+    def measure_again(
+        self, columns: Mapping[str, Floats], amount: Amount, pin: Pin, budget: Budget, entropy: Entropy
+    ) -> Pin:
+        """The totals of these cells, clamped as those of others were: all of the budget goes to them."""
+        above, below = End(pin.upper, pin.most, pin.beyond), End(-pin.lower, -pin.least, pin.short)
+        added, grain = self._added(columns, amount), amount.grain(self.schema)
+        return self.between(added, grain, above, below, budget, entropy, _label(amount))
+
+    def _added(self, columns: Mapping[str, Floats], amount: Amount) -> Floats:
+        added = np.ones(self.cell.size)
+        for name in amount.columns:
+            added = added * columns[name]
+        return np.where(np.isnan(added), 0.0, added)  # a missing number adds nothing
 
     def _ends(
         self, added: Floats, amount: Amount, grain: float, budget: Budget, entropy: Entropy
@@ -160,6 +170,10 @@ class Pinning(Summing):
             over[:1] += _DOUBTED * scale
             ends.append(End(upper, top, _beyond(over, upper)))
         return tuple(ends)
+
+
+def _label(amount: Amount) -> str:
+    return f"totals of {' × '.join(amount.columns) or 'records'}"
 
 
 def _beyond(counts: Floats, clamp: float) -> float:

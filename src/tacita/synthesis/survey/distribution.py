@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 from attrs import frozen
 
-from tacita.data.cells import Amount
 from tacita.data.schema import Schema
 from tacita.data.schema.units import published
 from tacita.implicates import Implicates
@@ -31,26 +30,49 @@ from tacita.synthesis.file.released import Tables, drawn_once_more, record_of, t
 from tacita.synthesis.file.targets import Answer, public_answers
 from tacita.synthesis.file.totals import Drawn
 from tacita.synthesis.file.values import units_of
-from tacita.synthesis.pinned.adjusting import hold
-from tacita.synthesis.pinned.measuring import Pinning, clamps_off, spending, worth_pinning
 from tacita.synthesis.survey.columns import Columns, Floats, Frame, Integers, frame_from, frame_record
+from tacita.synthesis.survey.holding import held
+from tacita.synthesis.survey.records import cells_of
+from tacita.synthesis.survey.totals import (
+    NONE,
+    Totals,
+    measure_totals,
+    whole_noise,
+    worth_totals,
+)
 
 Law = Literal["any", "normal"]
 
 _SHAPES = Fraction(1, 4)  # of the budget, for where each number lies
-_TOTALS = Fraction(2, 5)  # for weighted totals
+_TOTALS = Fraction(1, 2)  # for weighted totals
+_CENTRED = 10  # times the records that a total needs: then answers may be measured from their middle
+_FAR = 2.0  # times the distance of the quartiles, from 0 to the middle of an answer that varies little
+_SEEN = 5  # times the records that a total needs: then margins hold, also of answers with heavy tails
 _FEW_IN_CELLS = 200  # records on average: in smaller cells, design variables stand one by one
-_MANY = 10  # times the records that a total needs: then cells have totals of their own
 
 
 def total_noise(budget: Budget, numbers: int) -> float:
     """Standard deviation of the noise on a weighted total of non-negative amounts, in clamps."""
-    return clamps_off(spending(budget.total * _TOTALS / numbers, pure=budget.pure))
+    return whole_noise(budget, budget.total * _TOTALS, numbers)
+
+
+def records_needed(budget: Budget, numbers: int) -> int:
+    """With fewer, what the largest records add is not seen, and no margin knows of it."""
+    return round(_SEEN * worth_totals(budget, budget.total * _TOTALS, numbers))
 
 
 def table_noise(budget: Budget, tables: int) -> float:
     """About the standard deviation of the noise on a count of a table, in records."""
     return budget.typical(budget.total * (1 - _SHAPES - _TOTALS), tables)
+
+
+@frozen(eq=False)
+class Distribution:
+    """Released, beside the public frame: tables of cells and numbers, shapes, and totals of all and of each cell."""
+
+    frame: Frame
+    tables: Tables
+    totals: Totals
 
 
 def public_codes(frame: Frame, by: int) -> Integers:
@@ -62,7 +84,7 @@ def public_codes(frame: Frame, by: int) -> Integers:
 
 def measure(
     values: Mapping[str, Floats], frame: Frame, place: Integers, columns: Columns, budget: Budget, entropy: Entropy
-) -> Tables:
+) -> Distribution:
     """Shapes of all numbers, tables, and totals of weight × value."""
     names, records = [one.name for one in columns.measures], frame.records
     grids = {name: Grid.of(one.kind) for name, one in zip(names, columns.measures, strict=True)}
@@ -80,21 +102,30 @@ def measure(
     known = public_codes(frame, len(columns.by))
     codes = np.column_stack([known, *(number.code(values[number.name][order]) for number in numbers)])
     levels = (*public_levels(known), *(one.size for one in numbers))
-    weight = names[-1]
-    totals = {weight: Amount((weight,)), **{name: Amount((weight, name)) for name in names[:-1]}}
-    paid = spending(budget.total * _TOTALS / len(totals), pure=budget.pure)
-    least = worth_pinning(paid, replaced=True)
-    rest = budget.total - each * len(cut) - (budget.total * _TOTALS if records >= least else 0)
+    amount = budget.total * _TOTALS
+    least = worth_totals(budget, amount, len(names))
+    if records < least:
+        amount = Fraction(0)
+    rest = budget.total - each * len(cut) - amount
     first = known.shape[1]
     sets: list[tuple[int, ...]] = [(a,) for a in range(first, len(levels))]
     sets += [(a, b) for a, b in combinations(range(len(levels)), 2) if b >= first]
     answers = asked(codes, levels, budget.tables(sets, levels, rest), entropy)
-    pins = {}
-    if records >= least:
-        cells = frame.cells if records >= _MANY * frame.cells * least else 1
-        cell = frame.cell[place] if cells > 1 else np.zeros(records, dtype=np.int64)
-        pins = Pinning(cell, cells, True, columns.schema).measure_all(values, totals, paid, entropy)
-    return Tables(records, bins, shapes, answers, pins)
+    cell = frame.cell[place]
+    # A centre parts the records in two; where they are few, neither part can be told from the noise.
+    many = records >= _CENTRED * least
+    centres = {name: _middle(shapes[name] if many else Shape(), grids[name]) for name in names[:-1]}
+    totals = measure_totals(values, cell, frame.cells, columns, budget, amount, centres, entropy) if amount else NONE
+    return Distribution(frame, Tables(records, bins, shapes, answers, {}), totals)
+
+
+def _middle(shape: Shape, grid: Grid) -> float:
+    """Of the released thresholds of a number the middle one, where its values vary little beside it; else 0, or the
+    bound next to 0."""
+    shares = [float(one) for one in shape.shares] or [0.0]
+    low, middle, high = np.interp([0.25, 0.5, 0.75], shares, shape.thresholds or [0.0])
+    units = round(middle) if abs(middle) > _FAR * (high - low) else 0
+    return min(max(units, grid.first), grid.last) / grid.parts
 
 
 def attribute_names(plan: Any, frame: Frame) -> tuple[str, ...]:
@@ -113,19 +144,11 @@ def numbers_of(columns: Columns, shapes: Mapping[str, Shape], bins: int) -> tupl
     return tuple(number_of(one.name, Grid.of(one.kind), False, shapes[one.name], bins) for one in columns.measures)
 
 
-@frozen(eq=False)
-class Distribution:
-    """Released, beside the public frame: tables of cells and numbers, shapes, and totals."""
-
-    frame: Frame
-    tables: Tables
-
-
 @frozen(eq=False, repr=False)
 class DistributionModel(Model[Distribution]):
     """As many records in each public cell as were collected, drawn from what was released, and held to the totals."""
 
-    form = "survey-distribution-1"
+    form = "survey-distribution-2"
 
     @property
     def frame(self) -> Frame:
@@ -179,26 +202,17 @@ class DistributionModel(Model[Distribution]):
         return pa.table(found | {name: published(self.columns.schema[name].kind, units[name]) for name in made})
 
     def _held(self, made: Mapping[str, Drawn], random: np.random.Generator | None) -> dict[str, Integers]:
-        """Units that add up as measured, in all or in each cell."""
-        pins, units = self.released.tables.pins, {name: one.units.copy() for name, one in made.items()}
+        """Units that add up as measured, in all and in each cell."""
         weight = self.columns.measures[-1].name
-        if not pins:
-            return units
-        cells = max(len(one.totals) for one in pins.values())
-        cell = (
-            np.repeat(self.frame.cell, self.frame.counts) if cells > 1 else np.zeros(self.frame.records, dtype=np.int64)
-        )
-        for at in range(cells):
-            here = np.flatnonzero(cell == at)
-            some = {name: Drawn(one.column, one.units[here]) for name, one in made.items()}
-            values = {name: one.values for name, one in some.items()}
-            weighed = {name: pin for name, pin in pins.items() if name != weight}
-            own = values[weight]
-            weights, held = hold(own.values, (own.lower, own.upper), values, pins.get(weight), weighed, random, at)
-            units[weight][here] = some[weight].moved(weights, round_as_before=False)
-            for name, changed in held.items():
-                units[name][here] = some[name].moved(changed)
-        return units
+        totals = self.released.totals.for_population(weight, self.plan.population)
+        if not totals.whole:
+            return {name: one.units for name, one in made.items()}
+        values = {name: one.values for name, one in made.items()}
+        changed = held(weight, values, cells_of(self.frame), totals, random)
+        return {
+            name: one.moved(changed[name], round_as_before=name != weight) if name in changed else one.units
+            for name, one in made.items()
+        }
 
     # ------------------------------------------------------------ stored
 
@@ -207,10 +221,12 @@ class DistributionModel(Model[Distribution]):
         """The released numbers with their noise, and the public design."""
         return {
             **record_of(self.released.tables, attribute_names(self.plan, self.frame)),
+            **self.released.totals.record(),
             "design": frame_record(self.frame),
         }
 
     @classmethod
     def released_from(cls, content: Mapping[str, Any], table: pa.Table, plan: Any, schema: Schema) -> Distribution:
         frame = frame_from(content["design"], len(plan.by))
-        return Distribution(frame, tables_from(content, attribute_names(plan, frame)))
+        tables = tables_from({**content, "totals": {}}, attribute_names(plan, frame))
+        return Distribution(frame, tables, Totals.of_record(content))

@@ -55,7 +55,10 @@ class SurveyModel(Model[Measurement]):
         if self.plan.weights == "smoothed":
             means = middle + half * (sums / frame.sizes[:, None])[cells_of(frame)]
             z = smoothed(z, means, within * np.outer(half, half) / frame.records)
-        return as_table(z, frame, self.plan.layout(self.schema), self.schema)
+        columns = self.plan.layout(self.schema)
+        if self.plan.population is not None:
+            z[:, -1] += np.log(self.plan.population / columns.measures[-1].back(z[:, -1]).sum())
+        return as_table(z, frame, columns, self.schema)
 
     @property
     def measured(self) -> dict[str, Any]:

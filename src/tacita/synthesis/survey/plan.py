@@ -17,14 +17,21 @@ from tacita.errors import UsageError
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import Entropy
 from tacita.plan import ONE_ROW, Forecast, form_of, seed_from
-from tacita.plan.fields import as_delta, one_of
+from tacita.plan.fields import as_delta, one_of, whole
 from tacita.plan.how import FREE, How, as_collected
 from tacita.privacy import Loss
 from tacita.synthesis.base import Model
 from tacita.synthesis.file.budget import Budget as TableBudget
 from tacita.synthesis.survey.base import SurveyPlan
 from tacita.synthesis.survey.columns import Columns, Transform, columns_of, read_frame, read_survey, read_values
-from tacita.synthesis.survey.distribution import Distribution, DistributionModel, Law, table_noise, total_noise
+from tacita.synthesis.survey.distribution import (
+    Distribution,
+    DistributionModel,
+    Law,
+    records_needed,
+    table_noise,
+    total_noise,
+)
 from tacita.synthesis.survey.distribution import measure as measure_distribution
 from tacita.synthesis.survey.measuring import Budget, Measurement, measure
 from tacita.synthesis.survey.model import SurveyModel, Weights, evidence_of
@@ -43,7 +50,9 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
     `delta` the noise is Gaussian. `weights = "smoothed"` publishes each weight's mean given the outcomes.
 
     Where an outcome may be 0 or negative, as wealth and debt are, no law is assumed (`law = "any"`): noise goes to
-    tables of cells and numbers, and to weighted totals, which the files are held to.
+    tables of cells and numbers, and to weighted totals, of all records and of each cell, which the files are held to.
+
+    `population` is the number that all weights add up to, where it is public.
 
     >>> plan = SurveySynthesis(["salary"], "3.6", weight="w", by=["field", "gender"])
     >>> print(plan.guarantee)
@@ -51,13 +60,14 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
     """
 
     model = SurveyModel
-    later: ClassVar[Mapping[str, Any]] = {"law": None}
+    later: ClassVar[Mapping[str, Any]] = {"law": None, "population": None}
     proof = "synthesis/survey/survey.md"
     concentrated = True
 
     delta: Fraction = field(default=Fraction(0), converter=as_delta)
     weights: Weights = field(default="synthetic", validator=one_of(Weights))
     law: Law | None = field(default=None, validator=optional(one_of(Law)))
+    population: int | None = field(default=None, validator=optional(whole(1, 10**12)))
 
     def __attrs_post_init__(self) -> None:
         if self.delta:
@@ -79,9 +89,9 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
 
     @property
     def assumes(self) -> Sequence[str]:
-        if not self.design:
-            return (ONE_ROW,)
-        return (ONE_ROW, f"{', '.join(self.design)} of every record are public: a replaced record keeps them")
+        public = [f"{', '.join(self.design)} of every record are public: a replaced record keeps them"]
+        known = [f"the population of {self.population:,} is public"] if self.population else []
+        return (ONE_ROW, *(public if self.design else ()), *known)
 
     @property
     def how(self) -> How:
@@ -146,6 +156,8 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
             f"adds: by {largest / 10:.2g}% if that is a thousandth of the total",
             f"{tables} tables of cells and numbers have noise of about {moved:.2g} records in each count; means in "
             "small cells lean on all records, and are the less sure the heavier the tails",
+            f"margins of means need about {records_needed(self._of_any, numbers):,} records; with fewer, what the "
+            "largest of them add is not seen, and margins are too narrow: ask for fewer columns, or for tables",
             f"{self.sets} files for one price",
         ]
         if self.transforms:
@@ -156,9 +168,16 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
     # ------------------------------------------------------------ acting
 
     def suits(self, data: Confidential) -> None:
+        columns = self.layout(data.schema)
+        frame = read_frame(data, columns)
+        weight = columns.measures[-1].kind
+        if self.population and not weight.lower <= self.population / frame.records <= weight.upper:
+            raise UsageError(
+                f"population: {frame.records:,} records whose weights keep within the bounds of {self.weight} do not "
+                f"add up to {self.population:,}; correct it, or variables.{self.weight}"
+            )
         if not self.normal(data.schema):
             return
-        frame = read_frame(data, self.layout(data.schema))
         if frame.records - frame.cells <= len(self.columns) + 1:
             raise UsageError(
                 "by: the sample has too few records for its cells, so that no spread within cells can be told; give "
@@ -188,4 +207,4 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
 
     def _distribution(self, data: Confidential, columns: Columns, entropy: Entropy) -> Distribution:
         values, frame, place = read_values(data, columns)
-        return Distribution(frame, measure_distribution(values, frame, place, columns, self._of_any, entropy))
+        return measure_distribution(values, frame, place, columns, self._of_any, entropy)
