@@ -50,7 +50,7 @@ def expected_error(epsilon: Fraction, records: int, has_predictors: bool, cells:
     if has_predictors and SCALED * cells <= worth < ABUNDANT:
         epsilon *= (1 - LOOK) * (1 - CLOSENESS)  # what is left to ranks; planes are taken where they do better
     total = None
-    if worth >= TOTALLED:
+    if has_predictors and worth >= TOTALLED:
         total = float(epsilon * TOTAL)
         epsilon -= epsilon * TOTAL
     targets, paid = own_targets(epsilon * OWN if has_predictors and worth >= CONNECTED else epsilon, records)

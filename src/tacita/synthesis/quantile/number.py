@@ -136,7 +136,7 @@ class _Measuring:
     def _own(self, masses: Masses, worth: Fraction, *, apart: bool) -> tuple[Masses, Own]:
         """The number's own distribution, which its files will have."""
         connected = worth >= CONNECTED and self.variable.has_predictors
-        total = self._paid(TOTAL) if worth >= TOTALLED else Fraction(0)
+        total = self._paid(TOTAL) if connected and worth >= TOTALLED else Fraction(0)
         paid = self._paid(OWN if connected else Fraction(1))
         if masses and not apart:
             # Noise may have made a point mass where none is; it does not do so twice.
@@ -148,7 +148,7 @@ class _Measuring:
         others, tail, label = self.spread[~self._at(masses)], self.variable.tail, f"{self.label}, own"
         curve, noise = quantiles(others, self.column, tail, paid, self.records, self.entropy, label)
         own = Own(self.column, curve, noise, ranked=True, scored=False, masses=masses, apart=apart)
-        if connected and not own.has_long_tail:  # its quantiles say more of its mean than a noisy total would
+        if not own.has_heavy_tail:  # its quantiles say more of its mean than a noisy total would
             self.left += total
             return masses, own
         if not total:

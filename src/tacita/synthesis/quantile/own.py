@@ -29,7 +29,7 @@ _FAR = 4.0  # no score is further out: 3 in 100,000 records lie beyond
 _SCORES = np.linspace(-_FAR, _FAR, 801)
 # An eighth of the records that is further from the median than so many middle halves makes a long tail. It is 0.9 for
 # a normal law, 1.3 for an exponential one, 1.7 for a Pareto law of index 2, 3.5 for a log-normal one of σ = 2.5.
-_LONG = 1.6
+_LONG, _HEAVY = 1.6, 2.0
 _REACH = 64.0  # eighths of the records on the longer side: how far a number without long tails may go
 
 
@@ -123,9 +123,17 @@ class Own:
     @cached_property
     def has_long_tail(self) -> bool:
         """Whether the released quantiles call for scores: a long tail, or an eighth of the records on one value."""
+        return self._reaches(_LONG)
+
+    @cached_property
+    def has_heavy_tail(self) -> bool:
+        """Whether files keep to the number's total: an exponential tail that noise makes look long must not be bent."""
+        return self._reaches(_HEAVY)
+
+    def _reaches(self, far: float) -> bool:
         quantiles = self._at(np.arange(1, 8) / 8)
         low, first, _, median, _, third, high = self.column.modelled(quantiles).tolist()
-        if max(high - median, median - low) > _LONG * (third - first):
+        if max(high - median, median - low) > far * (third - first):
             return True
         eighths = self.column.rounded(quantiles)
         return bool((eighths[1:] == eighths[:-1]).any())
@@ -136,7 +144,7 @@ class Own:
 
     def held(self, values: Floats, random: np.random.Generator | None) -> Floats:
         """Values of a file that add up as measured."""
-        if self.total is None or not self.has_long_tail:
+        if self.total is None or not self.has_heavy_tail:
             return values
         pin, records = self.total
         free = ~np.isin(values, [value for value, _ in self.masses])
