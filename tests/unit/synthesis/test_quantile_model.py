@@ -4,14 +4,17 @@ import io
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.quantile import BOUNDS, PLANS, SCHEMA, firms, plan
+from tacita.data.schema import Schema
 from tacita.errors import VerificationError
 from tacita.noise.entropy import SeededEntropy
+from tacita.synthesis import QuantileSynthesis
 from tacita.synthesis.quantile.curve import Curve, Tail
 from tacita.synthesis.quantile.model import even_draws, loose_draws
 from tacita.synthesis.quantile.numeric import Conditional
@@ -181,6 +184,24 @@ def test_point_masses_keep_their_share(spikes: dict[str, Any]) -> None:
     )
     assert (found.jobs == 0).mean() == pytest.approx((frame.jobs == 0).mean(), abs=0.03)
     assert found.jobs.max() > 10
+
+
+def test_a_number_that_few_records_have_does_not_run_away() -> None:
+    """Sixty of a thousand records have one; its bounds are a thousand times as wide as its values."""
+    variables = {
+        "wages": {"role": "confidential", "type": "integer", "lower": 0, "upper": 5_000_000},
+        "trade": {"role": "confidential", "type": "integer", "lower": -1_000_000, "upper": 20_000_000},
+    }
+    schema = Schema.from_dict({"dataset": {"identity": "tax", "unit": "person"}, "variables": variables})
+    ratios = []
+    for seed in range(12):
+        random = np.random.default_rng(seed)
+        frame = pd.DataFrame({"wages": random.lognormal(10, 0.8, 1000), "trade": random.lognormal(9, 1, 1000)}).round()
+        frame.loc[60:, "trade"] = 0
+        (file,) = QuantileSynthesis(["wages", "trade"], "2").rehearse(frame, schema, seed=seed).sample(m=1, seed=seed)
+        ratios.append(file["trade"].mean() / frame["trade"].mean())
+    assert max(abs(one) for one in ratios) < 8
+    assert 0.3 < np.median(ratios) < 2
 
 
 def test_groups_have_their_own_models() -> None:

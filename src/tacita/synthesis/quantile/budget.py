@@ -10,6 +10,9 @@ from tacita.mechanisms.kng.line import halves, levels_for
 _DEEPEST = 10
 # A part is halved again only if its budget times its records is large enough that an empty end is seldom chosen.
 _FIRM = 10
+# With fewer records times ε, quartiles would be noise, and lie anywhere between wide bounds: the median is all that is
+# asked for.
+SCARCE = 40
 _PLANE, _SCALE = Fraction(2, 5), Fraction(1, 5)
 COUNTS = Fraction(1, 50)  # of the whole, where the number of records is not public
 OWN = Fraction(1, 2)  # of a variable's budget, for its own distribution, where its files have that
@@ -58,7 +61,11 @@ def own_targets(epsilon: Fraction, records: int) -> tuple[tuple[Fraction, ...], 
     >>> targets, levels = own_targets(Fraction(1, 4), 5000)
     >>> len(targets), float(max(targets)), len(levels)
     (17, 0.96875, 5)
+    >>> own_targets(Fraction(1, 4), 100)[0]
+    (Fraction(1, 2),)
     """
+    if records * epsilon < SCARCE:
+        return (Fraction(1, 2),), (epsilon,)
     chosen: tuple[Fraction, ...] = halves(2)
     for depth in range(2, _DEEPEST + 1):
         firm = records * epsilon / (depth + 1) / _FIRM

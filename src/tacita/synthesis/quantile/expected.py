@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, hypot, log, sqrt
+from math import exp, expm1, hypot, log, sqrt
 from statistics import NormalDist
 
 from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, likely_off
@@ -67,6 +67,8 @@ def expected_error(epsilon: Fraction, records: int, has_predictors: bool, cells:
 
 def _from_quantiles(sigma: float, ranks: float, quantiles: int, last: float, records: int) -> float:
     """Of the mean of a log-normal number, as a share of it."""
+    if quantiles == 1:  # files then have the mean of an exponential law
+        return hypot(1 - 1 / log(2) / exp(sigma**2 / 2), expm1(sigma * min(2.5 * ranks / records, 1.0)))
     z = -_NORMAL.inv_cdf(last)
     # Quantiles that are all off by so many ranks move the mean by that share of what lies between the outer ones.
     between = (exp(sigma * z) - exp(-sigma * z)) / exp(sigma**2 / 2)

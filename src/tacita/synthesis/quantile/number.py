@@ -25,6 +25,7 @@ from tacita.synthesis.quantile.budget import (
     MASSES,
     OWN,
     SCALED,
+    SCARCE,
     SPIKES,
     TOTAL,
     TOTALLED,
@@ -135,7 +136,9 @@ class _Measuring:
 
     def _own(self, masses: Masses, worth: Fraction, *, apart: bool) -> tuple[Masses, Own]:
         """The number's own distribution, which its files will have."""
-        connected = worth >= CONNECTED and self.variable.has_predictors
+        # Of a number that few records have, its middle is what can be learnt; half the budget would not find it.
+        scarce = self.records * self.left * OWN < SCARCE
+        connected = worth >= CONNECTED and self.variable.has_predictors and not (masses and scarce)
         total = self._paid(TOTAL) if connected and worth >= TOTALLED else Fraction(0)
         paid = self._paid(OWN if connected else Fraction(1))
         if masses and not apart:

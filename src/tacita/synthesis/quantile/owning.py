@@ -73,7 +73,22 @@ def quantiles(
     """As many quantiles as the records can carry."""
     targets, levels = own_targets(epsilon, records)
     curve = _curve(spread, column, tail, targets, levels, entropy, label)
-    return without_strays(curve, column.step), _noise(levels, records)
+    curve = around_the_median(curve, column.step) if len(targets) == 1 else without_strays(curve, column.step)
+    return curve, _noise(levels, records)
+
+
+def around_the_median(curve: Curve, step: float) -> Curve:
+    """Quartiles as an exponential law of that median has them, which begins at 0 or at the bound next to it: nothing
+    else is known of the number.
+
+    >>> around_the_median(Curve(np.array([0.5]), np.array([-10.0]), -1e6, 1e6), 1.0).values.round(2).tolist()
+    [-20.0, -10.0, -4.15]
+    """
+    median, begins = float(curve.values[0]), min(max(0.0, curve.lower), curve.upper)
+    away = median - begins if abs(median - begins) > step else step if median >= begins < curve.upper else -step
+    values = begins + away * np.log2([4 / 3, 2.0, 4.0])
+    values = np.clip(np.sort(values), curve.lower, curve.upper)
+    return replace(curve, shares=np.array([0.25, 0.5, 0.75]), values=values)
 
 
 def without_strays(curve: Curve, step: float) -> Curve:
