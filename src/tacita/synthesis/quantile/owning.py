@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from math import log2
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +87,7 @@ def around_the_median(curve: Curve, step: float) -> Curve:
     """
     median, begins = float(curve.values[0]), min(max(0.0, curve.lower), curve.upper)
     away = median - begins if abs(median - begins) > step else step if median >= begins < curve.upper else -step
-    values = begins + away * np.log2([4 / 3, 2.0, 4.0])
+    values = begins + away * np.array([log2(4 / 3), 1.0, 2.0])
     values = np.clip(np.sort(values), curve.lower, curve.upper)
     return replace(curve, shares=np.array([0.25, 0.5, 0.75]), values=values)
 
