@@ -197,16 +197,15 @@ def _shares(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
     """Levels of the last attribute within each combination of the others."""
     levels = int(list(result.keys.values())[-1].max()) + 1
     if result.plan["weights"]:
-        amounts, noise, kurtosis, unseen = amounts("count", result)
+        inside, noise, kurtosis, unseen = amounts("count", result)
     else:
         variance, kurtosis = spread_of(result.facts["count"]["law"])
-        amounts, unseen = result.noisy["count"].astype(np.float64), 0.0
-        noise = np.full(amounts.size, variance)
-    inside = amounts.reshape(-1, levels)
-    whole = np.repeat(inside.sum(axis=1), levels)
+        inside, unseen = result.noisy["count"].astype(np.float64), 0.0
+        noise = np.full(inside.size, variance)
+    whole = np.repeat(inside.reshape(-1, levels).sum(axis=1), levels)
     known = whole > 2 * np.sqrt(noise * levels)
     safe = np.where(known, whole, 1.0)
-    share = np.clip(amounts / safe, 0.0, 1.0)
+    share = np.clip(inside / safe, 0.0, 1.0)
     parts = [((1 - share) ** 2 * noise / safe**2, kurtosis)] + [(share**2 * noise / safe**2, kurtosis)] * (levels - 1)
     if sampling.measured(result):
         squares = sampling.of_residuals(result, confidence)

@@ -30,7 +30,7 @@ def test_no_template_marks_a_value_as_safe_or_names_an_outside_address(name: str
 
 
 def test_every_template_is_used() -> None:
-    pages = {"report.html.j2", "dossier.html.j2", "study.html.j2", "explorer.html.j2"}
+    pages = {"report.html.j2", "dossier.html.j2", "study.html.j2", "explorer.html.j2", "ledger.html.j2"}
     code = {f"code/{what}.{form}.j2" for what in ("cells", "files") for form in ("py", "R", "do")}
     named = set()
     for name in NAMES:
