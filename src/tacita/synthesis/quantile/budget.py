@@ -18,9 +18,9 @@ COUNTS = Fraction(1, 50)  # of the whole, where the number of records is not pub
 OWN = Fraction(1, 2)  # of a variable's budget, for its own distribution, where its files have that
 CELLS = Fraction(1, 2)  # of what is left to a number with categorical and numeric predictors, for the former
 LOOK = Fraction(1, 8)  # of a variable's budget, for seven quantiles that say whether it has long tails
-# Of what is left when a number's own distribution is measured, for its total; with fewer records times ε, none: they
-# would say no more than quantiles do.
-TOTAL, TOTALLED = Fraction(1, 5), 40
+# Of what a number's own distribution leaves, for its total; with fewer records times ε, nothing: a total would say no
+# more than quantiles do.
+TOTAL, TOTALLED = Fraction(2, 5), 40
 MASSES = Fraction(1, 4)  # of what a number's own distribution gets, to count point masses that were found
 # To find point masses where none are declared: a sixth of a variable's budget, or what it takes to count them to 2% of
 # the records.

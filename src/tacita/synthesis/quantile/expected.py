@@ -49,10 +49,7 @@ def expected_error(epsilon: Fraction, records: int, has_predictors: bool, cells:
     worth = records * epsilon
     if has_predictors and SCALED * cells <= worth < ABUNDANT:
         epsilon *= (1 - LOOK) * (1 - CLOSENESS)  # what is left to ranks; planes are taken where they do better
-    total = None
-    if has_predictors and worth >= TOTALLED:
-        total = float(epsilon * TOTAL)
-        epsilon -= epsilon * TOTAL
+    total = float(epsilon * (1 - OWN) * TOTAL) if has_predictors and worth >= TOTALLED else None
     targets, paid = own_targets(epsilon * OWN if has_predictors and worth >= CONNECTED else epsilon, records)
     variances = [2 / float(one) ** 2 for one in paid]
     ranks = sqrt(sum(variances) / 3 + variances[-1])

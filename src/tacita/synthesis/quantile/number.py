@@ -139,7 +139,6 @@ class _Measuring:
         # Of a number that few records have, its middle is what can be learnt; half the budget would not find it.
         scarce = self.records * self.left * OWN < SCARCE
         connected = worth >= CONNECTED and self.variable.has_predictors and not (masses and scarce)
-        total = self._paid(TOTAL) if connected and worth >= TOTALLED else Fraction(0)
         paid = self._paid(OWN if connected else Fraction(1))
         if masses and not apart:
             # Noise may have made a point mass where none is; it does not do so twice.
@@ -151,11 +150,9 @@ class _Measuring:
         others, tail, label = self.spread[~self._at(masses)], self.variable.tail, f"{self.label}, own"
         curve, noise = quantiles(others, self.column, tail, paid, self.records, self.entropy, label)
         own = Own(self.column, curve, noise, ranked=True, scored=False, masses=masses, apart=apart)
-        if not own.has_heavy_tail:  # its quantiles say more of its mean than a noisy total would
-            self.left += total
-            return masses, own
-        if not total:
-            return masses, own
+        if not (connected and worth >= TOTALLED and own.has_heavy_tail):
+            return masses, own  # its quantiles say more of its mean than a noisy total would
+        total = self._paid(TOTAL)
         pin = measure_total(self.values, own, total, self.inside.records, self.inside.stays, self.entropy, self.label)
         return masses, replace(own, total=(pin, self.inside.records))
 
