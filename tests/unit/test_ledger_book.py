@@ -37,9 +37,10 @@ shares = st.fractions(min_value=0, max_value=1, max_denominator=12)
 tiny = st.sampled_from([Fraction(0), Fraction(1, 10**7), Fraction(1, 10**6)])
 losses = st.builds(lambda epsilon, delta: Loss(epsilon, delta=delta), shares, tiny)
 alphas = st.fractions(min_value=Fraction(1, 1000), max_value=2)
+words = st.text(min_size=1).filter(str.strip)
 relations = st.one_of(
-    st.builds(AddRemoveOne, st.text(min_size=1)),
-    st.builds(ReplaceOne, st.text(min_size=1)),
+    st.builds(AddRemoveOne, words),
+    st.builds(ReplaceOne, words),
     st.builds(StrongAlpha, alphas),
     st.builds(WeakAlpha, alphas),
 )
