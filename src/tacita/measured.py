@@ -7,7 +7,7 @@ They hold no true value and know whether they were drawn in a rehearsal.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tacita.errors import UsageError
 from tacita.noise.error import ErrorLaw
 from tacita.plan.stored import opened, packed
 
@@ -22,6 +23,12 @@ _FORM = "table-1"
 # Columns of published tables and of measurement files: no attribute of a table may have such a name.
 RESERVED = ("value", "margin_of_error", "confidence", "guarantee", "quality", "level", "quantile", "measure")
 NOISY = "noisy_"
+
+
+def refuse_own_names(names: Sequence[str]) -> None:
+    """Names of columns that every table has."""
+    if taken := [name for name in names if name in RESERVED or name.startswith(NOISY)]:
+        raise UsageError(f"by: a column of every table is called {taken[0]}; rename the variable")
 
 
 @dataclass(frozen=True, eq=False)

@@ -139,8 +139,6 @@ REVIEWED = {
     "mechanisms/kng/plane.py::_refine": "whole numbers; and which way a box is split, which the law does not depend on",
     "mechanisms/kng/sheet.py::_cut": "which boxes are cut, and how far rounding may reach; the law depends on neither",
     "synthesis/comparison/independent.py::IndependentModel._mended": "synthetic records",
-    "synthesis/pairwise/plan.py::_mean_distance": "public variances",
-    "synthesis/pairwise/plan.py::_mean_noise": "public variances",
     "synthesis/pairwise/plan.py::_noisy_records": "released counts",
     "synthesis/panel/formal/lattice.py::Bins.capped_means": "public bins",
     "synthesis/panel/formal/lattice.py::Bins.coarser": "released counts",

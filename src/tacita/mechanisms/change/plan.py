@@ -14,11 +14,11 @@ from tacita.data.confidential import Confidential
 from tacita.data.pairs import Pairs, Period, check_pairs
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError, UsageError
-from tacita.measured import NOISY, RESERVED, Measurements
+from tacita.measured import Measurements, refuse_own_names
 from tacita.mechanisms.change.accuracy import foreseen
 from tacita.mechanisms.change.measuring import flows, growth
 from tacita.mechanisms.table.noise import Budget
-from tacita.mechanisms.table.settings import as_columns, as_confidence, optional_epsilon, optional_rho
+from tacita.mechanisms.table.settings import as_columns, as_confidence, loss_of, optional_epsilon, optional_rho
 from tacita.noise.entropy import Entropy
 from tacita.plan import ONE_ROW, Contribution, Forecast, Plan
 from tacita.plan.fields import (
@@ -35,7 +35,7 @@ from tacita.plan.fields import (
     one_unit,
 )
 from tacita.plan.how import How
-from tacita.privacy import Guarantee, Loss, ReplaceOne
+from tacita.privacy import Guarantee, ReplaceOne
 
 Changing = Literal["growth", "flows"]
 
@@ -116,7 +116,7 @@ class Change(Plan[Measurements]):
 
     @property
     def guarantee(self) -> Guarantee:
-        loss = Loss(self.epsilon, delta=self.delta) if self.rho is None else Loss(rho=self.rho)
+        loss = loss_of(self.epsilon, self.delta, self.rho)
         assumes = ("levels and bounds are public",)
         return Guarantee(self.neighbours, loss, assumes=assumes if self.between else (ONE_ROW, *assumes))
 
@@ -148,8 +148,7 @@ class Change(Plan[Measurements]):
     def reads(self, schema: Schema) -> tuple[str, ...]:
         pairs = self.pairs(schema)
         pairs.cells.check(schema)
-        if taken := [name for name in self.by if name in RESERVED or name.startswith(NOISY)]:
-            raise UsageError(f"by: a column of every table is called {taken[0]}; rename the variable")
+        refuse_own_names(self.by)
         if pairs.period is not None:
             pairs.period.check(schema)
         for name in (column for amount in pairs.amounts for column in amount.columns):

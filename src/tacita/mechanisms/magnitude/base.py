@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
-from tacita.measured import NOISY, RESERVED, Measurements
+from tacita.measured import Measurements, refuse_own_names
 from tacita.mechanisms.eree.calibration import check_parameters, log_laplace_scale
 from tacita.mechanisms.magnitude.error import Column, MagnitudeError
 from tacita.mechanisms.magnitude.reading import Totals, check_attributes, check_levels
@@ -198,8 +198,7 @@ class MagnitudePlan(Plan[Measurements]):
     def reads(self, schema: Schema) -> tuple[str, ...]:
         check_attributes(schema, self.by)
         check_levels(schema, self.where)
-        if taken := [name for name in self.by if name in RESERVED or name.startswith(NOISY)]:
-            raise UsageError(f"by: a column of every table is called {taken[0]}; rename the variable")
+        refuse_own_names(self.by)
         if taken := [name for name in self.of if name.removeprefix(LARGEST).isdigit() and name.startswith(LARGEST)]:
             raise UsageError(f"of: {taken[0]} is what a size of the largest {self.unit} is called; rename the variable")
         for name, (_, most) in self.domains(schema).items():

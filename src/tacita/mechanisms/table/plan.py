@@ -13,14 +13,14 @@ from tacita.data.cells import Amount, Cells, Tally, number_kind
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
-from tacita.measured import NOISY, RESERVED, Measurements
+from tacita.measured import Measurements, refuse_own_names
 from tacita.mechanisms.table import measuring
 from tacita.mechanisms.table.accuracy import epsilon_for, foreseen
 from tacita.mechanisms.table.levels import Division, Split, TableLevels, split_of
 from tacita.mechanisms.table.noise import Budget
 from tacita.mechanisms.table.quantiles import Wanted, quantiles
 from tacita.mechanisms.table.sampling import SAMPLING, Residual, residual, spread
-from tacita.mechanisms.table.settings import as_columns, as_confidence, optional_epsilon, optional_rho
+from tacita.mechanisms.table.settings import as_columns, as_confidence, loss_of, optional_epsilon, optional_rho
 from tacita.noise.entropy import Entropy
 from tacita.plan import ONE_ROW, Forecast, Plan
 from tacita.plan.fields import (
@@ -36,7 +36,7 @@ from tacita.plan.fields import (
     one_unit,
 )
 from tacita.plan.how import How
-from tacita.privacy import Guarantee, Loss, Number, ReplaceOne, exact
+from tacita.privacy import Guarantee, Number, ReplaceOne, exact
 
 Statistic = Literal["count", "sum", "mean", "variance", "share", "median", "quantiles", "ratio"]
 _COLUMNS: dict[str, int] = {"count": 0, "ratio": 2}  # how many columns `of` names; one unless said here
@@ -198,7 +198,7 @@ class Table(Plan[Measurements]):
 
     @property
     def guarantee(self) -> Guarantee:
-        loss = Loss(self.epsilon, delta=self.delta) if self.rho is None else Loss(rho=self.rho)
+        loss = loss_of(self.epsilon, self.delta, self.rho)
         return Guarantee(self.neighbours, loss, assumes=(ONE_ROW, "levels and bounds are public"))
 
     @property
@@ -219,8 +219,7 @@ class Table(Plan[Measurements]):
         self.cells.check(schema)
         if self.levels:
             TableLevels.of(schema, self.by, self.levels)
-        if taken := [name for name in self.attributes if name in RESERVED or name.startswith(NOISY)]:
-            raise UsageError(f"by: a column of every table is called {taken[0]}; rename the variable")
+        refuse_own_names(self.attributes)
         for name in self.attributes:
             if f"{name}_label" in self.attributes:
                 raise UsageError(

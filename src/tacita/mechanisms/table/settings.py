@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from tacita.errors import UsageError
 from tacita.plan.fields import as_epsilon, as_names
-from tacita.privacy import Number, exact
+from tacita.privacy import Loss, Number, exact
 
 
 def as_columns(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -27,3 +27,7 @@ def optional_rho(given: Number | None) -> Fraction | None:
 
 def as_confidence(given: Number) -> Fraction:
     return exact(str(given) if isinstance(given, float) else given, "confidence")
+
+
+def loss_of(epsilon: Fraction, delta: Fraction, rho: Fraction | None) -> Loss:
+    return Loss(epsilon, delta=delta) if rho is None else Loss(rho=rho)

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from math import prod
 
 import numpy as np
 
 from tacita.synthesis.file.budget import Budget, Question
-from tacita.synthesis.pairwise.queries import expected_distance
+from tacita.synthesis.pairwise.queries import mean_off
 
 CHOOSING = Fraction(7, 100)
 _ONES = Fraction(1, 10)  # of what tables get, where noise hardly matters
@@ -61,7 +60,4 @@ def division(levels: tuple[int, ...], records: int, budget: Budget, amount: Frac
 
 
 def _off(asked: Sequence[Question], levels: tuple[int, ...], records: int) -> tuple[float, float]:
-    """What noise moves, and by how much files will be off: shares of the records, on average over tables of two."""
-    noise = [one.error(levels) / records / 2 for one in asked]
-    cells = [prod(levels[place] for place in one.attributes) for one in asked]
-    return float(np.mean(np.minimum(noise, 1.0))), float(np.mean([*map(expected_distance, noise, cells)]))
+    return mean_off({one.attributes: one.error(levels) for one in asked}, levels, records)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement
-from math import prod, sqrt
+from math import sqrt
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -29,7 +29,7 @@ from tacita.synthesis.base import Synthesizer
 from tacita.synthesis.pairwise.choosing import choose_pairs, how_many
 from tacita.synthesis.pairwise.measuring import measure
 from tacita.synthesis.pairwise.model import Answer, PairwiseModel, Tables, zeros_among
-from tacita.synthesis.pairwise.queries import Query, error, expected_distance, queries, singles, some_queries
+from tacita.synthesis.pairwise.queries import Query, error, mean_off, queries, singles, some_queries
 from tacita.synthesis.pairwise.targets import Targets
 
 Select = Literal["auto", "all", "private"]
@@ -155,14 +155,14 @@ class PairwiseSynthesis(Synthesizer[PairwiseModel]):
             return False
         if self.select == "private":
             return True
-        return _mean_noise(self._all(levels), levels, rows) > _CLEAR
+        return _off(self._all(levels), levels, rows)[0] > _CLEAR
 
     def forecast(self, schema: Schema) -> Forecast:
         self.reads(schema)
         levels = self._levels(schema)
         rows = self.rows or _USUAL
         tables = self._all(levels)
-        noise, distance = _mean_noise(tables, levels, rows), _mean_distance(tables, levels, rows)
+        noise, distance = _off(tables, levels, rows)
         errors = [sqrt(one.variance) for one in tables]
         sentences = [
             f"{len(levels)} one-way tables and {len(tables) - len(levels)} pairs; standard deviation of the noise "
@@ -213,15 +213,9 @@ class PairwiseSynthesis(Synthesizer[PairwiseModel]):
         return ones + measure(codes, levels, some_queries(pairs, levels, budgets[1], replace), entropy)
 
 
-def _mean_noise(tables: list[Query], levels: tuple[int, ...], rows: int) -> float:
-    pairs = [query for query in tables if len(query.attributes) == 2]
-    return float(np.mean([min(error(query, levels) / 2 / rows, 1.0) for query in pairs])) if pairs else 0.0
-
-
-def _mean_distance(tables: list[Query], levels: tuple[int, ...], rows: int) -> float:
-    cells = {query: prod(levels[one] for one in query.attributes) for query in tables if len(query.attributes) == 2}
-    distances = [expected_distance(error(query, levels) / 2 / rows, size) for query, size in cells.items()]
-    return float(np.mean(distances)) if distances else 0.0
+def _off(tables: list[Query], levels: tuple[int, ...], rows: int) -> tuple[float, float]:
+    """What noise moves in tables of two columns, and by how much files will be off."""
+    return mean_off({one.attributes: error(one, levels) for one in tables if len(one.attributes) == 2}, levels, rows)
 
 
 def _between(places: Sequence[int]) -> tuple[int, int]:

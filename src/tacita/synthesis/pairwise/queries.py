@@ -10,7 +10,7 @@ than one by one: `together`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -115,6 +115,16 @@ def expected_distance(noise: float, cells: int) -> float:
     [0.009, 0.04, 0.066]
     """
     return 1 / (1 / noise + max(log(cells), 1.0) / 0.4) if noise else 0.0
+
+
+def mean_off(errors: Mapping[tuple[int, ...], float], levels: tuple[int, ...], records: int) -> tuple[float, float]:
+    """What noise moves in tables with these `error`s, and by how much files will be off: shares of the records, on
+    average."""
+    if not errors:
+        return 0.0, 0.0
+    noise = {attributes: one / records / 2 for attributes, one in errors.items()}
+    distances = [expected_distance(one, prod(levels[a] for a in attributes)) for attributes, one in noise.items()]
+    return float(np.mean(np.minimum([*noise.values()], 1.0))), float(np.mean(distances))
 
 
 def pair_errors(levels: tuple[int, ...], rho: Fraction, wanted: int, replace: bool) -> dict[tuple[int, int], int]:

@@ -281,7 +281,7 @@ def _pull(sizes: Floats, heavy: Floats | float) -> Floats:
 
 
 def _fit_class(design: Floats, exact: Floats, at_bottom: Flags, random: np.random.Generator) -> _Class:
-    rows, columns = design.shape
+    rows = len(design)
     share = float(at_bottom.mean())
     law = NormalScores.of(exact[~at_bottom], share)
     scores = law.scores_of(exact)
@@ -292,11 +292,17 @@ def _fit_class(design: Floats, exact: Floats, at_bottom: Flags, random: np.rando
     centred = design - mean
     normal = centred.T @ centred
     spread = normal / rows
-    normal[np.diag_indices(columns)] += _PRIOR
-    root = np.linalg.cholesky(normal).T
-    beta = solve_triangular(root, solve_triangular(root, centred.T @ scores, trans="T"))
+    root, beta = ridge(normal, centred.T @ scores)
     sigma = float(np.std(scores - centred @ beta))
     return _Class(law, rows, beta, root, sigma, mean, spread, design.min(axis=0), design.max(axis=0))
+
+
+def ridge(normal: Floats, moments: Floats) -> tuple[Floats, Floats]:
+    """The root of XᵀX with a weak prior that slopes are 0, and the slopes for Xᵀy."""
+    normal = normal.copy()
+    normal[np.diag_indices(len(normal))] += _PRIOR
+    root = np.asarray(np.linalg.cholesky(normal).T, dtype=np.float64)
+    return root, np.asarray(solve_triangular(root, solve_triangular(root, moments, trans="T")), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from tacita.errors import UsageError
+from tacita.synthesis.panel.normal import ridge
 from tacita.synthesis.panel.numbers import Scale
 from tacita.synthesis.panel.predictors import Floats, Predictors, standard
-
-_PRIOR = 0.5  # records' worth of a prior that a slope is 0
 
 
 @dataclass(frozen=True)
@@ -38,11 +37,8 @@ class LogRegression:
         centre, spread = standard(raw)
         design = (raw - centre) / spread
         logs = scale.logs(scale.blurred(response, random))
-        normal = design.T @ design
-        normal[np.diag_indices(len(normal))] += _PRIOR
-        root: Floats = np.asarray(np.linalg.cholesky(normal).T, dtype=np.float64)
         level = float(logs.mean())
-        slopes = solve_triangular(root, solve_triangular(root, design.T @ (logs - level), trans="T"))
+        root, slopes = ridge(design.T @ design, design.T @ (logs - level))
         expected = level + design @ slopes
         order = np.argsort(expected, kind="stable")
         ends = design.min(axis=0), design.max(axis=0)

@@ -51,13 +51,9 @@ class Inside:
         return len(next(iter(self.draft.values()))) if self.draft else 0
 
     @cached_property
-    def numbers(self) -> Floats:
-        """Numeric predictors on the scale on which they enter regressions."""
-        return predictors_of(self.variable, self.models, self.columns, self.rows)[0]
-
-    @cached_property
-    def codes(self) -> Integers:
-        return predictors_of(self.variable, self.models, self.columns, self.rows)[1]
+    def predictors(self) -> tuple[Floats, Integers]:
+        """Numeric ones on the scale on which they enter regressions, and codes."""
+        return predictors_of(self.variable, self.models, self.columns, self.rows)
 
     @cached_property
     def released(self) -> Floats:
@@ -87,7 +83,7 @@ class Inside:
 def measure_shares(inside: Inside, values: Floats, outcomes: int, epsilon: Fraction, label: str) -> Shares:
     """Counts of outcomes in each cell of the predictors."""
     cells = cells_for(inside.released, inside.variable.levels, outcomes, inside.records, float(epsilon))
-    at = cells.of(inside.numbers, inside.codes) * outcomes + values.astype(np.int64)
+    at = cells.of(*inside.predictors) * outcomes + values.astype(np.int64)
     counts = np.bincount(at, minlength=cells.size * outcomes).reshape(cells.size, outcomes).astype(np.int64)
     return Shares(cells, add_discrete_laplace(counts, 1 / epsilon, inside.entropy, label), float(epsilon))
 

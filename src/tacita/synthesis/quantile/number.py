@@ -174,7 +174,8 @@ class _Measuring:
         middle = np.zeros(self.inside.rows)
         if not epsilon:
             return (), middle
-        response, numbers, released = own.response(self.spread), self.inside.numbers, self.inside.released
+        response, released = own.response(self.spread), self.inside.released
+        numbers, _ = self.inside.predictors
         if own.scored:
             released = released[:, :0]
         several = bool(self.variable.levels)
