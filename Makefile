@@ -6,7 +6,7 @@ OUT ?= build
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow statistical fuzz audit check bench studies accuracy docs clean
+.PHONY: help demo test test-slow statistical fuzz audit check bench bench-peers studies accuracy docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,8 +28,9 @@ help: ## list the targets
 demo: .venv/.core ## a complete release of a simulated file: plan, run, verify, and a page to look at
 	@$(BIN)/tacita demo --out $(OUT)/demo --force
 
+# In the order of the folders: the long files come early, and many short ones at the end keep both processes busy.
 test: .venv/.dev ## all tests but the slow ones
-	@$(BIN)/pytest -m "not slow" -n 2 --dist loadfile $(PYTEST)
+	@$(BIN)/pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST)
 
 test-slow: .venv/.dev ## the slow tests: minutes each
 	@$(BIN)/pytest -m slow $(PYTEST)
@@ -52,7 +53,10 @@ check: .venv/.dev ## style, types and layers
 	@$(BIN)/lint-imports
 
 bench: .venv/.dev ## speed against plain DuckDB and OpenDP; BENCH=--reduced for a quick look
-	@for script in benchmarks/*.py; do echo "$$script"; $(BIN)/python $$script $(BENCH) || exit 1; done
+	@for script in $(filter-out benchmarks/all_peers.py,$(wildcard benchmarks/*.py)); do echo "$$script"; $(BIN)/python $$script $(BENCH) || exit 1; done
+
+bench-peers: .venv/.dev ## ours and every peer on the same files, in turns: benchmarks/RESULTS.md; BENCH="--reduced --peer mbi"
+	@$(BIN)/python benchmarks/all_peers.py --install --out $(OUT)/bench $(BENCH)
 
 STUDIES ?= haney2017 tran2023 bowen2018 hu2024 kinney2007
 studies: .venv/.dev ## the papers' experiments beside their printed numbers; STUDIES=tran2023 for one, STUDY="--replicates 3"

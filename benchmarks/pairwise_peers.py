@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -64,7 +65,17 @@ class Result:
     warm: float | None
 
 
-def run(
+@dataclass(frozen=True)
+class Made:
+    """Files of one method as codes, and of each what it took."""
+
+    codes: list[np.ndarray]
+    seconds: list[float]
+    cpu: list[float]
+    peak: float
+
+
+def make(
     method: str,
     python: str,
     frame: pd.DataFrame,
@@ -72,8 +83,9 @@ def run(
     epsilon: str,
     repetitions: int,
     limit: int,
-) -> Result | str:
-    """What the method made, or why there is nothing."""
+    first: int = 0,
+) -> Made | str:
+    """What the method made in a process of its own, or why there is nothing."""
     names = list(about.names)
     levels = {name: list(about.levels[name]) for name in names}
     codes = np.column_stack([pd.Categorical(frame[name], categories=levels[name]).codes for name in names])
@@ -86,25 +98,53 @@ def run(
         folder = Path(place)
         np.save(folder / "codes.npy", codes.astype(np.int64))
         (folder / "about.json").write_text(json.dumps(given))
+        before = _used()
         ended = subprocess.run(
-            [python, str(CHILD), method, place, str(repetitions), str(limit)], capture_output=True, text=True
+            [python, str(CHILD), method, place, str(repetitions), str(limit), str(first)],
+            capture_output=True,
+            text=True,
         )
-        seconds = [float(line) for line in _lines(folder / "seconds.txt")]
-        if not seconds:
+        runs = [[float(one) for one in line.split()] for line in _lines(folder / "seconds.txt")]
+        if not runs:
             said = ended.stderr.strip().splitlines()
-            return "did not finish" if ended.returncode < 0 else f"failed: {said[-1] if said else ended.returncode}"
-        found = []
-        for one in range(len(seconds)):
-            made = np.load(folder / f"made-{one}.npy")
-            columns = {name: np.array(levels[name])[made[:, k]] for k, name in enumerate(names)}
-            found.append(general(frame, [pd.DataFrame(columns)], about.schema))
+            if ended.returncode < 0:
+                return f"did not finish in {limit} s ({_used() - before:.0f} CPU s)"
+            return f"failed: {said[-1] if said else ended.returncode}"
+        made = [np.load(folder / f"made-{one}.npy") for one in range(len(runs))]
+    seconds, cpu, peaks = (list(one) for one in zip(*runs, strict=True))
+    return Made(made, seconds, cpu, max(peaks))
+
+
+def run(
+    method: str,
+    python: str,
+    frame: pd.DataFrame,
+    about: PersonFile,
+    epsilon: str,
+    repetitions: int,
+    limit: int,
+) -> Result | str:
+    """How near the method comes and in what time, or why there is nothing."""
+    made = make(method, python, frame, about, epsilon, repetitions, limit)
+    if isinstance(made, str):
+        return made
+    found = []
+    for codes in made.codes:
+        columns = {name: np.array(about.levels[name])[codes[:, k]] for k, name in enumerate(about.names)}
+        found.append(general(frame, [pd.DataFrame(columns)], about.schema))
     mean = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
-    warm = min(seconds[1:]) if len(seconds) > 1 else None
-    return Result(method, mean[TV2, None], mean[SPECKS, None], mean[ALONE, 0.05], seconds[0], warm)
+    warm = min(made.seconds[1:]) if len(made.seconds) > 1 else None
+    return Result(method, mean[TV2, None], mean[SPECKS, None], mean[ALONE, 0.05], made.seconds[0], warm)
+
+
+def _used() -> float:
+    """CPU seconds of all processes that were started here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _lines(path: Path) -> list[str]:
-    return path.read_text().split() if path.exists() else []
+    return path.read_text().splitlines() if path.exists() else []
 
 
 def line(title: str, power: int, guarantee: str, method: str, found: Result | str) -> str:

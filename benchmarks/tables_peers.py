@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from peers.environments import environment
 
 from tacita.data.cells import number_kind
 from tacita.data.schema import Integer, Schema
@@ -38,8 +39,6 @@ from tacita_studies.accuracy.folder import public_files
 
 HOME = Path(__file__).resolve().parents[1]
 CHILD = HOME / "benchmarks" / "peers" / "tables.py"
-PEERS = {"opendp": "opendp[polars]", "tumult": "tmlt.analytics"}
-MODULES = {"opendp": "opendp.prelude, polars", "tumult": "tmlt.analytics"}
 BARS = {"count": 1.02, "quantile": 0.9, "many tables": 0.9, "mean, wide bounds": 0.7}
 TIME_BAR = 0.2
 DELTA = "1e-9"
@@ -163,22 +162,15 @@ class Package:
 
 
 def peers(arguments: argparse.Namespace) -> Iterator[Package]:
-    for name, needed in PEERS.items():
-        place = HOME / "build" / "peers" / name
-        python = getattr(arguments, name) or str(place / "bin" / "python")
-        if arguments.install and not getattr(arguments, name) and not Path(python).exists():
-            subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-            got = subprocess.run([python, "-m", "pip", "install", "-q", needed], capture_output=True, text=True)
-            if got.returncode:
-                sys.stdout.write(f"{name} cannot be installed: {got.stderr.strip().splitlines()[-1]}\n")
-        try:
-            there = subprocess.run([python, "-c", f"import {MODULES[name]}"], capture_output=True).returncode == 0
-        except OSError:
-            there = False
-        if there:
+    for name in ("opendp", "tumult"):
+        if (python := getattr(arguments, name)) is not None:
             yield Package(name, python)
+            continue
+        found = environment(name, install=arguments.install, limit=900)
+        if found.error is None:
+            yield Package(name, found.python)
         else:
-            sys.stdout.write(f"{name} is not installed: its columns are left out (--install, or --{name} PYTHON)\n")
+            sys.stdout.write(f"{name} {found.error}: its columns are left out (--install, or --{name} PYTHON)\n")
 
 
 # ---------------------------------------------------------------- files and truth

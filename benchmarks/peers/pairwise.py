@@ -1,8 +1,9 @@
 """One method on one file, a few times, in a process of its own: what `pairwise_peers.py` starts for every row.
 
-    python benchmarks/peers/pairwise.py METHOD FOLDER REPETITIONS SECONDS
+    python benchmarks/peers/pairwise.py METHOD FOLDER REPETITIONS SECONDS [FIRST]
 
-FOLDER holds codes.npy and about.json; made-0.npy, made-1.npy … and the seconds of each run are written there. A run
+FOLDER holds codes.npy and about.json; made-0.npy, made-1.npy … are written there, and of each run the seconds, the CPU
+seconds and the most memory so far in MB. FIRST is the seed of the first run. A run
 that takes longer than SECONDS ends the process. Each method needs its own package only, so that packages that do not
 go together can be compared; a run counts from before that package is imported.
 
@@ -14,8 +15,12 @@ in floating point. SmartNoise and dpmm run as they are shipped, which is for one
 from __future__ import annotations
 
 import json
+import resource
+import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -206,6 +211,45 @@ def dpmm(task: Task, seed: int, *, name: str) -> Codes:
     return np.asarray(made[list(task.names)].to_numpy(), dtype=np.int64)
 
 
+# ---------------------------------------------------------------- without a guarantee
+
+
+def sdv(task: Task, seed: int) -> Codes:
+    import torch
+    from sdv.metadata import SingleTableMetadata
+    from sdv.single_table import GaussianCopulaSynthesizer
+
+    np.random.seed(seed)  # noqa: NPY002 -- what the package draws from
+    torch.manual_seed(seed)
+    frame = _frame(task).astype(str)
+    metadata = SingleTableMetadata()
+    for name in task.names:
+        metadata.add_column(name, sdtype="categorical")
+    plan = GaussianCopulaSynthesizer(metadata)
+    plan.fit(frame)
+    return np.asarray(plan.sample(len(frame))[list(task.names)].to_numpy(), dtype=np.int64)
+
+
+def synthpop(task: Task, seed: int) -> Codes:
+    """Trees, the default of synthpop, through R; the order of columns is the file's."""
+    if shutil.which("Rscript") is None:
+        raise RuntimeError("R is not installed")
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        _frame(task).to_csv(folder / "codes.csv", index=False)
+        program = (
+            f"library(synthpop); x <- read.csv('{folder}/codes.csv', check.names = FALSE, colClasses = 'factor'); "
+            f"y <- syn(x, seed = {seed}, print.flag = FALSE, maxfaclevels = 100)$syn; "
+            f"write.csv(y, '{folder}/made.csv', row.names = FALSE)"
+        )
+        done = subprocess.run(["Rscript", "-e", program], capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(next((one for one in done.stderr.splitlines() if "Error" in one), "R failed"))
+        import pandas as pd
+
+        return np.asarray(pd.read_csv(folder / "made.csv").to_numpy(), dtype=np.int64)
+
+
 METHODS: dict[str, Callable[[Task, int], Codes]] = {
     "all pairs": lambda task, seed: all_pairs(task, seed, replaced=True),
     "MST, mbi 2": mst,
@@ -215,6 +259,8 @@ METHODS: dict[str, Callable[[Task, int], Codes]] = {
     "AIM, SmartNoise": lambda task, seed: smartnoise(task, seed, name="aim"),
     "MST, dpmm": lambda task, seed: dpmm(task, seed, name="mst"),
     "AIM, dpmm": lambda task, seed: dpmm(task, seed, name="aim"),
+    "GaussianCopula, SDV": sdv,
+    "trees, synthpop": synthpop,
 }
 
 
@@ -222,6 +268,12 @@ def _frame(task: Task) -> Any:
     import pandas as pd
 
     return pd.DataFrame(task.codes, columns=list(task.names))
+
+
+def _cpu() -> float:
+    """CPU seconds of this process and of those it has waited for."""
+    used = [resource.getrusage(one) for one in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def main() -> int:
@@ -236,15 +288,17 @@ def main() -> int:
         about["delta"],
         about["rho"],
     )
-    for seed in range(repetitions):
+    first = int(sys.argv[5]) if len(sys.argv) > 5 else 0
+    for run, seed in enumerate(range(first, first + repetitions)):
         signal.alarm(limit)  # ends the process, also inside compiled code
-        begun = time.perf_counter()
+        begun, used = time.perf_counter(), _cpu()
         made = METHODS[method](task, seed)
         seconds = time.perf_counter() - begun
         signal.alarm(0)
-        np.save(folder / f"made-{seed}.npy", made)
+        np.save(folder / f"made-{run}.npy", made)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         with (folder / "seconds.txt").open("a") as written:
-            written.write(f"{seconds}\n")
+            written.write(f"{seconds} {_cpu() - used} {peak}\n")
     return 0
 
 

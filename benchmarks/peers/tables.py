@@ -10,6 +10,7 @@ is already built, which is the cheaper way to ask OpenDP for many. Each package 
 from __future__ import annotations
 
 import json
+import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from itertools import product
 from typing import Any, TypedDict
 
 Numbers = list[float]
+USED: list[float] = []  # CPU seconds of the releases of this task, without the import of the package
 CANDIDATES = 1_000  # of a grid for OpenDP's quantiles
 MOST_RECORDS = 10_000_000  # a public bound that OpenDP asks for
 
@@ -50,12 +52,13 @@ def cells_of(task: Task, by: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def times(task: Task, release: Callable[[], list[Numbers]]) -> tuple[list[list[Numbers]], Numbers]:
-    """`timed` whole releases, and what each took."""
+    """`timed` whole releases, and what each took; its CPU seconds are added to `USED`."""
     drawn, seconds = [], []
     for _ in range(task["timed"]):
-        start = time.perf_counter()
+        start, used = time.perf_counter(), time.process_time()
         drawn.append(release())
         seconds.append(time.perf_counter() - start)
+        USED.append(time.process_time() - used)
     return drawn, seconds
 
 
@@ -220,8 +223,10 @@ def main() -> int:
     for line in sys.stdin:
         answer: dict[str, Any]
         try:
+            USED.clear()
             drawn, seconds = release(json.loads(line))
-            answer = {"drawn": drawn, "seconds": seconds}
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            answer = {"drawn": drawn, "seconds": seconds, "cpu": sorted(USED)[len(USED) // 2], "peak": peak}
         except Exception as problem:
             words = [one.strip() for one in str(problem).splitlines() if one.strip()]
             answer = {"error": f"{type(problem).__name__}: {words[-1] if words else ''}"[:200]}

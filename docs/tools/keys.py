@@ -26,11 +26,9 @@ from tacita.data.schema.reading import VARIABLE_KEYS
 from tacita.data.schema.rules import RULE_KEYS
 from tacita.privacy import Neighbours, text
 from tacita.release.cap_spec import CapSpec
-from tacita.release.check_spec import CheckSpec
 from tacita.release.evaluation_spec import ContributionSpec, EvaluationSpec, LimitsSpec, PanelSpec, Share
-from tacita.release.spec import MicrodataSpec, Spec, TableSpec, TogetherSpec
-from tacita.release.spec_part import PublicInputSpec
-from tacita.release.spec_values import AtMost, Exact, FileName, PathText
+from tacita.release.spec import CheckSpec, MicrodataSpec, Spec, TableSpec, TogetherSpec
+from tacita.release.spec_values import AtMost, Exact, FileName, LedgerText, PathText, PublicInputSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "keys.md"
@@ -61,6 +59,7 @@ _TYPES: dict[Any, tuple[str, str]] = {
     Exact: ("number in quotes", "numbers in quotes"),
     FileName: ("name", "names"),
     PathText: ("path", "paths"),
+    LedgerText: ("path or address", "paths or addresses"),
     AtMost: ("whole number", "whole numbers"),
     Share: ("share", "shares"),
     str: ("text", "texts"),

@@ -71,7 +71,7 @@ def public(module: str) -> dict[str, str]:
     """The names that a module offers, each with the address of its docstring.
 
     >>> public("tacita.tables")
-    {'publish': 'tacita.tables.publish.publish'}
+    {'publish': 'tacita.tables.publish.publish', 'series': 'tacita.tables.series.series'}
     """
     package = importlib.import_module(module)
     addresses = {}

@@ -9,8 +9,9 @@ from tacita.release.folder import written_whole
 from tacita.release.outlook import show_finished, show_plan
 from tacita.release.plans import prepare
 from tacita.release.run import run
+from tacita.release.signed import UNSIGNED
 from tacita.release.spec import Spec
-from tacita.release.verify import UNSIGNED, checks
+from tacita.release.verify import checks
 from tacita.simulated.frame import simulate
 from tacita.terminal import styled
 

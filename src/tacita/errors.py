@@ -8,11 +8,14 @@ line returns.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 # The section of a specification or a schema that a message names first: [cap], table "jobs", variables.age.
 _OF_SPEC = re.compile(r'(?:\[\[?|\b)(cap|tables|table|microdata|public_input|evaluation)(?:\]| "|: |\.)')
 _OF_SCHEMA = re.compile(r"\b(dataset|variables|zeros|rules|hierarchy|design)(?=[.,:])")
 _KEYS = "docs/keys.md"
+_FILES = ("schema ", "data ")  # how a message begins that names its file
 
 
 class TacitaError(Exception):
@@ -51,6 +54,29 @@ class VerificationError(TacitaError):
     exit_code = 4
 
 
+@contextmanager
+def naming(**files: str) -> Iterator[None]:
+    """Say which file an objection is about, where it does not say so itself.
+
+    `data` and `schema` are said where these do not fit, `specification` where a setting is wrong.
+
+    >>> with naming(schema="people.schema.toml"):
+    ...     raise SchemaError("variables.age.lower: is above upper; swap them or correct one")
+    Traceback (most recent call last):
+    tacita.errors.SchemaError: schema people.schema.toml: variables.age.lower: is above upper; swap them or correct one
+    """
+    try:
+        yield
+    except (SchemaError, SpecError, UsageError) as error:
+        if isinstance(error, SchemaError):
+            named = ", ".join(f"{kind} {files[kind]}" for kind in ("data", "schema") if kind in files)
+        else:
+            named = files.get("specification", "")
+        if not named or str(error).startswith(_FILES):
+            raise
+        raise type(error)(f"{named}: {error}") from None
+
+
 _SPENT = "Spent all the same: "
 
 
@@ -71,9 +97,13 @@ def explained_at(error: TacitaError) -> str:
     'docs/keys.md#table'
     """
     message = str(error)
+    if message.startswith(_FILES):  # a file may be called design.toml
+        message = message.partition(": ")[2]
     if isinstance(error, SchemaError):
         named = _OF_SCHEMA.search(message)
-    elif isinstance(error, SpecError) or (isinstance(error, UsageError) and re.match(r'(table|microdata) "', message)):
+    elif isinstance(error, SpecError) or (
+        isinstance(error, UsageError) and re.search(r'(^|: )(table|microdata) "', message)
+    ):
         named = _OF_SPEC.search(message)
     else:
         return ""

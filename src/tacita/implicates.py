@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from tacita.data.schema import Schema
 from tacita.errors import UsageError, VerificationError
+from tacita.notebook import shown
 
 Kind = Literal["full", "partial", "one-measurement"]
 
@@ -118,6 +119,12 @@ class Implicates:
 
     def __repr__(self) -> str:
         return f"Implicates(m={self.m}, kind={self.kind!r}, rows={list(self.rows)}, columns={list(self.columns)})"
+
+    def _repr_html_(self) -> str:
+        """How many files of how many rows, and the first rows of the first."""
+        first = self.tables[0].slice(0, 5).to_pylist()
+        title = f"{self.m} synthetic file{'s' * (self.m > 1)} of {', '.join(f'{rows:,}' for rows in self.rows)} rows"
+        return shown(title, [list(row.values()) for row in first], self.columns)
 
     def write(self, folder: str | Path) -> tuple[Path, ...]:
         """One Parquet file per implicate: implicate-01.parquet and so on, rows in the order of their values.

@@ -1,10 +1,12 @@
-"""Names of a package that are loaded when they are first asked for, so that using one does not load the others; and the
-studies, a package of their own that need not be there."""
+"""Names of a package, and libraries, that are loaded when they are first asked for, so that using one does not load the
+others; plans of other packages; and the studies, a package of their own that need not be there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from importlib.metadata import entry_points
+from types import ModuleType
 from typing import Any
 
 from tacita.errors import UsageError
@@ -25,6 +27,28 @@ def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return get
+
+
+class _Later(ModuleType):
+    """A library that is imported when the first of its names is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self.__name__), name)
+
+
+def later(library: str) -> Any:
+    """Stands for a library that takes long to import, where most uses of a module go without it.
+
+    >>> later("fractions").Fraction(1, 2)
+    Fraction(1, 2)
+    """
+    return _Later(library)
+
+
+def third_party() -> Iterator[Any]:
+    """What other packages register in the entry point group `tacita.plans`: an `Example` of each of their plans."""
+    for entry in entry_points(group="tacita.plans"):
+        yield from entry.load()()
 
 
 def study_named(name: str) -> Callable[..., object]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +36,8 @@ _SPELLED = {
     "\N{NO-BREAK SPACE}": " ",
 }
 _SPELL = "tacita-spell"
+# Escape sequences clear the screen or write over it, and turned text reads otherwise than it is; a bundle may hold any.
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def open_terminal() -> None:
@@ -64,10 +67,10 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def styled(words: str, style: str, rest: str = "") -> Text:
-    """Some words in a style, and the rest of the line as it is."""
+    """Some words in a style, and the rest of the line as it is, without what would steer the terminal."""
     from rich.text import Text
 
-    return Text.assemble((words, style), rest)
+    return Text.assemble((words, style), _STEERING.sub("?", rest))
 
 
 class Steps:

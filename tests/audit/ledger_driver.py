@@ -1,5 +1,7 @@
 """Processes that spend from one ledger and are killed, or race one another. Run as a script by the tests beside it.
 
+A path is a file's; "server" stands for a PostgreSQL server that is started for the task and stopped after it.
+
 It forks, so it has to be a small process with one thread of its own rather than part of the test runner.
 Prints one JSON object of counts; an assertion that fails ends it with a traceback.
 """
@@ -8,6 +10,7 @@ import hashlib
 import json
 import os
 import random
+import select
 import signal
 import sys
 import time
@@ -20,13 +23,16 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support.ledger_fakes import WORKER as UNIT
 from support.ledger_fakes import FakeData, FakePlan, FakeResult
-from tacita.errors import RefusedError
+from support.postgres_server import Server, running
+from tacita.errors import RefusedError, TacitaError
 from tacita.ledger import Ledger
 from tacita.privacy import Loss
 
 SHARE = Loss("1/7")
 SHARES_PER_FAMILY = 20
 KILLS_PER_FAMILY = 8
+CLIENTS = 4  # that are spending when a server is killed
+Place = str | Path
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ def seconds_for(work: Callable[[], object]) -> float:
 # ---------------------------------------------------------------- killed
 
 
-def crash(path: Path, kills: int, seed: int) -> dict[str, int]:
+def crash(path: Place, kills: int, seed: int) -> dict[str, int]:
     """Kill a spending child `kills` times, and check the whole ledger after each."""
     moments = random.Random(seed)
     cap = SHARE * SHARES_PER_FAMILY
@@ -103,12 +109,15 @@ def crash(path: Path, kills: int, seed: int) -> dict[str, int]:
             typical = seconds_for(lambda turn=turn: spend(Ledger.open(path), Plan(f"timing {turn}", SHARE), spare))
         data = file_called(f"file {turn // KILLS_PER_FAMILY}")
 
-        def keep_spending(pipe: int, turn: int = turn, data: FakeData = data) -> None:
+        # A write to a server takes longer, so runs do too: a fair part of the kills must fall into them.
+        running_for = 0.002 if isinstance(path, Path) else typical
+
+        def keep_spending(pipe: int, turn: int = turn, data: FakeData = data, seconds: float = running_for) -> None:
             ledger = Ledger.open(path, cap=cap, neighbours=UNIT)
             os.write(pipe, b"\n")
             for step in range(10_000):
                 try:
-                    seal = spend(ledger, Plan(f"{turn}/{step}", SHARE, seconds=0.002 * (step % 2)), data)
+                    seal = spend(ledger, Plan(f"{turn}/{step}", SHARE, seconds=seconds * (step % 2)), data)
                     os.write(pipe, f"{turn}/{step} {seal}\n".encode())
                 except RefusedError:
                     os.write(pipe, b"refused\n")
@@ -116,7 +125,7 @@ def crash(path: Path, kills: int, seed: int) -> dict[str, int]:
         child, pipe = fork(keep_spending)
         said = [line for line in end(child, pipe, moments.randint(1, 4), moments.uniform(0, 2 * typical)) if line]
         counts["kills"] += 1
-        counts["inside_a_write"] += path.with_name(f"{path.name}-journal").exists()
+        counts["inside_a_write"] += isinstance(path, Path) and path.with_name(f"{path.name}-journal").exists()
         counts["refused"] += "refused" in said
         confirmed = dict(line.split() for line in said if line != "refused" and len(line.split()) == 2)
         counts["confirmed"] += len(confirmed)
@@ -127,8 +136,62 @@ def crash(path: Path, kills: int, seed: int) -> dict[str, int]:
     return counts
 
 
-def inspect(path: Path, data: FakeData, confirmed: dict[str, str], before: list[str], cap: Loss) -> list[str]:
+def crash_server(server: Server, kills: int, seed: int) -> dict[str, int]:
+    """Kill a server `kills` times under several spending clients, and check the whole ledger after each."""
+    moments = random.Random(seed)
+    cap, path = SHARE * SHARES_PER_FAMILY, server.ledger("killed")
+    Ledger.open(path, cap=cap, neighbours=UNIT)
+    counts = {"kills": 0, "confirmed": 0, "confirmed_after": 0, "broken": 0}
+    before: list[str] = []
+    for turn in range(kills):
+        spare = Plan(f"timing {turn}", Loss("1/1000"))
+        typical = seconds_for(lambda spare=spare: spend(Ledger.open(path), spare, file_called("for timing")))
+        data = file_called(f"file {turn}")
+
+        def keep_spending(pipe: int, runner: int, turn: int = turn, data: FakeData = data) -> None:
+            ledger = Ledger.open(path)
+            os.write(pipe, b"\n")
+            for step in range(10_000):
+                try:
+                    name = f"{turn}/{runner}/{step}"
+                    seal = spend(ledger, Plan(name, SHARE, seconds=0.005 * (step % 2)), data)
+                    os.write(pipe, f"{name} {seal}\n".encode())
+                except RefusedError:
+                    os.write(pipe, b"refused\n")
+                    time.sleep(0.02)
+                except TacitaError:
+                    os.write(pipe, b"broken\n")
+
+        children = [fork(lambda pipe, runner=runner: keep_spending(pipe, runner)) for runner in range(CLIENTS)]
+        early = b"".join(os.read(pipe, 1 << 16) for _, pipe in children)  # each has begun
+        time.sleep(moments.uniform(0, 3 * CLIENTS * typical))
+        server.kill()
+        counts["kills"] += 1
+        early += b"".join(_waiting(pipe) for _, pipe in children)
+        server.start()
+        # The same clients go on.
+        late = "\n".join(
+            line for child, pipe in children for line in end(child, pipe, 2, moments.uniform(0, 2 * typical))
+        )
+        said = f"{early.decode()}\n{late}".splitlines()
+        counts["broken"] += said.count("broken")
+        confirmed = dict(line.split() for line in said if len(line.split()) == 2)
+        counts["confirmed"] += len(confirmed)
+        counts["confirmed_after"] += sum(len(line.split()) == 2 for line in late.splitlines())
+        before = inspect(path, data, confirmed, before, cap)
+    counts["interrupted"] = len(Ledger.open(path).interrupted())
+    return counts
+
+
+def _waiting(pipe: int) -> bytes:
+    """What was said so far and not read yet; whole lines, since each is written at once."""
+    return os.read(pipe, 1 << 16) if select.select([pipe], [], [], 0)[0] else b""
+
+
+def inspect(path: Place, data: FakeData, confirmed: dict[str, str], before: list[str], cap: Loss) -> list[str]:
     ledger = Ledger.open(path)
+    with ledger._store.writing():
+        pass  # a server may still be at the last word of a client that is gone
     ledger.verify()
     entries = ledger.entries()
     hashes = [entry.hash for entry in entries]
@@ -201,7 +264,7 @@ def together(runners: int, work: Callable[[int], str]) -> list[str]:
     return said
 
 
-def race(path: Path, rounds: int, runners: int) -> dict[str, Any]:
+def race(path: Place, rounds: int, runners: int) -> dict[str, Any]:
     """Every round is one data set with one share left and `runners` processes that want it."""
     cap = Loss("1")
     winners = []
@@ -225,7 +288,7 @@ def race(path: Path, rounds: int, runners: int) -> dict[str, Any]:
     return {"winners": winners, "interrupted": len(ledger.interrupted())}
 
 
-def race_to_fill(path: Path, runners: int, each: int) -> dict[str, Any]:
+def race_to_fill(path: Place, runners: int, each: int) -> dict[str, Any]:
     """All shares fit exactly: nobody is refused, nothing is left. The ledger itself is created in the race."""
     share = Loss(f"1/{runners * each}")
 
@@ -253,7 +316,16 @@ def main(task: str, path: str, *numbers: str) -> None:
         "race": race,
         "race-to-fill": race_to_fill,
     }
-    counts = tasks[task](Path(path), *(int(number) for number in numbers))
+    settings = [int(number) for number in numbers]
+    if path != "server":
+        counts = tasks[task](Path(path), *settings)
+    else:
+        with running() as server:
+            counts = (
+                crash_server(server, *settings)
+                if task == "crash-server"
+                else tasks[task](server.ledger(task.replace("-", "_")), *settings)
+            )
     sys.stdout.write(json.dumps(counts))
 
 

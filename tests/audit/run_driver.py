@@ -66,6 +66,14 @@ def ended(process: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
+def wait_for_a_charge(process: int, ledger: Path) -> None:
+    """Until the run has set something aside, or has ended by itself and waits to be asked for its code."""
+    while not (Ledger.is_begun(ledger) and reservations(ledger)):
+        if os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return
+        time.sleep(0.001)
+
+
 def verified(bundle: Path) -> None:
     """In a process of its own: `verify` draws the page again, and a parent with the threads of that cannot fork."""
     started = os.fork()
@@ -132,7 +140,11 @@ def main(place: str, kills: int, seed: int) -> None:
         before: list[str] = []
         while True:
             process = child(here)
-            time.sleep(moments.uniform(0, typical * (1.0 if killed < 8 else 4.0)))
+            if counts["folders"] % 2 and not killed:  # however busy the machine is, some kills fall after the charge
+                wait_for_a_charge(process, here / "jobs.ledger")
+                time.sleep(typical * moments.random() ** 4)
+            else:
+                time.sleep(moments.uniform(0, typical * (0.7 if killed < 8 else 4.0)))
             os.kill(process, signal.SIGKILL)
             code = ended(process)
             assert code in (0, -signal.SIGKILL), f"a run ended with {code}"

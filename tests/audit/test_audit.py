@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tacita import synthesis
+from tacita import lazy, synthesis
 from tacita.audit import evidence, examples, run, twins
 from tacita.audit.examples import Example
 from tacita.audit.forced import Finding, Outcome, force
@@ -41,9 +41,9 @@ def test_every_plan_of_the_package_has_examples() -> None:
 
 @pytest.mark.parametrize("plan", known_plans())
 def test_no_plan_loses_more_than_it_claims(plan: str) -> None:
-    """A few neighbours of some claims; `tacita audit` tries all, and five hundred neighbours of each plan."""
+    """A few neighbours of its first and last claim; `tacita audit`, which `.ci/run` runs as well, tries all of them."""
     claims = [one for one in ALL if one.name == plan]
-    for at, claim in enumerate(claims[:: max(1, len(claims) // 4)]):
+    for at, claim in enumerate({id(one): one for one in (claims[0], claims[-1])}.values()):
         found, _ = try_claim(claim, neighbours=NEIGHBOURS, law_draws=1000, seed=100 + at)
         assert found.findings == (), claim.setting
         assert found.worst <= 1 + 1e-9, claim.setting
@@ -54,8 +54,8 @@ def test_the_neighbours_are_hostile_enough() -> None:
     """Where the noise is as small as the proof lets it be, some neighbour uses nearly all that was promised."""
     tight = [one for one in ALL if one.name in ("EdgeLaplace", "HistogramSynthesis", "SmoothVector")]
     for claim in [tight[0], tight[-1], *(one for one in tight if one.setting == "worker")]:
-        found, _ = try_claim(claim, neighbours=24, seed=3)
-        assert found.worst > 0.9, claim.setting
+        worst = (try_claim(claim, neighbours=8, seed=seed)[0].worst for seed in (3, 4, 5))
+        assert any(one > 0.9 for one in worst), claim.setting
 
 
 def test_there_are_enough_twins_and_each_has_a_plan() -> None:
@@ -64,7 +64,13 @@ def test_there_are_enough_twins_and_each_has_a_plan() -> None:
     assert {one.of for one in twins.twins()} <= set(known_plans())
 
 
-@pytest.mark.parametrize("twin", twins.twins(), ids=lambda one: one.name)
+# A third of them here: `.ci/run` audits with all of them, and an audit that lets one pass fails.
+_TWINS = [
+    pytest.param(one, marks=[pytest.mark.slow] if at % 3 else [], id=one.name) for at, one in enumerate(twins.twins())
+]
+
+
+@pytest.mark.parametrize("twin", _TWINS)
 def test_every_broken_twin_is_caught(twin: Any) -> None:
     assert twins.caught_by(twin) in ("loss", "bytes", "requests", "refusal", "law")
 
@@ -146,7 +152,7 @@ def test_a_plan_on_which_nothing_could_be_tried_has_not_passed() -> None:
 def test_plans_of_other_packages_are_audited(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = Example("third party", Toy(), twins.twins()[4].example.files)
     entry = SimpleNamespace(load=lambda: lambda: [mine])
-    monkeypatch.setattr(examples, "entry_points", lambda group: [entry] if group == "tacita.plans" else [])
+    monkeypatch.setattr(lazy, "entry_points", lambda group: [entry] if group == "tacita.plans" else [])
     assert list(examples.third_party()) == [mine]
     found, _ = try_claim(mine, neighbours=8, law_draws=500)
     assert found.findings == ()

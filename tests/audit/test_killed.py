@@ -4,14 +4,23 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.postgres_server import programs
+
 RUNNERS = 8
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL (POSIX)")
+
+
+on_a_server = pytest.mark.skipif(
+    programs() is None or find_spec("psycopg") is None,
+    reason="needs psycopg and a PostgreSQL server (Debian: postgresql)",
+)
 
 
 def drive(driver: str, *arguments: object) -> dict[str, Any]:
@@ -22,12 +31,12 @@ def drive(driver: str, *arguments: object) -> dict[str, Any]:
     return counts
 
 
-def check_crashes(path: Path, kills: int, seed: int) -> None:
+def check_crashes(path: Path | str, kills: int, seed: int) -> None:
     counts = drive("ledger_driver.py", "crash", path, kills, seed)
     assert counts["kills"] == kills
     # The kills hit something: confirmed spends to lose, runs and writes to interrupt, a cap to pass.
     assert counts["confirmed"] >= kills // 2
-    assert counts["interrupted"] + counts["inside_a_write"] >= kills // 10
+    assert counts["interrupted"] + counts["inside_a_write"] >= (kills // 10 if isinstance(path, Path) else 1)
     assert counts["refused"] > 0
     assert counts["reservations"] >= counts["confirmed"] + counts["interrupted"]
 
@@ -59,6 +68,56 @@ def test_eight_processes_that_fit_all_get_their_shares_from_a_ledger_created_in_
     assert counts["done"] == RUNNERS
     assert counts["left"] == "ε = 0"
     assert counts["kinds"] == {"cap": 1, "commit": 40, "open": 1, "reserve": 40}
+
+
+# ---------------------------------------------------------------- on a server
+
+
+@on_a_server
+def test_thirty_kills_of_clients_of_a_server() -> None:
+    check_crashes("server", 30, 20261116)
+
+
+@on_a_server
+@pytest.mark.slow
+def test_five_hundred_kills_of_clients_of_a_server() -> None:
+    for part in range(10):
+        check_crashes("server", 50, 20261130 + part)
+
+
+def check_server_kills(kills: int, seed: int) -> None:
+    counts = drive("ledger_driver.py", "crash-server", "server", kills, seed)
+    assert counts["kills"] == kills
+    # The kills hit something, and the same clients went on after each.
+    assert counts["broken"] + counts["interrupted"] > 0
+    assert counts["confirmed_after"] > 0
+
+
+@on_a_server
+def test_three_kills_of_a_server_under_its_clients() -> None:
+    check_server_kills(3, 20261117)
+
+
+@on_a_server
+@pytest.mark.slow
+def test_twenty_kills_of_a_server_under_its_clients() -> None:
+    check_server_kills(20, 20261118)
+
+
+@on_a_server
+def test_of_thirty_two_clients_exactly_one_gets_the_last_share() -> None:
+    counts = drive("ledger_driver.py", "race", "server", 3, 32)
+    assert counts == {"winners": [1] * 3, "interrupted": 0}
+
+
+@on_a_server
+def test_thirty_two_clients_that_fit_all_get_their_shares_from_a_ledger_created_in_the_race() -> None:
+    counts = drive("ledger_driver.py", "race-to-fill", "server", 32, 2)
+    assert (counts["done"], counts["left"]) == (32, "ε = 0")
+    assert counts["kinds"] == {"cap": 1, "commit": 64, "open": 1, "reserve": 64}
+
+
+# ---------------------------------------------------------------- whole runs
 
 
 def check_runs(folder: Path, kills: int, seed: int) -> None:

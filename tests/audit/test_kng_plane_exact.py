@@ -1,5 +1,6 @@
 """The plane draw against its definition on lattices small enough to be summed up."""
 
+import inspect
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -54,7 +55,7 @@ def test_a_small_pool_is_tidied_and_the_boxes_stay_right(monkeypatch: pytest.Mon
     """The lists of undecided records are moved together when room runs out; shown on the plain Python function."""
     given = small(2, 300, seed=6, bits=6)
     moved = []
-    original = plane._compact.py_func
+    original = inspect.unwrap(plane._compact)
 
     def compact(pool: Any, start: Any, count: Any, leaf: Any, boxes: int) -> int:
         before = {box: sorted(pool[start[box] : start[box] + count[box]]) for box in range(boxes) if leaf[box]}
@@ -71,8 +72,8 @@ def test_a_small_pool_is_tidied_and_the_boxes_stay_right(monkeypatch: pytest.Mon
     table = np.array([(one.offset, one.unit, one.start, one.step) for one in given.axes])
     bits = np.array([one.bits for one in given.axes], dtype=np.int64)
     for name in ("_split_records", "_bounds", "_envelope", "_value"):
-        monkeypatch.setattr(plane, name, getattr(plane, name).py_func)
-    found = plane._refine.py_func(given.phi, given.v, given.cell, records, table, bits, 2.0, 200)
+        monkeypatch.setattr(plane, name, inspect.unwrap(getattr(plane, name)))
+    found = inspect.unwrap(plane._refine)(given.phi, given.v, given.cell, records, table, bits, 2.0, 200)
     corner, sizes, _, start, count, below, leaf, pool = found
     assert moved
     monkeypatch.undo()

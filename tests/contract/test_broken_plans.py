@@ -19,7 +19,7 @@ from support.plan_checks import (
     worst_loss,
 )
 from support.table_plans import BASE, PLANS, SETTINGS, given_to
-from tacita.audit.twins_tables import (
+from tacita.audit.twins import (
     BudgetNotShared,
     FailsTooOften,
     HalfOfTheNoise,

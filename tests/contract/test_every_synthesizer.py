@@ -76,11 +76,17 @@ def family(example: Example) -> Any:
 
 
 @cache
-def result(example: Example) -> Model[Any]:
+def base(example: Example) -> Confidential:
     data = Confidential.from_frame(family(example).base, example.files.schema)
     check(example.plan, data)
-    model: Model[Any] = example.plan.run(data, SeededEntropy(3))
-    return model
+    return data
+
+
+@cache
+def recorded(example: Example) -> tuple[Model[Any], Recording]:
+    """The one run that the tests below look at, with what it asked for."""
+    recording = Recording(SeededEntropy(3))
+    return example.plan.run(base(example), recording), recording
 
 
 def test_every_synthesizer_is_listed_once_and_has_an_example() -> None:
@@ -213,7 +219,7 @@ def test_a_schema_of_another_file_is_refused(example: Example) -> None:
 
 @every_example
 def test_the_result_comes_back_as_it_was(example: Example) -> None:
-    plan, model = example.plan, result(example)
+    plan, (model, _) = example.plan, recorded(example)
     assert isinstance(model, Synthetic)
     assert isinstance(model, type(plan).model)
     assert model.rehearsal
@@ -231,7 +237,7 @@ def test_the_result_comes_back_as_it_was(example: Example) -> None:
 
 @every_example
 def test_samples_are_the_same_for_the_same_seed_and_differ_otherwise(example: Example) -> None:
-    model = result(example)
+    model, _ = recorded(example)
     assert model.sample(seed=9).tables[0].equals(model.sample(seed=9).tables[0])
     if model.implicates.rows[0] > 20:
         assert any(not model.sample(seed=at).tables[0].equals(model.implicates.tables[0]) for at in (9, 10, 11))
@@ -249,21 +255,18 @@ def test_samples_are_the_same_for_the_same_seed_and_differ_otherwise(example: Ex
 
 @every_example
 def test_the_same_draws_give_the_same_result_and_others_another(example: Example) -> None:
-    data = Confidential.from_frame(family(example).base, example.files.schema)
-    recording = Recording(SeededEntropy(17))
-    first = example.plan.run(data, recording)
+    first, recording = recorded(example)
     assert recording.requests
     replaying = Replaying(recording)
-    assert example.plan.run(data, replaying).to_bytes() == first.to_bytes()
+    assert example.plan.run(base(example), replaying).to_bytes() == first.to_bytes()
     compare(recording, replaying)
-    assert example.plan.run(data, SeededEntropy(18)).to_bytes() != first.to_bytes()
+    assert example.plan.run(base(example), SeededEntropy(18)).to_bytes() != first.to_bytes()
 
 
 # What others ask follows from what they drew: `tacita audit` hands over outputs instead.
 @pytest.mark.parametrize("example", [case for case in CASES if not case.values[0].adaptive])
 def test_neighbouring_files_make_the_same_requests(example: Example) -> None:
-    recording = Recording(SeededEntropy(17))
-    example.plan.run(Confidential.from_frame(family(example).base, example.files.schema), recording)
+    _, recording = recorded(example)
     for near in family(example).near[:3]:
         replaying = Replaying(recording)
         example.plan.run(Confidential.from_frame(near, example.files.schema), replaying)
@@ -273,9 +276,7 @@ def test_neighbouring_files_make_the_same_requests(example: Example) -> None:
 @every_example
 def test_nothing_confidential_is_in_words_or_representations(example: Example) -> None:
     frame = family(example).base
-    data = Confidential.from_frame(frame, example.files.schema)
-    source = Recording(SeededEntropy(1))
-    model = example.plan.run(data, source)
+    data, (model, source) = base(example), recorded(example)
     said = repr(data) + repr(example.plan) + repr(model) + "".join(map(repr, source.requests))
     held = frame if isinstance(frame, pd.DataFrame) else next(iter(frame.values()))
     for name in held.select_dtypes("number"):

@@ -1,4 +1,4 @@
-"""The page on sums and flows of businesses: what it prints runs, and its specification is one that can be planned."""
+"""The page on sums, growth and flows of businesses: what it prints runs, and its specification can be planned."""
 
 import re
 import tomllib
@@ -36,7 +36,7 @@ def test_what_is_printed_runs() -> None:
     random = np.random.default_rng(1)
     frame = pd.DataFrame({name: random.integers(0, 500, 40) for name in ("payroll", "jobs2023", "jobs2024")})
     frame = frame.assign(county=random.choice(["1", "2"], 40), industry=random.choice(["a", "b"], 40))
-    for name, rows in (("payroll", 4), ("flows", 6)):
+    for name, rows in (("payroll", 4), ("growth", 8), ("flows", 6)):
         result = names[name].rehearse(frame, schema, seed=1)  # type: ignore[attr-defined]
         assert publish(result, schema).num_rows == rows
 
@@ -46,5 +46,5 @@ def test_the_printed_specification_can_be_planned(tmp_path: Path) -> None:
     head = 'title = "Plants"\nschema = "plants.schema.toml"\ndata = "plants.csv"\nledger = "plants.ledger"\n'
     (tmp_path / "plants.toml").write_text(head + _printed("toml"))
     planned = prepare(Spec.load(tmp_path / "plants.toml"))
-    assert [type(one.plan).__name__ for one in planned.tables] == ["SmoothSums", "SmoothFlows"]
-    assert planned.tables[0].plan.margin_share == planned.tables[1].plan.margin_share
+    assert [type(one.plan).__name__ for one in planned.tables] == ["SmoothSums", "SmoothGrowth", "SmoothFlows"]
+    assert planned.tables[0].plan.margin_share == planned.tables[2].plan.margin_share

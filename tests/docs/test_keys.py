@@ -18,7 +18,7 @@ from tacita.errors import RefusedError, SchemaError, SpecError, UsageError, in_w
 from tacita.release.mechanisms import mechanism_named
 from tacita.release.plans import _tuples
 from tacita.release.spec import Spec
-from tacita.release.spec_part import Part
+from tacita.release.spec_values import Part
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "tools" / "keys.py")))
@@ -161,7 +161,7 @@ BESIDE: dict[str, dict[str, Any]] = {
     "unit_weight": {"likelihood": "FBP"},
 }
 # Where a setting of the same name is something else, as its rule says.
-ELSE = {("columns", "PanelSynthesis"), ("columns", "PlainPanelSynthesis")} | {
+ELSE = {("columns", "PanelSynthesis"), ("columns", "PlainPanelSynthesis"), ("keep", "FileSynthesis")} | {
     (setting, "CensoredPosterior") for setting in ("columns", "alpha")
 }
 TRIED = [

@@ -73,6 +73,7 @@ CAPS = {
     "add-remove": 'neighbours = "add-remove"\nunit = "person"\nepsilon = "40"\ndelta = "1e-6"',
     "replace": 'neighbours = "replace"\nunit = "person"\nepsilon = "40"\ndelta = "1e-6"',
     "several rows": 'neighbours = "add-remove"\nunit = "person"\nepsilon = "40"\ndelta = "1e-6"\nat_most = 3',
+    "years": 'neighbours = "add-remove"\nunit = "person"\nepsilon = "40"\ndelta = "1e-6"\nper_year = "2"\nuntil = 2030',
 }
 
 HEAD = """title = "{title}"

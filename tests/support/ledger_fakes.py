@@ -4,10 +4,13 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import pytest
+
 from tacita.errors import SchemaError
 from tacita.ledger import Ledger
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, Neighbours
 
+FILE_ALONE = pytest.mark.parametrize("path", ["file"], indirect=True)  # not of a ledger on a server
 WORKER = AddRemoveOne("worker")
 TENTH = Loss("0.1")
 
@@ -88,6 +91,9 @@ class FakePlan:
 
     def former_descriptions(self) -> tuple[dict[str, Any], ...]:
         return ()
+
+    def relies_on(self, schema: object) -> dict[str, Any]:
+        return {}
 
     def forecast(self, schema: object) -> Any:
         """Nothing to say."""

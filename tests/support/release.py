@@ -8,7 +8,7 @@ from tacita.data.schema import Schema
 from tacita.ledger.terms import domain_of
 from tacita.measured import Measured
 from tacita.mechanisms.eree import SmoothStaircase
-from tacita.privacy import Loss
+from tacita.privacy import Guarantee, Loss
 from tacita.privacy.json_form import canonical, digest, guarantee_to_json, loss_to_json, neighbours_to_json
 from tacita.release.bundle import Budget, Product, PublicInput, Release
 from tacita.release.measurements import long_form, noise_record
@@ -51,7 +51,7 @@ def measured() -> Measured:
     )
 
 
-def sealed_extract(*before: dict[str, Any], of: Schema | None = None) -> dict[str, Any]:
+def sealed_extract(*before: dict[str, Any], of: Schema | None = None, promise: Guarantee = PROMISE) -> dict[str, Any]:
     """What a ledger with one paid release hands to a bundle; `before` are lines that came before the release."""
     reserve = 3 + len(before)
     cap = {"neighbours": neighbours_to_json(PROMISE.neighbours), "cap": loss_to_json(Loss("2")), "reason": "declared"}
@@ -64,9 +64,9 @@ def sealed_extract(*before: dict[str, Any], of: Schema | None = None) -> dict[st
             "label": "demo",
             "domain": domain_of(of or schema()),
             "plan": PLAN.describe(),
-            "guarantee": guarantee_to_json(PROMISE),
-            "account": neighbours_to_json(PROMISE.neighbours),
-            "charge": loss_to_json(PROMISE.loss),
+            "guarantee": guarantee_to_json(promise),
+            "account": neighbours_to_json(promise.neighbours),
+            "charge": loss_to_json(promise.loss),
         },
         {"kind": "commit", "reserve": reserve, "sha256": digest(measured().to_bytes()), "bytes": 10},
     ]

@@ -1,11 +1,14 @@
 """Fixtures of the tests of ledgers and of the command line."""
 
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.command_line import SCHEMA, SPEC, Call, Said, write_jobs
 from support.ledger_fakes import WORKER
+from support.postgres_server import Server, ServerLedger, programs, running
 from tacita import cli
 from tacita.ledger import Ledger
 from tacita.privacy import Loss
@@ -32,9 +35,24 @@ def tacita(capfd: pytest.CaptureFixture[str]) -> Call:
     return call
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "panel.ledger"
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    pytest.importorskip("psycopg", reason="needs psycopg (the extra postgres)")
+    if programs() is None:
+        pytest.skip("needs a PostgreSQL server (Debian: postgresql)")
+    with running() as made:
+        yield made
+
+
+_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(params=["file", "server"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path | ServerLedger:
+    """Where a ledger is to be: one contract for files and servers. `FILE_ALONE` marks what is about files."""
+    if request.param == "file":
+        return tmp_path / "panel.ledger"
+    return ServerLedger(request.getfixturevalue("server").ledger(f"panel_{next(_NUMBERS)}"))
 
 
 @pytest.fixture

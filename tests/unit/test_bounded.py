@@ -19,6 +19,7 @@ from tacita.data.schema import Schema
 from tacita.errors import SchemaError, TacitaError, UsageError
 from tacita.ledger import Ledger
 from tacita.mechanisms.eree import SmoothStaircase
+from tacita.mechanisms.table import Table
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare
 from tacita.plan import Plan
@@ -259,3 +260,13 @@ def test_five_implicates_of_a_family_are_one_family(tmp_path: Path) -> None:
     replaying = Replaying(recording)
     plan.run(Confidential.from_frame(families[families["YY1"] != one], schema), replaying)
     assert _lost(recording, replaying) == pytest.approx(1)
+
+
+def test_rows_of_a_file_with_dates_are_bounded_too() -> None:
+    """Days were read as days twice, and every run broke off after it was paid for."""
+    born = {"role": "confidential", "type": "date", "lower": "1950-01-01", "upper": "2020-12-31"}
+    variables = {"pid": {"role": "id", "entity": "person"}, "born": born}
+    schema = Schema.from_dict({"dataset": {"identity": "people", "unit": "person"}, "variables": variables})
+    frame = pd.DataFrame({"pid": [1, 1, 1, 2], "born": ["1960-05-05"] * 3 + ["1970-07-07"]})
+    counted = Table("count", "1000", neighbours=AddRemoveOne("person"))
+    assert Bounded(counted, 2).rehearse(frame, schema, seed=1).noisy["count"].tolist() == [3]

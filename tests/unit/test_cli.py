@@ -359,6 +359,18 @@ def test_help_loads_no_engine() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+def test_plan_loads_no_library_that_only_rows_and_pictures_need(folder: Path) -> None:
+    code = (
+        "import sys; from tacita.cli import main\n"
+        "try: main()\n"
+        "finally: print([one for one in ('altair', 'ibis', 'numba', 'pandas', 'scipy.stats') if one in sys.modules])"
+    )
+    command = [sys.executable, "-c", code, "plan", str(folder / "release.toml")]
+    said = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert "The error to expect" in said.stdout, said.stderr
+    assert said.stdout.splitlines()[-1] == "[]"
+
+
 def test_report_refuses_a_changed_bundle_and_other_files(folder: Path, tacita: Call) -> None:
     bundle, page = folder / "bundle", folder / "page.html"
     assert tacita("run", folder / "release.toml", "--out", bundle).code == 0

@@ -196,3 +196,37 @@ def test_what_is_left_out_or_in_the_way_is_said(released: Path, tacita: Call) ->
     assert (
         tacita("ledger", "verify", ledger, "--head", released / "none", "--key", released / "keys/board.pub").code == 2
     )
+
+
+# ---------------------------------------------------------------- run and sign in one step
+
+
+def test_a_run_signs_what_it_made(folder: Path, tacita: Call) -> None:
+    assert tacita("keys", "new", "operator", "--out", folder / "keys").code == 0
+    key = folder / "keys" / "operator.key"
+    done = tacita("run", folder / "release.toml", "--out", folder / "bundle", "--sign", key, *WHO)
+    assert done.code == 0, done.err
+    said = tacita("verify", folder / "bundle", "--key", key.with_suffix(".pub"))
+    assert said.code == 0, said.err
+    assert "by B. Rossi, chair of the board, on" in said.out
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--sign", "keys/operator.key"), "--sign: add --name NAME and --role ROLE"),
+        (("--sign", "keys/nobody.key", *WHO), "nobody.key"),
+        (("--sign", "keys/operator.key", "--name", " ", "--role", "x"), "name"),
+        (WHO, "add --sign KEY"),
+    ],
+)
+def test_what_cannot_be_signed_is_not_paid_for(
+    given: tuple[str, ...], said: str, folder: Path, tacita: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tacita("keys", "new", "operator", "--out", folder / "keys").code == 0
+    monkeypatch.chdir(folder)
+    refused = tacita("run", folder / "release.toml", "--out", folder / "bundle", *given)
+    assert refused.code == 2
+    assert said in " ".join(refused.err.split())
+    assert not (folder / "jobs.ledger").exists()
+    assert not (folder / "bundle").exists()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tacita.errors import UsageError
-from tacita.mechanisms.comparators import NoiseInfusion, SuppressAndRound
+from tacita.mechanisms.comparators import NoiseInfusion, SuppressAndRound, with_secondary
 from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import AddRemoveOne, Guarantee, Loss
 
@@ -122,3 +122,18 @@ def test_a_margin_below_its_published_parts_leaves_nothing_negative() -> None:
 def test_wrong_arguments_are_named(make: object, named: str) -> None:
     with pytest.raises(UsageError, match=named):
         make()  # type: ignore[operator]
+
+
+def test_after_secondary_suppression_no_line_with_a_total_has_a_single_hole() -> None:
+    random = np.random.default_rng(5)
+    shape = (6, 8)
+    rows, columns = (one.ravel() for one in np.indices(shape))
+    for _ in range(20):
+        truth = random.integers(1, 60, 48).astype(float)
+        published = np.where(truth < 5, np.nan, truth)
+        shown = with_secondary(published, truth, [rows, columns])
+        holes = np.isnan(shown).reshape(shape)
+        assert (np.isnan(shown) >= np.isnan(published)).all()
+        assert not (holes.sum(axis=0) == 1).any()
+        assert not (holes.sum(axis=1) == 1).any()
+        assert np.array_equal(shown[~holes.ravel()], published[~holes.ravel()])

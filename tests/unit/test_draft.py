@@ -13,7 +13,7 @@ import pytest
 from tacita.data.draft import draft_schema
 from tacita.data.draft_spec import DRAFTS, KINDS, draft_spec
 from tacita.data.schema import Integer, Schema
-from tacita.errors import SchemaError, UsageError
+from tacita.errors import RefusedError, SchemaError, UsageError
 from tacita.privacy import Loss
 from tacita.release.plans import prepare
 from tacita.release.spec import Spec
@@ -194,3 +194,18 @@ def test_labels_of_a_stata_file_are_levels_and_no_row_is_read(tmp_path: Path) ->
     assert (sex["label"], sex["levels"]) == ("Sex of the person", ["1", "2", "9"])
     assert sex["labels"] == {"1": "Man", "2": "Woman", "9": "Unknown"}
     assert "4321" not in text
+
+
+@pytest.mark.parametrize("name", ["again.csv", "again.parquet"])
+def test_the_confidential_rows_saved_anew_are_no_public_copy(tmp_path: Path, name: str) -> None:
+    """In another order and another format they are the same rows, and their values would stand in the schema."""
+    confidential, again = parquet(tmp_path / "a.parquet"), FRAME[["pay", "place", "hours"]].iloc[::-1]
+    if name.endswith(".csv"):
+        again.to_csv(tmp_path / name, index=False)
+    else:
+        again.astype({"hours": float}).to_parquet(tmp_path / name)
+    with pytest.raises(RefusedError, match="holds the rows of the confidential file, saved anew"):
+        draft_schema(confidential, tmp_path / name)
+    other = again.assign(hours=[1, 2])
+    other.to_csv(tmp_path / "public.csv", index=False)
+    assert "upper = 2" in draft_schema(confidential, tmp_path / "public.csv")

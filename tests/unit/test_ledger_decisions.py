@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from support.ledger_fakes import WORKER, FakeData, FakePlan, release
+from support.ledger_fakes import FILE_ALONE, WORKER, FakeData, FakePlan, release
 from tacita.errors import RefusedError, UsageError, VerificationError
 from tacita.ledger import Ledger, verify_extract
 from tacita.ledger.book import Book
-from tacita.ledger.store import Record, Store
+from tacita.ledger.places import store_at
+from tacita.ledger.store import Record
 from tacita.privacy import Loss
 
 WRONG, CORRECTED = FakeData(), FakeData(content="rows-b")
@@ -27,13 +28,14 @@ def corrected(ledger: Ledger) -> Ledger:
 
 
 def records(path: Path) -> list[Record]:
-    with Store(path, read_only=True).reading() as reader:
+    with store_at(path, read_only=True).reading() as reader:
         return reader.records()
 
 
 # ---------------------------------------------------------------- who, why and when
 
 
+@FILE_ALONE
 def test_every_decision_has_its_operator_reason_and_day_in_the_chain(corrected: Ledger, path: Path) -> None:
     corrected.raise_cap(Loss("2"), reason="two more years", operator="A. Meier")
     corrected.waive(WORKER, reason="board", operator="B. Rossi")

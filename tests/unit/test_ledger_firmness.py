@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.ledger_fakes import WORKER, FakeData, FakePlan, release
+from support.ledger_fakes import FILE_ALONE, WORKER, FakeData, FakePlan, release
 from tacita.errors import RefusedError, UsageError, VerificationError, spent
 from tacita.ledger import Ledger, verify_extract
 from tacita.privacy import AddRemoveOne, Guarantee, Loss
@@ -219,6 +219,7 @@ def test_a_public_line_has_a_day_and_the_ledger_itself_the_exact_time(ledger: Le
     assert all(re.search(r"T\d\d:\d\d:\d\d", entry.time) for entry in ledger.entries())
 
 
+@FILE_ALONE
 def test_lines_of_the_version_before_are_read_as_they_are(ledger: Ledger) -> None:
     """They have exact times, earlier attempts and no word of beginning in their public text."""
     release(ledger, FakePlan("new"))

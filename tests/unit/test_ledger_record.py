@@ -10,12 +10,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from support.ledger_fakes import WORKER, FakeData, FakePlan, release
+from support.ledger_fakes import FILE_ALONE, WORKER, FakeData, FakePlan, release
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import RefusedError, TacitaError, UsageError, VerificationError
 from tacita.ledger import Ledger, verify_extract
-from tacita.ledger.store import Store
+from tacita.ledger.sqlite_store import SqliteStore
 from tacita.privacy import Loss, StrongAlpha
 
 # ---------------------------------------------------------------- the record
@@ -84,6 +84,7 @@ def test_verify_notices_another_ledger(ledger: Ledger, tmp_path: Path) -> None:
 # ---------------------------------------------------------------- the file
 
 
+@FILE_ALONE
 def test_a_changed_byte_is_noticed_or_changes_nothing(ledger: Ledger, path: Path) -> None:
     """Flip bytes all over the file: either `verify` fails, or every entry and every result is what it was."""
     results = [release(ledger, FakePlan(name)).content for name in ("a", "b")]
@@ -108,6 +109,7 @@ def test_a_changed_byte_is_noticed_or_changes_nothing(ledger: Ledger, path: Path
     assert caught >= len(inside)
 
 
+@FILE_ALONE
 @pytest.mark.parametrize(
     "statement",
     [
@@ -129,6 +131,7 @@ def test_the_file_itself_refuses_to_forget(ledger: Ledger, path: Path, statement
     ledger.verify()
 
 
+@FILE_ALONE
 @pytest.mark.parametrize(
     "statement",
     [
@@ -187,6 +190,7 @@ def test_a_file_that_is_no_ledger_is_said_to_be_none(tmp_path: Path) -> None:
         assert path.read_bytes() == before
 
 
+@FILE_ALONE
 def test_reading_needs_no_permission_to_write(ledger: Ledger, path: Path) -> None:
     release(ledger, FakePlan(loss=Loss("0.4")))
     before = path.read_bytes()
@@ -204,12 +208,13 @@ def test_reading_needs_no_permission_to_write(ledger: Ledger, path: Path) -> Non
     assert path.read_bytes() == before
 
 
+@FILE_ALONE
 def test_a_file_on_a_read_only_disk_can_be_shown_and_verified(
     ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Permissions do not bind every user a test may run as, so the answer of the disk is given here."""
     release(ledger, FakePlan())
-    monkeypatch.setattr(Store, "_writable", lambda self: False)
+    monkeypatch.setattr(SqliteStore, "_writable", lambda self: False)
     reader = Ledger.open(path, cap=Loss("1"), neighbours=WORKER)
     reader.verify()
     assert len(reader.entries()) == 4
@@ -234,6 +239,7 @@ def test_threads_of_one_process_race_fairly_too(ledger: Ledger) -> None:
     ledger.verify()
 
 
+@FILE_ALONE
 def test_an_interrupted_creation_is_taken_up_again(path: Path) -> None:
     path.touch()
     with pytest.raises(UsageError, match="creation was interrupted and nothing was spent"):
@@ -242,9 +248,9 @@ def test_an_interrupted_creation_is_taken_up_again(path: Path) -> None:
 
 
 def test_the_ledger_shows_its_name_and_balance_and_nothing_of_its_folder(ledger: Ledger, path: Path) -> None:
-    assert repr(ledger) == f"Ledger('panel.ledger': ε = 0 spent of ε = 1 for {WORKER})"
+    assert repr(ledger) == f"Ledger({path.name!r}: ε = 0 spent of ε = 1 for {WORKER})"
     path.unlink()
-    assert repr(ledger) == "Ledger('panel.ledger')"
+    assert repr(ledger) == f"Ledger({path.name!r})"
 
 
 # ---------------------------------------------------------------- a real file

@@ -11,7 +11,8 @@ from support.ledger_fakes import WORKER, FakeData, FakePlan, release
 from tacita.errors import RefusedError, UsageError, VerificationError
 from tacita.ledger import Ledger, Yearly, store
 from tacita.ledger.book import Book
-from tacita.ledger.store import Record, Store
+from tacita.ledger.places import store_at
+from tacita.ledger.store import Record
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
 
 DATA = FakeData()
@@ -28,6 +29,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     at(2026)
     return at
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file: these tests move the clock, and a server has its own."""
+    return tmp_path / "panel.ledger"
 
 
 @pytest.fixture
@@ -68,6 +75,18 @@ def test_what_is_left_of_a_year_does_not_go_over_to_the_next(yearly: Ledger, clo
     clock(2028)
     with pytest.raises(RefusedError, match="left is ε = 1"):
         spend(yearly, "a", "1.5")
+
+
+def test_a_clock_that_is_put_back_does_not_bring_back_the_allowance_of_a_year(yearly: Ledger, clock: Any) -> None:
+    clock(2027)
+    spend(yearly, "a", "1")
+    clock(2026)
+    with pytest.raises(RefusedError, match="the allowance of 2027 does not allow it"):
+        spend(yearly, "b", "0.5")
+    assert not yearly.quote(FakePlan("b", Loss("0.5")), DATA).shares[0].fits  # type: ignore[arg-type]
+    clock(2028)
+    spend(yearly, "b", "1")
+    yearly.verify()
 
 
 def test_after_the_horizon_nothing_is_released_until_it_is_decided(yearly: Ledger, clock: Any) -> None:
@@ -160,8 +179,8 @@ def test_an_allowance_that_the_cap_cannot_keep_up_is_refused(
 
 
 def test_an_allowance_that_comes_later_counts_what_was_spent_before(path: Path, clock: Any) -> None:
-    ledger = Ledger.open(path, cap=Loss("5"), neighbours=WORKER)
     clock(2025)
+    ledger = Ledger.open(path, cap=Loss("5"), neighbours=WORKER)
     spend(ledger, "a", "2")
     clock(2026)
     spend(ledger, "b", "0.75")
@@ -203,7 +222,7 @@ def test_raising_the_cap_keeps_the_allowance(yearly: Ledger) -> None:
 
 
 def lines(path: Path) -> list[Record]:
-    with Store(path, read_only=True).reading() as reader:
+    with store_at(path, read_only=True).reading() as reader:
         return reader.records()
 
 
@@ -236,7 +255,7 @@ def test_one_transaction_has_one_moment(path: Path, monkeypatch: pytest.MonkeyPa
     moments = iter(datetime(2026 + year, 1, 1, tzinfo=UTC) for year in range(50))
     Ledger.open(path, cap=Loss("5"), neighbours=AddRemoveOne("worker"))
     monkeypatch.setattr(store, "now", lambda: next(moments))
-    with Store(path).writing() as writer:
+    with store_at(path).writing() as writer:
         assert {writer.append("note", {}, {"text": "x"}).body["time"] for _ in range(3)} == {"2026-01-01"}
 
 

@@ -13,7 +13,7 @@ from tacita.data.confidential import Confidential
 from tacita.data.reading import read
 from tacita.data.schema import Rulebook, Schema
 from tacita.errors import SchemaError
-from tacita.release.mock import mock_tables
+from tacita.release.trial import mock_tables
 
 
 def test_rules_come_back_and_are_part_of_the_schema() -> None:

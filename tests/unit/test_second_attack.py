@@ -13,7 +13,7 @@ from tacita.data.schema import Schema
 from tacita.errors import RefusedError, SchemaError, UsageError
 from tacita.ledger import Ledger
 from tacita.ledger.releasing import _append
-from tacita.ledger.turns import turns
+from tacita.ledger.sqlite_store import turns
 from tacita.plan import claimed
 from tacita.plan.bounded import Bounded
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne

@@ -11,7 +11,7 @@ from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema, SurveyDesign
 from tacita.errors import RefusedError, SchemaError, UsageError
 from tacita.inference.survey import Design, total
-from tacita.release.mock import mock_tables
+from tacita.release.trial import mock_tables
 
 VARIABLES: dict[str, Any] = {
     "field": {"role": "design", "type": "categorical", "levels": ["arts", "law", "maths"]},

@@ -164,3 +164,9 @@ def test_a_limit_on_memory_leaves_the_picture_out(monkeypatch: pytest.MonkeyPatc
 
 def test_a_control_character_does_not_end_the_drawing() -> None:
     assert "<svg" in charts.error_bars(["a\x01b", "c"], [1.0, 2.0], [1.0, 1.0], "95%", floor=0.0)
+
+
+def test_words_of_a_stranger_do_not_steer_the_terminal() -> None:
+    """A bundle may call its unit anything: an escape sequence could clear the line that says it is not verified."""
+    shown = styled("ok", "green", " one \x1b[2J\x1b]0;title\x07unit \u202egnp.exe\tand\N{NO-BREAK SPACE}é ε\n").plain
+    assert shown == "ok one ?[2J?]0;title?unit ?gnp.exe\tand\N{NO-BREAK SPACE}é ε\n"

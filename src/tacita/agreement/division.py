@@ -12,10 +12,12 @@ from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from tacita.agreement.crossed import Axis, Layout, Levels, expected
 from tacita.errors import UsageError
+from tacita.lazy import later
+
+optimize = later("scipy.optimize")
 
 Floats = NDArray[np.float64]
 Share = Fraction | float
@@ -99,7 +101,7 @@ def _searched(
     def lost(logits: Floats) -> float:
         return loss(mean_variances(axes, levels, joined([one.tolist() for one in parts(logits)]), power=power))
 
-    best = minimize(lost, np.zeros(sum(sizes)), method="L-BFGS-B", bounds=[(-5.0, 5.0)] * sum(sizes))
+    best = optimize.minimize(lost, np.zeros(sum(sizes)), method="L-BFGS-B", bounds=[(-5.0, 5.0)] * sum(sizes))
     return tuple(Fraction(share) for share in joined([_in_percent(one) for one in parts(best.x)]))
 
 

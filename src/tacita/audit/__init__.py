@@ -7,7 +7,7 @@ Which file answers which question:
 - `forced`: does a run on a neighbour, handed what the first released, differ in nothing but bounded losses?
 - `losses`, `laws`: what does one draw tell two files apart?
 - `drawn`: does a sampler draw the law that its loss is computed from?
-- `canaries`: what does counting events of real runs show, and do the same words lead to the same requests?
-- `twins`, `twins_rows`, `twins_tables`, `toy`: would a mistake have been found?
+- `twins`, `twins_rows`, `toy`: would a mistake have been found?
+- `run`: what does counting events of real runs show, do the same words lead to the same requests?
 - `run`, `show`, `evidence`: all of it, on the terminal and as a document.
 """

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from tacita.audit.families import Family, Files, Random, picked
 from tacita.audit.records import record_files
 from tacita.data.schema import Schema
+from tacita.lazy import later
 from tacita.mechanisms.change import Change
 from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, ReplaceOne
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = later("pandas")
 
 _ADDED, _REPLACED = AddRemoveOne("person"), ReplaceOne("person")
 _YEARS = (2022, 2023, 2024)

@@ -64,9 +64,9 @@ def write(path: Path, content: dict[str, Any]) -> None:
         raise UsageError(f"{path}: cannot be written ({error.strerror}); name another place") from None
 
 
-def evidence_beside(ledger: Path) -> dict[str, Any] | None:
-    """The evidence for this version of the package, where an audit left it in the ledger's folder."""
-    path = ledger.parent / evidence_name()
+def evidence_beside(place: Path) -> dict[str, Any] | None:
+    """The evidence for this version of the package, where an audit left it in the same folder."""
+    path = place.parent / evidence_name()
     if not path.is_file():
         return None
     try:

@@ -10,7 +10,6 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Any
 
 from tacita import synthesis
@@ -23,13 +22,12 @@ from tacita.audit.records import record_files
 from tacita.audit.statistics import statistic_claims
 from tacita.data.schema import Schema
 from tacita.errors import TacitaError
+from tacita.lazy import third_party
 from tacita.mechanisms import eree, magnitude
 from tacita.mechanisms.survey import SurveyLaplace
 from tacita.plan.bounded import Bounded
 from tacita.privacy import AddRemoveOne, ReplaceOne
 from tacita.synthesis.selfcheck import SelfCheck
-
-ENTRY_POINTS = "tacita.plans"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +54,6 @@ def examples() -> tuple[Example, ...]:
     own += tuple(Example(*claim) for claim in (*statistic_claims(), *change_claims()))
     own += tuple(Example(*claim, adaptive=True) for claim in mixed_claims())
     return (*own, *third_party())
-
-
-def third_party() -> Iterator[Example]:
-    for entry in entry_points(group=ENTRY_POINTS):
-        yield from entry.load()()
 
 
 # ---------------------------------------------------------------- employer-employee tables
@@ -129,6 +122,11 @@ MAGNITUDE_SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
         "three numbers, much": {"of": ["pay2000", "jobs2000", "jobs2001"], "by": ["county"], "epsilon": "6"},
         "small epsilon": {"of": ["pay2000"], "epsilon": "1/2", "by": ["industry"]},
         "where": {"of": ["pay2000"], "by": ["industry"], "where": {"county": ["0101", "0201"]}},
+    },
+    "SmoothGrowth": {
+        "jobs": {"of": ["jobs2000", "jobs2001"], **_PLACED},
+        "pay, all firms, apart": {"of": ["pay2000", "pay2001"], "epsilon": "1", "alpha": "1/4"},
+        "margin not paid": {"of": ["jobs2000", "jobs2003"], "by": ["county"], "margin_share": "0"},
     },
     "SmoothFlows": {
         "jobs": {"of": ["jobs2000", "jobs2001"], **_PLACED},

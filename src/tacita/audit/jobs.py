@@ -8,15 +8,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from tacita.audit.families import Family, Files, Random, picked
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
+from tacita.lazy import later
 from tacita.privacy import AddRemoveOne, Neighbours, StrongAlpha, WeakAlpha
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = later("pandas")
 
 Kind = tuple[str | None, str | None]  # sex, age: as stored, so possibly missing or unheard of
 Form = Literal["flat", "linked", "size"]

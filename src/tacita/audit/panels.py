@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from tacita.audit.families import Family, Files, Random, picked
 from tacita.data.schema import Schema
+from tacita.lazy import later
 from tacita.privacy import Neighbours, NumbersWithin
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = later("pandas")
 
 YEARS = (2000, 2001, 2002, 2003)
 COUNTIES, INDUSTRIES, KINDS = ("0101", "0102", "0201"), ("111", "112", "221"), ("single", "switched", "multi")

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from tacita.audit.families import Family, Files, Random, picked
 from tacita.data.schema import Categorical, Date, Integer, Numeric, Schema
 from tacita.errors import UsageError
+from tacita.lazy import later
 from tacita.privacy import AddRemoveOne, Neighbours, ReplaceOne
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = later("pandas")
 
 Record = dict[str, Any]
 Unit = list[Record]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -26,7 +25,7 @@ def audit_and_show(
 ) -> Callable[[], None]:
     """Audit, write what was found, and return what shows it once the progress bar is gone."""
     size = Size.full() if full else Size()
-    size = size if neighbours is None else replace(size, neighbours=neighbours)
+    size = size if neighbours is None else size.with_neighbours(neighbours)
     reports = audit(plans, size=size, progress=progress)
     document = evidence.document(reports)
     if json_file is not None:

@@ -1,6 +1,7 @@
 """The command line: one function per verb. Heavy modules are imported inside the verbs, so that help is instant.
 
-The verbs of a ledger are in `ledger_verbs`, those of keys and signatures in `signing_verbs`.
+The verbs of a ledger are in `ledger_verbs`, those of keys and signatures in `signing_verbs`, a paper's study in
+`study_verb`.
 
 Exit codes: 0 done; 2 wrong usage, schema or specification; 3 refused by the ledger or a privacy rule;
 4 verification failed; 1 anything else.
@@ -16,10 +17,11 @@ from typing import Annotated, Any
 import typer
 
 from tacita.cli.ledger_verbs import ledger_app
-from tacita.cli.options import Force
-from tacita.cli.signing_verbs import keys_app, sign
+from tacita.cli.options import Force, OutFolder
+from tacita.cli.signing_verbs import keys_app, signer
+from tacita.cli.signing_verbs import sign as sign_verb
+from tacita.cli.study_verb import study
 from tacita.errors import UsageError, in_words, spent
-from tacita.lazy import STUDIES, study_named
 from tacita.terminal import Steps, complain, console, open_terminal, styled
 
 app = typer.Typer(
@@ -34,9 +36,6 @@ app.add_typer(ledger_app, name="ledger")
 app.add_typer(keys_app, name="keys")
 
 SpecFile = Annotated[Path, typer.Argument(metavar="SPEC", help="The release specification, a TOML file.")]
-OutFolder = Annotated[
-    Path, typer.Option("--out", metavar="DIR", help="Folder to write; it appears whole or not at all.")
-]
 
 
 def _show_version(asked: bool) -> None:
@@ -80,7 +79,7 @@ def init(
     Of FILE only names and types are read. Levels and bounds are left for a person to fill in, for the columns that will
     be used. Without --kind a terminal is asked, and a script gets the draft for persons.
     """
-    from tacita.data.draft import draft_schema
+    from tacita.data.draft import draft_schema, storage_types, weight_columns
     from tacita.data.draft_spec import DRAFTS, draft_spec
 
     if not file.exists():
@@ -93,16 +92,17 @@ def init(
     chosen = kind or _asked_kind()
     if chosen not in DRAFTS:
         raise UsageError(f"--kind {chosen}: must be one of {', '.join(DRAFTS)}")
+    draft, weights = DRAFTS[chosen], weight_columns(storage_types(file)) if chosen == "survey" else ()
     texts = (
-        draft_schema(file, public_copy, DRAFTS[chosen].unit, role=DRAFTS[chosen].role),
-        draft_spec(schema.name, Path(os.path.relpath(file, out)).as_posix(), chosen),
+        draft_schema(file, public_copy, draft.unit, role=draft.role, numbers=draft.numbers, entities=draft.entities),
+        draft_spec(schema.name, Path(os.path.relpath(file, out)).as_posix(), chosen, next(iter(weights), None)),
     )
     out.mkdir(parents=True, exist_ok=True)
     for target, text in zip((schema, spec), texts, strict=True):
         target.write_text(text, encoding="utf-8")
     console().print(
-        f"Drafted {schema} and {spec} for a file of {chosen}. Fill in what says TODO of the columns you want to use, "
-        f"then: tacita plan {spec}"
+        f"Drafted {schema} and {spec} (--kind {chosen}: one row is {draft.row}). Fill in what says TODO "
+        f"of the columns you want to use, then: tacita plan {spec}"
     )
 
 
@@ -148,8 +148,23 @@ def explore(
     console().print(f"Open in a browser: {page}", highlight=False)
 
 
-@app.command(epilog="Example:  tacita run release.toml --out bundle/")
-def run(spec: SpecFile, out: OutFolder, force: Force = False) -> None:
+@app.command(
+    epilog="Example:  tacita run release.toml --out bundle/\n\n"
+    'Example:  tacita run release.toml --out bundle/ --sign operator.key --name "A. Berg" --role operator'
+)
+def run(
+    spec: SpecFile,
+    out: OutFolder,
+    sign: Annotated[
+        Path | None,
+        typer.Option(
+            "--sign", metavar="KEY", help="Also sign the bundle with this private key, as `tacita sign` does."
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="With --sign: who signs. Public.")] = None,
+    role: Annotated[str | None, typer.Option(metavar="ROLE", help="With --sign: in what role. Public.")] = None,
+    force: Force = False,
+) -> None:
     """Make the release: pay through the ledger, measure, publish, write the bundle.
 
     The same release asked for again returns the stored result and costs nothing.
@@ -159,10 +174,12 @@ def run(spec: SpecFile, out: OutFolder, force: Force = False) -> None:
     from tacita.release.run import steps
     from tacita.release.spec import Spec
 
-    screen, loaded = console(), Spec.load(spec)
+    screen, loaded, sign_it = console(), Spec.load(spec), signer(sign, name, role)
     with Steps(screen, steps(loaded)) as progress:
         finished = run_release(loaded, out, force=force, progress=progress)
     show_finished(screen, finished, out)
+    if sign_it is not None:
+        sign_it(out)
 
 
 @app.command(epilog="Example:  tacita rehearse release.toml --mock --seed 1 --out rehearsal/")
@@ -193,24 +210,32 @@ def rehearse(
 
 @app.command(epilog="Example:  tacita verify bundle/")
 def verify(
-    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="The folder that `tacita run` wrote.")],
+    bundle: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="The bundle that `tacita run` wrote, or a dossier's folder.")
+    ],
     ledger: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also check that this ledger holds the bundle's entries.")
+        str | None, typer.Option(metavar="LEDGER", help="Also check that this ledger holds the bundle's entries.")
     ] = None,
     key: Annotated[
         list[Path] | None,
         typer.Option("--key", metavar="PUB", help="A public key that must have signed the bundle; repeatable."),
     ] = None,
 ) -> None:
-    """Check a bundle: fails if one byte has changed, or if a claim is not backed by what the bundle holds."""
+    """Check a bundle: fails if one byte has changed, or if a claim is not backed by what the bundle holds.
+
+    Of a dossier it checks that each file is as it was written, and who signed it.
+    """
     from tacita.ledger.signatures import public_key
-    from tacita.release.verify import NOT_COMPARED, SUPERSEDED, checks, trust
+    from tacita.release.signed import is_dossier, trust
+    from tacita.release.verify import NOT_COMPARED, SUPERSEDED, checks, dossier_checks
 
     screen = console()
     if not bundle.is_dir():
         raise UsageError(f"{bundle}: there is no such folder")
-    keys = [public_key(path) for path in key or []]
-    for sentence in checks(bundle, ledger, keys):
+    keys, of_dossier = [public_key(path) for path in key or []], is_dossier(bundle)
+    if of_dossier and ledger is not None:
+        raise UsageError("--ledger: a dossier has no entries in a ledger; verify its bundle with it")
+    for sentence in dossier_checks(bundle, keys) if of_dossier else checks(bundle, ledger, keys):
         mark = ("  --", "yellow") if sentence.startswith((NOT_COMPARED, SUPERSEDED)) else ("  ok", "green")
         screen.print(styled(*mark, f"  {sentence}"), highlight=False)
     screen.print(f"Verified: {bundle}\n{trust(bundle, keys)}".rstrip(), highlight=False)
@@ -219,7 +244,7 @@ def verify(
 app.command(
     epilog='Example:  tacita sign bundle/ --key board.key --name "B. Rossi" --role "chair of the board" '
     '--statement "The board approves this release"'
-)(sign)
+)(sign_verb)
 
 
 @app.command(epilog="Example:  tacita report bundle/ --out page.html")
@@ -305,51 +330,7 @@ def evaluate(
     screen.print(f"Confidential, not for release: {out / 'dossier.html'}", highlight=False)
 
 
-@app.command(epilog="Example:  tacita study tran2023 --out study/ --replicates 30")
-def study(
-    name: Annotated[str, typer.Argument(metavar="NAME", help=f"The paper: {', '.join(STUDIES)}.")],
-    out: OutFolder,
-    jobs: Annotated[int | None, typer.Option(metavar="N", help="haney2017: jobs in the simulated file.")] = None,
-    establishments: Annotated[
-        int | None, typer.Option(metavar="N", help="kinney2007: establishments in the simulated panel.")
-    ] = None,
-    trials: Annotated[
-        int | None,
-        typer.Option("--replicates", "--trials", metavar="R", help="Replicates: how often each method is drawn."),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(metavar="S", min=0, help="Studies use simulated data, so they may be seeded.")
-    ] = None,
-    full: Annotated[bool, typer.Option("--full", help="The paper's own size.")] = False,
-    keep_data: Annotated[bool, typer.Option("--keep-data", help="Also keep the files of the first replicate.")] = False,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            envvar="TACITA_DATA",
-            help="A folder with public files, for tables on real data (not haney2017); they are left out otherwise.",
-        ),
-    ] = None,
-    force: Force = False,
-) -> None:
-    """Repeat a paper's experiment on simulated data, beside its printed numbers."""
-    run = study_named(name)
-    own = {"haney2017": {"jobs": jobs}, "kinney2007": {"establishments": establishments}}.get(name, {})
-    screen = console()
-    with Steps(screen, 1) as progress:
-        run(
-            out,
-            replicates=trials,
-            seed=seed,
-            full=full,
-            keep_data=keep_data,
-            force=force,
-            data=data,
-            workers=os.cpu_count() or 1,
-            progress=progress.at,
-            **own,
-        )
-    screen.print(f"Results: {out / 'results.json'}\nPage:    {out / 'report.html'}", highlight=False)
+app.command(epilog="Example:  tacita study tran2023 --out study/ --replicates 30")(study)
 
 
 @app.command(epilog="Example:  tacita audit SmoothStaircase --json audit.json")

@@ -20,7 +20,9 @@ ledger_app = typer.Typer(
     no_args_is_help=True,
 )
 
-LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file.")]
+LedgerPlace = Annotated[
+    str, typer.Argument(metavar="LEDGER", help="The ledger: a file, or postgresql://host/database#name.")
+]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why, and who decided it. Public: later bundles show it.")]
 Operator = Annotated[
     str,
@@ -41,7 +43,7 @@ Unit = Annotated[str | None, typer.Option(metavar="WORD", help="Its unit, as in 
     epilog="Example:  tacita ledger show jobs.ledger\n\nExample:  tacita ledger show jobs.ledger --html ledger.html",
 )
 def ledger_show(
-    path: LedgerFile,
+    path: LedgerPlace,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page for the board instead.")
     ] = None,
@@ -60,8 +62,52 @@ def ledger_show(
     from tacita.release.ledger_page import ledger_page
 
     check_page(html, None, force=force, option="--html")
-    write_page(html, ledger_page(ledger, path.name))
+    write_page(html, ledger_page(ledger, ledger.name))
     console().print(f"For the office and its board, not for release: {html}", highlight=False)
+
+
+@ledger_app.command(
+    "create",
+    epilog="Example:  tacita ledger create postgresql://db.office/statistics#jobs --roles --cap release.toml\n\n"
+    "Example:  tacita ledger create postgresql://db.office/statistics#jobs --move jobs.ledger",
+)
+def ledger_create(
+    path: LedgerPlace,
+    cap: Annotated[
+        Path | None, typer.Option("--cap", metavar="SPEC", help="Declare the \\[cap] of this specification.")
+    ] = None,
+    roles: Annotated[
+        bool, typer.Option("--roles", help="Make the roles operator, steward, board and reader on the server.")
+    ] = False,
+    move: Annotated[
+        Path | None, typer.Option("--move", metavar="FILE", help="Take over all entries of this ledger file.")
+    ] = None,
+    script: Annotated[bool, typer.Option("--script", help="Print the SQL for an administrator instead.")] = False,
+) -> None:
+    """Make a ledger before its first release: on a server, with roles, or with what a file holds so far."""
+    from tacita.ledger import Ledger
+    from tacita.ledger.founding import create, sql
+
+    if script:
+        if cap is not None or move is not None:
+            raise UsageError("--script: prints tables and roles alone; give --cap or --move in a second call")
+        typer.echo(sql(path, roles=roles))
+        return
+    create(path, roles=roles, moved=move)
+    if cap is not None:
+        from tacita.release.spec import Spec
+
+        terms = Spec.load(cap).cap
+        Ledger.open(path, cap=terms.loss, neighbours=terms.relation, holds=terms.holds, yearly=terms.yearly)
+    ledger = Ledger.open(path, read_only=True)
+    caps = "; ".join(f"{loss} for {relation}" for relation, loss in ledger.caps().items())
+    console().print(f"{ledger!r}\n{f'Cap: {caps}' if caps else 'No cap is declared yet.'}", highlight=False)
+    if roles:
+        console().print(
+            f'Roles are there. Give them to people on the server: GRANT "{ledger.name}_operator" TO …;', highlight=False
+        )
+    if move is not None:
+        console().print(f"Put {move.name} away: whoever still spends from it spends twice.", highlight=False)
 
 
 @ledger_app.command(
@@ -70,7 +116,7 @@ def ledger_show(
     "Example:  tacita ledger verify jobs.ledger --head head-2026.json --key board.pub",
 )
 def ledger_verify(
-    path: LedgerFile,
+    path: LedgerPlace,
     head: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A signed head: the ledger must still hold all up to it.")
     ] = None,
@@ -103,7 +149,7 @@ def ledger_verify(
     "--out head-2026.json",
 )
 def ledger_sign(
-    path: LedgerFile,
+    path: LedgerPlace,
     key: PrivateKey,
     name: Signer,
     role: Role,
@@ -133,7 +179,7 @@ def ledger_sign(
     '--operator "A. Meier"',
 )
 def ledger_raise(
-    path: LedgerFile,
+    path: LedgerPlace,
     reason: Reason,
     operator: Operator,
     epsilon: Annotated[str | None, typer.Option(metavar="E", help="The new cap; more than the present one.")] = None,
@@ -183,7 +229,7 @@ def ledger_raise(
     '--reason "Board, 3 March" --operator "A. Meier"',
 )
 def ledger_waive(
-    path: LedgerFile,
+    path: LedgerPlace,
     reason: Reason,
     operator: Operator,
     neighbours: Relation = None,
@@ -216,7 +262,7 @@ def ledger_waive(
     '--reason "A wrong code list; corrected file" --operator "A. Meier"',
 )
 def ledger_supersede(
-    path: LedgerFile,
+    path: LedgerPlace,
     entries: Annotated[list[int], typer.Argument(metavar="ENTRY...", help="The releases that are superseded.")],
     reason: Reason,
     operator: Operator,
@@ -248,7 +294,7 @@ def ledger_supersede(
     '--note "Sent to the press office" --operator "A. Meier"',
 )
 def ledger_annotate(
-    path: LedgerFile,
+    path: LedgerPlace,
     note: Annotated[str, typer.Option(metavar="TEXT", help="What is to be remembered. It stays in the ledger.")],
     operator: Operator,
     entry: Annotated[int | None, typer.Option(metavar="N", help="The entry that it is about.")] = None,

@@ -1,8 +1,9 @@
-"""The verbs of signatures: make a key, sign a bundle. What they prove is checked by `tacita verify --key`."""
+"""The verbs of signatures: make a key, sign a bundle or a dossier. `tacita verify --key` checks what they prove."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -44,27 +45,52 @@ def keys_new(
     )
 
 
+def signer(key: Path | None, name: str | None, role: str | None) -> Callable[[Path], None] | None:
+    """What signs a bundle that is still to be made: key and words are looked at before anything is paid."""
+    from tacita.ledger.decisions import require_words
+    from tacita.ledger.signatures import private_key
+
+    if key is None:
+        if name is not None or role is not None:
+            raise UsageError("--name, --role: say who signs, and nothing is signed; add --sign KEY, or leave them out")
+        return None
+    if name is None or role is None:
+        raise UsageError("--sign: add --name NAME and --role ROLE, who signs and in what role; both are public")
+    require_words(name, "name", "who signs")
+    require_words(role, "role", "in what role")
+    private_key(key, os.environ.get(PASSPHRASE))
+    return lambda folder: sign(folder, key, name, role)
+
+
 def sign(
-    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="The folder that `tacita run` wrote.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="The bundle that `tacita run` wrote, or the dossier of `tacita evaluate`."
+        ),
+    ],
     key: PrivateKey,
     name: Signer,
     role: Role,
     statement: Annotated[
-        str, typer.Option(metavar="TEXT", help="What is signed for. Public.")
-    ] = "This is the release as we made it.",
+        str | None, typer.Option(metavar="TEXT", help="What is signed for. As public as the folder.")
+    ] = None,
 ) -> None:
-    """Sign a bundle, after verifying it: a name, a role and a statement over its manifest, in signatures/.
+    """Sign a bundle or a dossier, after verifying it: a name, a role and a statement over its files, in signatures/.
 
     Several people may sign, each with a key of their own.
     """
     from tacita.ledger.signatures import private_key
-    from tacita.release.signed import sign_bundle
+    from tacita.release.signed import is_dossier, signable_bundle, signable_dossier
     from tacita.release.verify import read_manifest, verify
 
-    if not bundle.is_dir():
-        raise UsageError(f"{bundle}: there is no such folder")
-    opened = private_key(key, os.environ.get(PASSPHRASE))
-    verify(bundle)
-    place = bundle.absolute()
-    path = sign_bundle(place, read_manifest(place), opened, name=name, role=role, statement=statement)
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: there is no such folder")
+    opened, place = private_key(key, os.environ.get(PASSPHRASE)), folder.absolute()
+    if is_dossier(place):
+        signable, said = signable_dossier(place), "We have seen this dossier."
+    else:
+        verify(place)
+        signable, said = signable_bundle(place, read_manifest(place)), "This is the release as we made it."
+    path = signable.sign(opened, name=name, role=role, statement=said if statement is None else statement)
     console().print(f"Signed: {path.relative_to(place.parent)}", highlight=False)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from math import log2
 from typing import Any, Protocol
 
-import ibis
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -21,6 +20,9 @@ from tacita.data.confidential import Confidential, engine_of, rows, same_key, ta
 from tacita.data.engine import code_text, level_code, ruled_number
 from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.errors import SchemaError, UsageError
+from tacita.lazy import later
+
+ibis = later("ibis")
 
 Integers = NDArray[np.int64]
 

@@ -13,17 +13,20 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-import ibis
 import pyarrow as pa
 
+from tacita.data.address import is_server
 from tacita.data.checks import FileChecks, main_table, table_of
 from tacita.data.checks import Scan as Scan
 from tacita.data.checks import same_key as same_key
 from tacita.data.checks.sketch import shared_units, sketch_of
-from tacita.data.engine import Engine, canonical_number, connect, day_in, number_in, text_of, to_arrow
+from tacita.data.engine import Engine, canonical_number, connect, day_in, engine_for, number_in, text_of, to_arrow
 from tacita.data.engine.seal import Seal
 from tacita.data.schema import Date, Integer, Numeric, Schema
 from tacita.errors import RefusedError, SchemaError, UsageError
+from tacita.lazy import later
+
+ibis = later("ibis")
 
 Source = str | Path | Mapping[str, str | Path]
 Form = Literal["flat", "linked", "size"]
@@ -86,15 +89,17 @@ class Confidential:
     def open(cls, source: Source, schema: Schema | str | Path, *, engine: Any = "duckdb") -> Confidential:
         """Open a file, or a mapping of the linked tables "job", "workplace" and "worker".
 
-        A path may be CSV, CSV.gz, Parquet (one file or a partitioned folder), SAS, Stata, SPSS, or
-        `duckdb:file.db?table=name`. `engine` is "duckdb", "spark" or a connected Ibis backend.
+        A path may be CSV, CSV.gz, Parquet (one file or a partitioned folder), Excel, SAS, Stata, SPSS,
+        `duckdb:file.db?table=name`, or a table of a server, `postgresql://host/database#schema.table`, which then does
+        the counting. For files `engine` is "duckdb", "spark" or a connected Ibis backend.
         """
         schema = schema if isinstance(schema, Schema) else Schema.load(schema)
-        connected = connect(engine)
         named = _named(source, schema)
-        seal = Seal.of(path for (_, path), _ in named)
+        files = {name: path for (name, path), _ in named if not is_server(path)}
+        seal = Seal.of(files.values())  # what a server has is read in one transaction and needs none
+        connected = engine_for([path for (_, path), _ in named], engine)
         tables = {name: connected.read(path, _columns(name, schema, linked)) for (name, path), linked in named}
-        opened = cls(tables, schema, connected, {name: Path(path) for (name, path), _ in named})
+        opened = cls(tables, schema, connected, {name: Path(path) for name, path in files.items()})
         opened._seal = seal
         return opened
 
@@ -285,7 +290,9 @@ def with_rows_bounded(data: Confidential, column: str, most: int, key: str) -> C
     own = ibis.window(group_by=column, order_by="tacita_lot")
     content = content.mutate(tacita_rank=ibis.row_number().over(own))
     bounded = content.filter(content.tacita_rank < most).select(*table.columns)
-    return Confidential({**data._tables, data.main: bounded}, data.schema, data._engine)
+    chosen = Confidential({}, data.schema, data._engine)
+    chosen._tables = {**data._tables, data.main: bounded}  # as they were declared: days are days already
+    return chosen
 
 
 def engine_of(data: Confidential) -> Engine:

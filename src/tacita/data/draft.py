@@ -1,7 +1,8 @@
 """A first draft of a schema, for a person to finish.
 
 Only names and storage types are looked at: levels and bounds are decisions about what is public, so they are left as
-TODO, and nothing may use a column that says so. Where a file is declared public, its values may be read as well.
+TODO, and nothing may use a column that says so. Where a file is declared public, its values may be read as well; the
+rows are looked at to see that they are not those of this very file.
 """
 
 from __future__ import annotations
@@ -18,9 +19,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tacita.data.engine import code_text, connect
+from tacita.data.engine.frames import STATISTICAL
 from tacita.data.engine.header import NOT_UTF8, csv_header
+from tacita.data.engine.workbook import WORKBOOK, read_workbook, workbook_header
 from tacita.data.same_file import same_files
 from tacita.errors import RefusedError, SchemaError, UsageError
+from tacita.lazy import later
+
+ibis = later("ibis")
 
 Storage = Literal["text", "integer", "numeric", "date"]
 # What a name never is: nothing but digits and what stands between them in numbers, dates and times; or an address.
@@ -38,19 +44,25 @@ _MOST_LEVELS = 1_000  # a public column with more different values is drafted wi
 
 
 def draft_schema(
-    path: str | Path, public_copy: str | Path | None = None, unit: str = "TODO", *, role: str = "TODO"
+    path: str | Path,
+    public_copy: str | Path | None = None,
+    unit: str = "TODO",
+    *,
+    role: str = "TODO",
+    numbers: str | None = None,
+    entities: tuple[str, ...] = (),
 ) -> str:
     """TOML text of a schema with the file's columns; levels and bounds come from `public_copy` or stay TODO. Labels
     that a Stata or SPSS file declares for its codes are part of its description, not of its rows, and are used.
-    `role` is that of columns whose name says nothing else.
+    `role` is that of columns whose name says nothing else; `numbers`, where it is another one, that of numbers.
+    `entities` are those that have an id, where it is not the unit.
     """
     path = Path(path)
     if public_copy is not None and same_files([Path(public_copy)], [path]):
-        raise RefusedError(
-            f"--public-copy {public_copy}: is the confidential file itself, or a copy of it; its values would stand in "
-            "a schema, which is public. Give a file that is public, or leave the option out"
-        )
-    columns = storage_types(path)
+        raise _not_public(public_copy, "is the confidential file itself, or a copy of it")
+    columns, named = storage_types(path), entities or (unit if unit != "TODO" else "person",)
+    if public_copy is not None and _same_rows(path, Path(public_copy), columns):
+        raise _not_public(public_copy, "holds the rows of the confidential file, saved anew")
     public = _public_values(Path(public_copy), columns) if public_copy is not None else {}
     source = f"values read from the public file {Path(public_copy).name}" if public_copy is not None else ""
     parts = [
@@ -65,23 +77,64 @@ def draft_schema(
         f"source = {_quoted(source)}              # where the code lists and bounds come from",
         "",
         f"# Roles of columns: {_ROLES}.",
-        f"# The id of each {unit if unit != 'TODO' else 'unit'}, where the file has one, is declared by",
+        f"# The id of each {' and '.join(named)}, where the file has one, is declared by",
         '#   role = "id"',
-        f"#   entity = {_quoted(unit if unit != 'TODO' else 'person')}",
+        f"#   entity = {', or '.join(map(_quoted, named))}",
         "# and nothing else: it is never published, and how many rows each has is then checked.",
         '# Instead of one level for each code: levels_file = "codes.csv" with columns code,label.',
         '# Categories: outside = "<level>" and missing = "<level>" say where other values and empty cells go; numbers:',
         '# missing = 0, or missing = "own state" to keep them missing. Without these they are an error.',
     ]
-    described = _descriptions(path)
+    described, weights = _descriptions(path), weight_columns(columns) if role != "TODO" else ()
     for name, storage in columns.items():
         label, codes = described.get(name, ("", {}))
         shown = [f"label = {_quoted(label)}"] if label else []
-        weighs = role != "TODO" and storage != "text" and _WEIGHT.fullmatch(name) is not None
-        shown.append(f"role = {_quoted('weight' if weighs else role)}")
+        chosen = "weight" if name in weights else role if storage == "text" or codes else numbers or role
+        told = "              # public | confidential" if chosen == "TODO" and numbers else ""
+        shown.append(f"role = {_quoted(chosen)}{told}")
         variable = _coded(codes) if codes and name not in public else _variable(storage, public.get(name))
         parts += ["", f"[variables.{_key(name)}]", *shown, *variable]
     return "\n".join(parts) + "\n"
+
+
+def _not_public(public_copy: str | Path, why: str) -> RefusedError:
+    return RefusedError(
+        f"--public-copy {public_copy}: {why}; its values would stand in a schema, which is public. Give a file that is "
+        "public, or leave the option out"
+    )
+
+
+def _same_rows(path: Path, other: Path, columns: Mapping[str, Storage]) -> bool:
+    """Whether two files have the same values in the columns of both, in whatever order, form and format."""
+    engine = connect("duckdb")
+    ours, theirs = engine.read(path, tuple(columns)), engine.read(other, tuple(columns))
+    both = sorted(set(ours.columns) & set(theirs.columns))
+    return bool(both) and _content(engine, ours, both) == _content(engine, theirs, both)
+
+
+def _content(engine: Any, table: Any, names: list[str]) -> Any:
+    """How many rows there are, and sums of their hashes: a sum does not know the order of its terms."""
+    spelled = (ibis.coalesce(_spelled(table[name]), "\x1e") for name in names)
+    digest = table.select(digest=ibis.literal("\x1f").join(list(spelled)).hexdigest("md5"))
+    parts = {f"part{at}": engine.hex_to_integer(digest.digest.substr(at, 7)) for at in (0, 7, 14)}
+    parts_of = digest.select(**parts)
+    sums = {name: parts_of[name].sum() for name in parts}
+    return engine.collect(parts_of.aggregate(rows=parts_of.count(), **sums)).to_pylist()
+
+
+def _spelled(column: Any) -> Any:
+    """A value as text, the same whether a file has it as a number or as text."""
+    kind = column.type()
+    if not (kind.is_string() or kind.is_numeric()):
+        return column.cast("string")
+    text = column.cast("string").nullif("").nullif("NA")
+    number = text.try_cast("float64")
+    return ibis.ifelse(number.isnull(), text, number.cast("string"))
+
+
+def weight_columns(columns: Mapping[str, Storage]) -> tuple[str, ...]:
+    """Numbers that are called what survey weights are often called."""
+    return tuple(name for name, storage in columns.items() if storage != "text" and _WEIGHT.fullmatch(name))
 
 
 def _identity(path: Path) -> str:
@@ -96,15 +149,18 @@ def storage_types(path: Path) -> dict[str, Storage]:
     try:
         if path.is_dir() or name.endswith((".parquet", ".pq")):
             return _parquet_types(path)
-        if name.endswith((".sas7bdat", ".xpt", ".dta", ".sav", ".zsav")):
+        if name.endswith(STATISTICAL):
             return _statistical_types(path)
+        if name.endswith(WORKBOOK):
+            names = _names(workbook_header(path), path)
+            return {field.name: _arrow_storage(field.type) for field in read_workbook(path, names).schema}
         if name.endswith((".csv", ".csv.gz", ".tsv", ".txt")):
             return _csv_types(path, _names(csv_header(path), path))
     except UnicodeDecodeError:
         raise SchemaError(f"data {path.name}: {NOT_UTF8}") from None
     except (OSError, ValueError, pa.ArrowException) as problem:
         raise SchemaError(f"data {path.name}: its columns cannot be read ({type(problem).__name__})") from None
-    raise UsageError(f"data {path.name}: unknown kind of file; use CSV, Parquet, SAS, Stata or SPSS")
+    raise UsageError(f"data {path.name}: unknown kind of file; use CSV, Parquet, Excel, SAS, Stata or SPSS")
 
 
 def _names(first_line: list[str], path: Path) -> list[str]:
@@ -234,7 +290,7 @@ def _variable(storage: Storage, public: pa.Array | None) -> list[str]:
     if storage == "text":
         return ['type = "categorical"', 'levels = ["TODO"]']
     return [
-        f'type = "{storage}"         # or "categorical" with levels, if the numbers are codes',
+        f'type = "{storage}"         # codes? Then: type = "categorical" and levels = ["1", "2"] instead of bounds',
         'lower = "TODO"           # public bounds; values outside are clamped',
         'upper = "TODO"',
     ]

@@ -19,7 +19,9 @@ class Draft:
     unit: str
     cap: tuple[str, ...]
     product: tuple[str, ...]
-    role: str = "confidential"  # of a column whose name says nothing else
+    role: str = "confidential"  # of a category whose name says nothing else
+    numbers: str | None = None  # the role of numbers, where it is another one
+    entities: tuple[str, ...] = ()  # what has an id, where it is not the unit
 
 
 _EPSILON = 'epsilon = "2"               # all releases together; nobody\'s odds change by more than a factor e^2'
@@ -76,6 +78,7 @@ DRAFTS: dict[Kind, Draft] = {
             'epsilon = "1"',
         ),
         role="TODO",
+        numbers="confidential",
     ),
     "jobs": Draft(
         "a job, with ids of worker and workplace",
@@ -93,37 +96,44 @@ DRAFTS: dict[Kind, Draft] = {
             'margin_share = "1/10"       # a tenth of the budget pays for useful margins',
         ),
         role="TODO",
+        entities=("worker", "workplace"),
     ),
     "panel": Draft(
         "a firm, with a column for each year; or a firm in a year",
         "establishment",
-        _one("establishment"),
+        (
+            'neighbours = "replace"      # all that a unit reports in any year is hidden; which units exist is public',
+            'unit = "establishment"',
+            _EPSILON,
+        ),
         (
             "[[microdata]]",
             'name = "panel"',
             'mechanism = "PanelSynthesis"',
-            'columns = { employment = "TODO{year}" }  # one entry for each yearly number',
-            "years = [2000, 2020]        # TODO",
-            'unit = "TODO"               # the id column',
-            'keep = ["TODO"]             # public columns',
+            'columns = { employment = "TODO" }  # yearly numbers; "emp{year}" if each year has its own',
+            'period = "TODO"             # the column of the year; leave out if each year has its own columns',
+            "years = [2000, 2020]        # TODO: first and last",
+            'keep = ["TODO"]             # public columns, published as they are',
             'epsilon = "2"',
         ),
         role="TODO",
+        numbers="confidential",
     ),
 }
 
 
-def draft_spec(schema_name: str, data_name: str, kind: Kind = "persons") -> str:
-    """TOML text of a release, for a person to change.
+def draft_spec(schema_name: str, data_name: str, kind: Kind = "persons", weight: str | None = None) -> str:
+    """TOML text of a release, for a person to change. `weight` is the column of weights, where a name says so.
 
     >>> import tomllib
     >>> tomllib.loads(draft_spec("jobs.schema.toml", "jobs.parquet", "jobs"))["ledger"]
     'jobs.ledger'
     """
+    weights = 'weights = "TODO" ', f"weights = {json.dumps(weight or 'TODO', ensure_ascii=False)} "
     stem, draft = Path(data_name).name.split(".")[0], DRAFTS[kind]
     return "\n".join(
         (
-            f"# Drafted for {kind}: one row is {draft.row}. `tacita init --kind` drafts other kinds of files.",
+            f"# Drafted for --kind {kind}: one row is {draft.row}. Not so? Other kinds: tacita init --help",
             f"title = {json.dumps(stem, ensure_ascii=False)}",
             f"schema = {json.dumps(schema_name, ensure_ascii=False)}",
             f"data = {json.dumps(data_name, ensure_ascii=False)}",
@@ -132,7 +142,7 @@ def draft_spec(schema_name: str, data_name: str, kind: Kind = "persons") -> str:
             "[cap]                       # the most that may ever be lost about one unit of this file",
             *draft.cap,
             "",
-            *draft.product,
+            *(line.replace(*weights) for line in draft.product),
             "",
         )
     )

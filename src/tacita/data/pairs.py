@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ibis
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -19,9 +18,12 @@ from tacita.data import rowwise
 from tacita.data.cells import Amount, Cells, Steps, cell_places, kept, whole_numbers
 from tacita.data.checks import any_repeated, no_id_among_rows
 from tacita.data.confidential import Confidential, engine_of, rows
-from tacita.data.engine import level_code, ruled_number
+from tacita.data.engine import level_code, ruled_number, text_of
 from tacita.data.schema import Categorical, Integer, Schema
 from tacita.errors import SchemaError, UsageError
+from tacita.lazy import later
+
+ibis = later("ibis")
 
 Integers = NDArray[np.int64]
 Sum = Callable[[Any, Any], Any]
@@ -163,7 +165,7 @@ def _units(data: Confidential, pairs: Pairs) -> Any:
         places = {f"{when}_{at}": table[name] for when in (_BEFORE, _AFTER) for at, name in enumerate(pairs.by)}
         return table.select(**places, **dict(zip((_BEFORE, _AFTER), amounts, strict=True)))
     years = [pairs.period.is_year(table, schema, year) for year in pairs.period.years]
-    stored = {f"tacita_by_{at}": table[name].cast("string") for at, name in enumerate(pairs.by)}
+    stored = {f"tacita_by_{at}": text_of(table[name]) for at, name in enumerate(pairs.by)}
     flags = dict(zip(("tacita_had", "tacita_has"), years, strict=True))
     years_of = table.select(tacita_unit=table[pairs.period.unit], tacita_steps=amounts[0], **stored, **flags)
     told: dict[str, Any] = {}

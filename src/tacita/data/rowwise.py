@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from tacita.compiled import vectorize
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -99,21 +100,21 @@ def arcsinh(values: ArrayLike) -> Floats:
     return np.asarray(_arcsinh(np.asarray(values, dtype=np.float64)))
 
 
-@numba.vectorize(cache=True)
+@vectorize(cache=True)
 def _log(value):  # type: ignore[no-untyped-def]
     return math.log(value)
 
 
-@numba.vectorize(cache=True)
+@vectorize(cache=True)
 def _log1p(value):  # type: ignore[no-untyped-def]
     return math.log1p(value)
 
 
-@numba.vectorize(cache=True)
+@vectorize(cache=True)
 def _exp(value):  # type: ignore[no-untyped-def]
     return math.exp(value)
 
 
-@numba.vectorize(cache=True)
+@vectorize(cache=True)
 def _arcsinh(value):  # type: ignore[no-untyped-def]
     return math.asinh(value)

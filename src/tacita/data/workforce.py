@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ibis
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -21,6 +20,9 @@ from tacita.data.engine import level_code, ruled_number
 from tacita.data.engine.jobscan import scan_jobs
 from tacita.data.schema import Integer, Role, Schema
 from tacita.errors import SchemaError, UsageError
+from tacita.lazy import later
+
+ibis = later("ibis")
 
 MOST_CELLS = 50_000_000
 # No establishment has more workers: larger ones in a file of sizes count as this, where the scales of noise stop too.

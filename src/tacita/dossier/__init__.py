@@ -6,10 +6,10 @@ Where to look:
 
 * `request` says what to evaluate; `run` reads the files, asks the questions and writes `dossier.html` and
   `dossier.json`; `findings` holds what was found in between.
-* `files` reads and samples rows; `questions` picks the metrics that apply; `scoring` runs them.
+* `files` reads and samples rows; `questions` picks the metrics that apply, and runs them.
 * `comparators` asks what rounding, coarsening and suppression would have cost the files.
-* `tables` holds published tables against the rows: `asked` says what a table asks, `exact` answers it, `foretold` is
-  the forecast of each cell, `practice` what methods without a guarantee would have published.
+* `tables` holds published tables against the rows: `exact` answers what a table asks; `asked` says what that is, what
+  the forecast was of each cell, and what methods without a guarantee would have published.
 * `verdict` says of each product whether it is fit, by stated limits.
 * `touches` lists what read confidential rows, and whether it was paid for.
 * `record` is the dossier as JSON, and the difference from an earlier one.

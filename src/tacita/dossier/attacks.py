@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tacita.dossier.files import original_file
-from tacita.dossier.questions import Skipped
+from tacita.dossier.questions import Progress, Skipped
 from tacita.dossier.request import Request
-from tacita.dossier.scoring import Progress
 from tacita.errors import TacitaError
 from tacita.evaluation.risk import PlanAttack, attack_plan
 

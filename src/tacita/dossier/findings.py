@@ -12,9 +12,8 @@ import numpy as np
 from tacita.dossier.attacks import attack_scores
 from tacita.dossier.comparators import Compared
 from tacita.dossier.files import File
-from tacita.dossier.questions import Scope, Skipped
+from tacita.dossier.questions import Answer, Scope, Skipped
 from tacita.dossier.record import FORM, NOTICE, Change, plain, score_record, table_record, table_scores
-from tacita.dossier.scoring import Answer
 from tacita.dossier.tables import TableCheck
 from tacita.dossier.touches import Touch
 from tacita.dossier.verdict import Verdict, verdicts

@@ -11,9 +11,8 @@ from typing import Any
 
 from tacita.dossier import pictures
 from tacita.dossier.findings import Findings, per_file, trends_of
-from tacita.dossier.questions import GROUPS
+from tacita.dossier.questions import GROUPS, Answer
 from tacita.dossier.record import NOTICE
-from tacita.dossier.scoring import Answer
 from tacita.pages import render
 from tacita.release.words import firmly, up_front
 

@@ -1,20 +1,25 @@
-"""What to ask: every metric that applies to the files at hand, and for the others why they do not."""
+"""What to ask: every metric that applies to the files at hand, and for the others why they do not.
+
+`answer` asks them one by one: values, how long each took, and the questions that had no answer.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
+import numpy as np
+
 from tacita.data.schema import Schema
-from tacita.errors import UsageError
-from tacita.evaluation import Comparison, Metric
+from tacita.errors import TacitaError, UsageError
+from tacita.evaluation import Comparison, Metric, Score
 from tacita.evaluation.association import chi_square_agreement
 from tacita.evaluation.cellwise import Tabulation, cell_coverage, cell_rmse_ratio
-from tacita.evaluation.general import general_metrics
-from tacita.evaluation.propensity import pmse, pmse_ratio
+from tacita.evaluation.propensity import general_metrics, pmse, pmse_ratio
 from tacita.evaluation.regression import Regression, holdout_nrmse, regression_metrics
 from tacita.evaluation.risk import (
     Dominance,
@@ -235,3 +240,45 @@ def _default_tables(comparison: Comparison) -> tuple[tuple[str, ...], ...]:
     size = {name: len(comparison.original.column(name).levels) for name in small}
     pairs = [pair for pair in combinations(small[:4], 2) if size[pair[0]] * size[pair[1]] <= _MOST_CELLS]
     return (*((name,) for name in small[:3]), *pairs)[:_MOST_TABLES]
+
+
+# ---------------------------------------------------------------- asking them
+
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A score with its place in the dossier; `holdout` is the same score against rows kept out of the synthesis."""
+
+    group: Group
+    score: Score
+    holdout: Score | None
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        return self.score.metric.name
+
+
+def answer(
+    comparison: Comparison, asked: Sequence[Question], progress: Progress, done: int, total: int
+) -> tuple[list[Answer], list[Skipped]]:
+    """Ask every question of one comparison; a question without a defined answer is named, not dropped."""
+    found: list[Answer] = []
+    skipped: list[Skipped] = []
+    for number, question in enumerate(asked):
+        progress(question.metric.name, done + number, total)
+        start = time.perf_counter()
+        try:
+            score = question.metric(comparison)
+            holdout = question.metric.on_holdout(comparison) if question.on_holdout else None
+        except TacitaError as error:
+            skipped.append(Skipped(question.metric.name, str(error)))
+        except (ArithmeticError, MemoryError, np.linalg.LinAlgError) as error:
+            # One fit that fails must not cost the other answers; its message may quote values, its kind does not.
+            skipped.append(Skipped(question.metric.name, f"the computation failed ({type(error).__name__})"))
+        else:
+            found.append(Answer(question.group, score, holdout, time.perf_counter() - start))
+    return found, skipped

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tacita.dossier.scoring import Answer
+from tacita.dossier.questions import Answer
 from tacita.dossier.tables import TableCheck
 from tacita.errors import UsageError
 

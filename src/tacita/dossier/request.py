@@ -30,7 +30,7 @@ class Request:
     holdout: Path | None = None
     bundle: Path | None = None
     earlier: Path | None = None
-    ledger: Path | None = None
+    ledger: str | Path | None = None
     asked: EvaluationSpec = field(default_factory=EvaluationSpec)
     categorical: tuple[str, ...] = ()
     most_rows: int = MOST_ROWS
@@ -86,7 +86,7 @@ def request_of(
         holdout=holdout,
         bundle=bundle,
         earlier=earlier,
-        ledger=loaded.resolve(loaded.ledger) if loaded is not None else None,
+        ledger=loaded.ledger_place if loaded is not None else None,
         asked=asked,
         categorical=tuple(categorical),
         most_rows=rows,

@@ -17,10 +17,9 @@ from tacita.dossier.comparators import Compared, compared, methods
 from tacita.dossier.files import File, common_columns, common_kind, original_file, plain_file, synthetic_paths
 from tacita.dossier.findings import Findings
 from tacita.dossier.page import render_dossier
-from tacita.dossier.questions import Scope, Skipped, questions, scope_of, trend_questions
+from tacita.dossier.questions import Answer, Progress, Scope, Skipped, answer, questions, scope_of, trend_questions
 from tacita.dossier.record import changes, read_earlier, write_record
 from tacita.dossier.request import Request
-from tacita.dossier.scoring import Answer, Progress, answer
 from tacita.dossier.tables import TableCheck, check_tables
 from tacita.dossier.touches import touches
 from tacita.errors import RefusedError, UsageError

@@ -21,10 +21,8 @@ import pyarrow.parquet as pq
 
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
-from tacita.dossier.asked import Asked, asked_by
+from tacita.dossier.asked import INFUSION, Asked, Foretold, Method, asked_by, foretold, methods_for, rows_of
 from tacita.dossier.exact import QUANTILE, RECORDS, TRUTH, Floats, Question, answered_by
-from tacita.dossier.foretold import Foretold, foretold
-from tacita.dossier.practice import INFUSION, Method, methods_for, rows_of
 from tacita.dossier.questions import Skipped
 from tacita.errors import UsageError
 from tacita.inference.survey.tables import ALL

@@ -20,11 +20,11 @@ class Touch:
 
 
 def touches(
-    ledger: Path | None, moment: str, columns: Sequence[str], tables: Sequence[str], attacks: Sequence[str] = ()
+    ledger: str | Path | None, moment: str, columns: Sequence[str], tables: Sequence[str], attacks: Sequence[str] = ()
 ) -> list[Touch]:
     """The ledger's reservations, the check before a run, and this evaluation itself."""
     found = []
-    if ledger is not None and ledger.exists():
+    if ledger is not None and Ledger.is_begun(ledger):
         for entry in Ledger.open(ledger, read_only=True).entries():
             if entry.kind == "reserve" and entry.loss is not None:
                 paid = f"paid: {entry.loss} under {entry.neighbours}"

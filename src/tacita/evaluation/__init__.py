@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tacita.evaluation import risk
     from tacita.evaluation.association import chi_square_agreement
     from tacita.evaluation.cellwise import Tabulation, cell_coverage, cell_rmse_ratio
-    from tacita.evaluation.general import general_metrics
     from tacita.evaluation.marginals import (
         full_table_distance,
         k_marginal,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
         total_variation,
         worst_total_variation,
     )
-    from tacita.evaluation.propensity import pmse, pmse_ratio, specks
+    from tacita.evaluation.propensity import general_metrics, pmse, pmse_ratio, specks
     from tacita.evaluation.regression import (
         coefficient_coverage,
         coefficient_difference,
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
 _HOMES = {
     "association": ("chi_square_agreement",),
     "cellwise": ("Tabulation", "cell_coverage", "cell_rmse_ratio"),
-    "general": ("general_metrics",),
     "marginals": (
         "full_table_distance",
         "k_marginal",
@@ -57,7 +55,7 @@ _HOMES = {
         "total_variation",
         "worst_total_variation",
     ),
-    "propensity": ("pmse", "pmse_ratio", "specks"),
+    "propensity": ("general_metrics", "pmse", "pmse_ratio", "specks"),
     "regression": (
         "coefficient_coverage",
         "coefficient_difference",

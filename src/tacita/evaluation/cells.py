@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+
+from tacita.compiled import njit
 
 Codes = NDArray[np.int32]
 Numbers = NDArray[np.float64]
@@ -102,7 +103,7 @@ class Cells:
         return int(np.abs(counted.original * m - counted.synthetic * n).sum()) / (n * m)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _many(codes, sizes, marginals, first, table):  # type: ignore[no-untyped-def]
     rows = codes.shape[1]
     n = first

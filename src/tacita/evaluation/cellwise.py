@@ -167,31 +167,6 @@ def rmse(estimate: ArrayLike, variance: ArrayLike, truth: ArrayLike) -> Floats:
     return error
 
 
-def rmse_over_draws(draws: ArrayLike, truth: ArrayLike) -> Floats:
-    """Root mean squared error of each cell over repeated draws of a table (one row per draw).
-
-    >>> rmse_over_draws([[9.0, 5.0], [11.0, 5.0]], [10.0, 5.0]).tolist()
-    [1.0, 0.0]
-    """
-    table = np.atleast_2d(np.asarray(draws, dtype=np.float64))
-    if not table.size:
-        raise UsageError("cell error: there are no draws; give at least one table")
-    error: Floats = np.sqrt(np.mean((table - np.asarray(truth, dtype=np.float64)) ** 2, axis=0))
-    return error
-
-
-def rmse_ratios(ours: ArrayLike, comparator: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
-    """Cell errors over a comparator's, and in which cells the ratio is defined; 1 where neither has any error.
-
-    >>> ratio, defined = rmse_ratios([1.0, 0.0, 2.0], [2.0, 0.0, 0.0])
-    >>> ratio.tolist(), defined.tolist()
-    ([0.5, 1.0, 0.0], [True, True, False])
-    """
-    a, b = np.asarray(ours, dtype=np.float64), np.asarray(comparator, dtype=np.float64)
-    defined: NDArray[np.bool_] = (b > 0) | (a == 0)
-    return np.where(b > 0, a / np.where(b > 0, b, 1.0), (a == 0).astype(np.float64)), defined
-
-
 def inside(lower: ArrayLike, upper: ArrayLike, truth: ArrayLike) -> NDArray[np.bool_]:
     """Which cells an interval covers; a tie within rounding counts. Its mean is the coverage.
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.compiled import njit
 from tacita.evaluation.cells import WORKERS, Codes, Numbers
 from tacita.evaluation.encoding import Pair
 
@@ -95,7 +95,7 @@ class Design:
         return np.array(self.products, dtype=np.int64).reshape(-1, 2)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _fill_index(codes, shape, starts, positions, index):  # type: ignore[no-untyped-def]
     for place in range(shape.shape[0]):
         first, second, width = shape[place]
@@ -106,7 +106,7 @@ def _fill_index(codes, shape, starts, positions, index):  # type: ignore[no-unty
             index[place, row] = positions[starts[place] + cell]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _fill_products(numbers, pairs, dense):  # type: ignore[no-untyped-def]
     for place in range(pairs.shape[0]):
         a, b = pairs[place]

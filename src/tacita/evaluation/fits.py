@@ -12,11 +12,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
+from tacita.compiled import njit
 from tacita.evaluation.cells import Numbers
 from tacita.evaluation.passes import Passes, likelihood
 
@@ -181,7 +181,7 @@ def _solver(matrix: Numbers) -> Callable[[Numbers], Numbers]:
         return lambda right: scale * _triangular(factor, scale * right)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _triangular(factor, right):  # type: ignore[no-untyped-def]
     """Solve LLᵀx = b by rows of L."""
     out = right.copy()

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-import numba
 import numpy as np
 
+from tacita.compiled import njit
 from tacita.evaluation.cells import Numbers
 from tacita.evaluation.fits import Propensity
 from tacita.evaluation.passes import Passes
@@ -124,7 +124,7 @@ class _Solver:
         return Propensity(here.fitted, design.original, design.total, self.used(here) + 1, True, design.left_out)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _descend(curvature, slope, start, weights):  # type: ignore[no-untyped-def]
     """Minimise −slope·d + ½ d·H·d + Σ weight |start + d| by cycles over the coordinates that still move."""
     beta = start.copy()

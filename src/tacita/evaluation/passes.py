@@ -10,10 +10,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.compiled import njit
 from tacita.evaluation.cells import WORKERS, Numbers
 from tacita.evaluation.design import Block, Design
 
@@ -35,22 +35,6 @@ class Passes:
             for held, more in zip(first, other, strict=True):
                 held += more
         return first
-
-    def log_odds(self, beta: Numbers, *, squared: bool = False) -> Numbers:
-        """Xβ; with the entries of X squared if asked."""
-        out = np.empty(self.design.rows)
-
-        def part(worker: int) -> list[NDArray[np.float64]]:
-            for block in self.design.blocks(worker):
-                block = _squared(block) if squared else block
-                eta = np.zeros(block.dense.shape[1])
-                _add_dense(block.dense, beta[self.design.intercept :], eta)
-                _add_dummies(block.index, self.value_of, block.numbers, beta, eta, False)
-                out[block.rows] = eta
-            return []
-
-        self._sum(part)
-        return out
 
     def gradient(self, residual: Numbers, *, squared: bool = False) -> Numbers:
         """Xᵀr; with the entries of X squared if asked."""
@@ -133,7 +117,7 @@ def likelihood(eta: Numbers, original: Numbers, total: Numbers) -> tuple[float, 
     return float(np.sum(original * near - total * (near + np.log1p(odds)))), 1.0 / (1.0 + odds)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _add_dummies(index, value_of, numbers, given, out, transposed):  # type: ignore[no-untyped-def]
     """Xβ from coefficients to rows; transposed, Xᵀr from rows to coefficients."""
     for s in range(index.shape[0]):
@@ -148,7 +132,7 @@ def _add_dummies(index, value_of, numbers, given, out, transposed):  # type: ign
                     out[row] += given[i] * entry
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _cross_dummies(index, value_of, numbers, weight, out):  # type: ignore[no-untyped-def]
     for s in range(index.shape[0]):
         for t in range(s + 1):
@@ -164,7 +148,7 @@ def _cross_dummies(index, value_of, numbers, weight, out):  # type: ignore[no-un
                     out[i, j] += w
 
 
-@numba.njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True)
 def _cross_mixed(index, value_of, numbers, weighted, out):  # type: ignore[no-untyped-def]
     """Dummies times dense columns; `weighted` has a row per row, so that the inner loop is over neighbours."""
     for s in range(index.shape[0]):
@@ -177,7 +161,7 @@ def _cross_mixed(index, value_of, numbers, weighted, out):  # type: ignore[no-un
                     out[i, column] += weighted[row, column] * value
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _cross_rows(index, value_of, numbers, weight, by_row, mixed, dense):  # type: ignore[no-untyped-def]
     """Dummies and dense columns times dense columns, over the non-zero entries of each row."""
     held = np.empty(by_row.shape[1], dtype=np.int64)
@@ -201,7 +185,7 @@ def _cross_rows(index, value_of, numbers, weight, by_row, mixed, dense):  # type
 
 
 # These three are plain loops and not calls of a BLAS: its threads would compete with the workers for the same cores.
-@numba.njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True)
 def _cross_dense(weighted, dense, out):  # type: ignore[no-untyped-def]
     """Lower triangle of (WX)Xᵀ, four columns at a time."""
     rows = dense.shape[1]
@@ -228,7 +212,7 @@ def _cross_dense(weighted, dense, out):  # type: ignore[no-untyped-def]
             j += 1
 
 
-@numba.njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True)
 def _add_dense(dense, beta, eta):  # type: ignore[no-untyped-def]
     for column in range(dense.shape[0]):
         slope = beta[column]
@@ -237,7 +221,7 @@ def _add_dense(dense, beta, eta):  # type: ignore[no-untyped-def]
                 eta[row] += slope * dense[column, row]
 
 
-@numba.njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=True)
 def _dot_dense(dense, residual, out):  # type: ignore[no-untyped-def]
     for column in range(dense.shape[0]):
         total = 0.0

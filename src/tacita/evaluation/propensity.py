@@ -3,6 +3,8 @@
 The files are stacked and a model predicts which file a record is from. pMSE is the mean squared distance of the
 predictions from the share of synthetic records; the ratio divides it by what draws from the original's own
 distribution would get; SPECKS is the Kolmogorov-Smirnov distance between the scores of the two files.
+
+`general_metrics` are the measures of general utility, in the order a report shows them.
 """
 
 from __future__ import annotations
@@ -21,9 +23,17 @@ from tacita.evaluation.design import build
 from tacita.evaluation.encoding import Pair
 from tacita.evaluation.fits import Propensity, logistic
 from tacita.evaluation.lasso import lasso
+from tacita.evaluation.marginals import (
+    full_table_distance,
+    k_marginal,
+    k_marginal_six_bins,
+    total_variation,
+    worst_total_variation,
+)
 from tacita.evaluation.metric import Metric, Outcome, averaged
 from tacita.evaluation.passes import Passes
 from tacita.evaluation.tree import Binned, binned, grow
+from tacita.evaluation.wasserstein import wasserstein_ratio
 
 Model = Literal["logistic", "lasso", "cart"]
 _LIMIT = 500
@@ -178,3 +188,30 @@ def _permuted(pair: Pair, fitted: Propensity, permutations: int, seed: int) -> f
 
     with ThreadPoolExecutor(WORKERS) as pool:
         return fitted.share * float(np.mean(list(pool.map(one, np.random.default_rng(seed).spawn(permutations)))))
+
+
+def general_metrics(*, seed: int = 2018) -> tuple[Metric, ...]:
+    """Every measure of general utility; `seed` fixes the permutations, so that a report can be made again.
+
+    >>> import pandas as pd
+    >>> from tacita.evaluation import compare
+    >>> frame = pd.DataFrame({"sex": ["F", "M"] * 50, "pay": range(100)})
+    >>> [metric(compare(frame, frame)).value for metric in general_metrics()][:4]
+    [0.0, 0.0, 0.0, 0.0]
+    """
+    return (
+        pmse(),
+        pmse(interactions=True),
+        pmse("lasso", interactions=True),
+        pmse("cart"),
+        pmse_ratio(),
+        pmse_ratio(interactions=True),
+        pmse_ratio("cart", seed=seed),
+        specks(),
+        wasserstein_ratio(seed=seed),
+        k_marginal_six_bins(),
+        k_marginal(3, seed=seed),
+        *(total_variation(k, seed=seed) for k in (1, 2, 3)),
+        *(worst_total_variation(k, seed=seed) for k in (1, 2, 3)),
+        full_table_distance(),
+    )

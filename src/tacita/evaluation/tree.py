@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.compiled import njit
 from tacita.evaluation.cells import Numbers, to_bins
 from tacita.evaluation.encoding import Pair
 
@@ -81,7 +81,7 @@ def grow(data: Binned, original: NDArray[np.bool_], *, depth: int, leaf: int) ->
     return share[node]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _histogram(bins, size, node, original, nodes):  # type: ignore[no-untyped-def]
     counts = np.zeros((nodes, size, 2), dtype=np.int64)
     for row in range(len(bins)):
@@ -89,7 +89,7 @@ def _histogram(bins, size, node, original, nodes):  # type: ignore[no-untyped-de
     return counts
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _best_split(counts, ordered, leaf):  # type: ignore[no-untyped-def]
     """For every node the largest fall in impurity and the bins that go left; 0 where no split is allowed."""
     nodes, size, _ = counts.shape
@@ -124,7 +124,7 @@ def _best_split(counts, ordered, leaf):  # type: ignore[no-untyped-def]
     return gains, left
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _descend(bins, chosen, split, left, node):  # type: ignore[no-untyped-def]
     out = np.empty(len(node), dtype=np.int32)
     for row in range(len(node)):

@@ -16,10 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.compiled import njit
 from tacita.errors import UsageError
 from tacita.evaluation.cells import WORKERS, Numbers
 from tacita.evaluation.encoding import Pair
@@ -117,7 +117,7 @@ def _distance(column: _Sorted, labels: NDArray[np.bool_], first: int) -> float:
     return float(_between_levels(column.order, column.step, labels, first))
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _between_numbers(order, step, known, labels, first):  # type: ignore[no-untyped-def]
     n, m = first, len(order) - first
     for place in range(known, len(order)):
@@ -135,7 +135,7 @@ def _between_numbers(order, step, known, labels, first):  # type: ignore[no-unty
     return total / n / m * min(n / first, m / (len(order) - first)) + gone
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _between_levels(order, step, labels, first):  # type: ignore[no-untyped-def]
     m = len(order) - first
     here, total = 0, 0

@@ -2,9 +2,9 @@
 
 Which file answers which question:
 
-- `combine`: one answer with an interval from m synthetic files. `combine`, `combine_estimates`.
-- `rules`: which combining rule fits, what it assumes, where it comes from. `PartialSynthesis`, `FullSynthesis`,
-  `OneMeasurement`, `FixedMeasurement`, `LargeSample`.
+- `combine`: one answer with an interval from m synthetic files (`combine`, `combine_estimates`), and which rule fits,
+  what it assumes, where it comes from (`PartialSynthesis`, `FullSynthesis`, `OneMeasurement`, `FixedMeasurement`,
+  `LargeSample`).
 - `significance`: joint tests over the files. `wald_test`, `likelihood_ratio_test`, `combine_chi_square`.
 - `survey`: totals, means, ratios and quantiles by domain with design-based variances.
 - `noise_aware`: intervals for sums, differences, shares and ratios of published cells.
@@ -18,17 +18,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tacita.inference.combine import combine, combine_estimates
-from tacita.inference.estimate import Estimate
-from tacita.inference.rules import (
+from tacita.inference.combine import (
     FixedMeasurement,
     FullSynthesis,
     LargeSample,
     OneMeasurement,
     PartialSynthesis,
     Rule,
+    combine,
+    combine_estimates,
     rule_for,
 )
+from tacita.inference.estimate import Estimate
 from tacita.inference.significance import (
     Test,
     combine_chi_square,

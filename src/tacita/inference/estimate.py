@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from tacita.errors import UsageError
+from tacita.lazy import later
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy import stats
+else:
+    pd = later("pandas")
+    stats = later("scipy.stats")
 
 Floats = NDArray[np.float64]
 

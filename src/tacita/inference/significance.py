@@ -20,13 +20,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from tacita.errors import UsageError
 from tacita.implicates import Implicates
-from tacita.inference.combine import Analysis, check_number, moments
+from tacita.inference.combine import (
+    Analysis,
+    FixedMeasurement,
+    OneMeasurement,
+    PartialSynthesis,
+    Rule,
+    check_number,
+    moments,
+    rule_for,
+)
 from tacita.inference.estimate import Estimate
-from tacita.inference.rules import FixedMeasurement, OneMeasurement, PartialSynthesis, Rule, rule_for
+from tacita.lazy import later
+
+stats = later("scipy.stats")
 
 Floats = NDArray[np.float64]
 
@@ -58,7 +68,7 @@ def wald_test(implicates: Implicates, analysis: Analysis, null: Any = 0.0, rule:
 def wald_test_of(estimates: Sequence[Estimate], rule: Rule, null: Any = 0.0) -> Test:
     """The same from answers that are already there, one per file.
 
-    >>> from tacita.inference.rules import PartialSynthesis
+    >>> from tacita.inference.combine import PartialSynthesis
     >>> answers = [Estimate([1.0, 0.0], np.eye(2)), Estimate([3.0, 2.0], np.eye(2))]
     >>> test = wald_test_of(answers, PartialSynthesis())
     >>> test.statistic, test.df_numerator, test.df_denominator, round(test.p_value, 4)
@@ -114,7 +124,7 @@ def likelihood_ratio_test_of(own: float, joint: float, restrictions: int, m: int
 
     `own` is taken at each file's own parameters, `joint` at the parameters averaged over the files.
 
-    >>> from tacita.inference.rules import PartialSynthesis
+    >>> from tacita.inference.combine import PartialSynthesis
     >>> likelihood_ratio_test_of(own=9.0, joint=8.0, restrictions=2, m=5, rule=PartialSynthesis()).statistic
     3.5555555555555554
     """

@@ -1,4 +1,4 @@
-"""The budget: caps, reserve → run → commit, and one append-only, hash-chained file. A crash means spent.
+"""The budget: caps, reserve → run → commit, and one append-only hash chain. A crash means spent.
 
 Where to look:
 
@@ -6,16 +6,15 @@ Where to look:
 * `decisions.py`  what people decide on record: caps that rise, waivers, corrections, notes
 * `corrections.py`  what supersedes what
 * `signatures.py`  keys, and statements signed with them
-* `asking.py`  one request: its key, its quote, whether it fits
+* `asking.py`  one request: its key, its quote, whether it fits, and whether its units are known by another name
 * `releasing.py`  reserve, run, commit: the one place where plans meet rows
-* `kin.py`     files that hold the same units under another name
-* `turns.py`   two equal runs at once: one waits for the other
 * `book.py`    the arithmetic: families of data sets, caps, sums; pure, no file
 * `terms.py`   what the book is made of: keys, caps, waivers, reservations
-* `store.py`   the file: SQLite, durable writes, the hash chain
+* `store.py`   the chain, and what keeps it: `sqlite_store.py` a file, where of two equal runs one waits,
+  `postgres_store.py` a server, with its tables, guards and roles in `postgres_layout.py`; `places.py` says which;
+  `founding.py` makes one before its first release
 * `accounts.py`  what is spent and left, and quotes
 * `views.py`   entries and the public extract
-* `codec.py`   neighbours, losses and guarantees as exact JSON
 """
 
 from tacita.ledger.accounts import Account, Quote, Share

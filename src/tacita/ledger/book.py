@@ -35,6 +35,9 @@ class Book:
     overlaps: dict[frozenset[str], Waiver] = field(default_factory=dict)
     corrections: dict[int, Correction] = field(default_factory=dict)
     sketch_key: str | None = None  # in private texts only
+    year: int = 0
+    """The latest calendar year of any line. A clock that is put back does not bring back the allowance of a year that
+    is over: what is set aside counts in this one at the earliest."""
     _requests: dict[str, list[int]] = field(default_factory=dict)
     _parent: dict[Name, Name] = field(default_factory=dict)
     _totals: dict[Name, dict[_Sum, Tally]] = field(default_factory=dict)
@@ -54,6 +57,7 @@ class Book:
 
     def add(self, record: Record) -> None:
         body = record.body
+        self.year = self.in_year(int(str(body.get("time", ""))[:4] or 0))
         match body["kind"]:
             case "open":
                 self._require(record.number == 1, record, "only the first entry opens a ledger")
@@ -174,6 +178,7 @@ class Book:
             plan=body["plan"],
             begun=not record.private.get("waits", False),
             day=str(body.get("time", ""))[:10],
+            year=self.year,
             sketch={entity: tuple(hashes) for entity, hashes in record.private.get("sketch", {}).items()},
         )
         self.sketch_key = self.sketch_key or record.private.get("sketch_key")
@@ -269,6 +274,10 @@ class Book:
         return [
             sum((totals.get((account, one), Tally()) for one in others), Tally()) for totals in self._totals.values()
         ]
+
+    def in_year(self, year: int) -> int:
+        """The year that something asked for in this one counts in."""
+        return max(year, self.year)
 
     def years(self) -> list[int]:
         """The calendar years in which anything was reserved."""

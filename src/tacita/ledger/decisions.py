@@ -56,7 +56,7 @@ class Decisions:
                     f"a cap only rises, in the same kind of loss: it is {old.loss}, and {new} is not more"
                 )
             if yearly is not None:
-                year = writer.moment.year
+                year = book.in_year(writer.moment.year)
                 yearly.refuse_beyond(new or old.loss, year, book.spent_outside(year, neighbours))
             changed = replace(old, loss=new or old.loss, yearly=yearly or old.yearly)
             if changed == old:

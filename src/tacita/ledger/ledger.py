@@ -9,19 +9,20 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from tacita.errors import RefusedError, TacitaError, UsageError, VerificationError
 from tacita.ledger import views
 from tacita.ledger.accounts import Account, Quote, Share, account, accounts
-from tacita.ledger.asking import Asked, admitted, data_key, previewed, quoted, with_cap
+from tacita.ledger.asking import Asked, admitted, data_key, previewed, quoted, refuse_kin, with_cap
 from tacita.ledger.book import Book
 from tacita.ledger.decisions import Decisions, append_cap, require_text
-from tacita.ledger.kin import refuse_kin
+from tacita.ledger.places import store_at
 from tacita.ledger.releasing import Released, Wanted, checked_result, release_all
-from tacita.ledger.store import Record, Store, now
+from tacita.ledger.store import Record, Store, Writer, now
 from tacita.ledger.terms import Cap, DataKey, Yearly
 from tacita.ledger.views import Entry
+from tacita.notebook import shown
 from tacita.privacy import Guarantee, Holds, Loss, Neighbours
 
 if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
@@ -33,7 +34,7 @@ _FORMAT = 1
 
 
 class Ledger(Decisions):
-    """Caps, spends and stored results of one office, in one file.
+    """Caps, spends and stored results of one office, in one file or on one server.
 
     >>> import tempfile
     >>> from tacita.privacy import AddRemoveOne
@@ -58,7 +59,25 @@ class Ledger(Decisions):
             balances = [f"{one.spent} spent of {one.cap} for {one.neighbours}" for one in self.accounts()]
         except (TacitaError, OSError):
             balances = []
-        return f"Ledger({': '.join(part for part in (repr(self._store.path.name), '; '.join(balances)) if part)})"
+        return f"Ledger({': '.join(part for part in (repr(self.name), '; '.join(balances)) if part)})"
+
+    def _repr_html_(self) -> str:
+        try:
+            balances = [
+                (", ".join(one.identities), one.neighbours, one.cap, one.spent, one.left) for one in self.accounts()
+            ]
+        except (TacitaError, OSError):
+            return shown(repr(self), [])
+        heads = ("files", "protected", "cap", "spent", "left")
+        return shown(f"Ledger {self.name}: {len(self.entries())} entries", balances, heads)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise RefusedError("a ledger cannot be pickled or copied: there is one. Open it where it is needed")
+
+    @property
+    def name(self) -> str:
+        """Its file's name, or what it is called on its server."""
+        return self._store.name
 
     # ------------------------------------------------------------ opening
 
@@ -73,7 +92,8 @@ class Ledger(Decisions):
         yearly: Yearly | None = None,
         read_only: bool = False,
     ) -> Ledger:
-        """Open a ledger, or create one by declaring its first cap.
+        """Open a ledger, or create one by declaring its first cap. `path` is a file, or a server's address such as
+        `postgresql://db.office/statistics#jobs`.
 
         A cap is the most that each family of data sets may lose under one relation. Naming a relation that has no
         cap yet declares one, if it can hold what was released before; naming another cap than the declared one is
@@ -89,32 +109,28 @@ class Ledger(Decisions):
             raise UsageError("cap: must be above 0; nothing could ever be released under it")
         if read_only and cap is not None:
             raise UsageError("read_only: a ledger opened for reading cannot declare a cap; leave cap out")
-        ledger = cls(Store(Path(path), read_only=read_only))
+        ledger = cls(store_at(path, read_only=read_only))
         if cap is not None and neighbours is not None:
             ledger._declare(Cap(neighbours, cap, 0, holds, yearly=yearly))
-        elif ledger._store.path.is_file():
+        elif ledger._store.exists():
             ledger._read()
         else:
-            raise UsageError(
-                f"ledger {ledger._store.path.name}: no such file; correct the path, or create it with "
-                "Ledger.open(path, cap=Loss(…), neighbours=…)"
-            )
+            raise UsageError(f"ledger {ledger.name}: {ledger._store.missing}")
         return ledger
 
     def _declare(self, asked: Cap) -> None:
         known = None
-        if self._store.path.is_file():
+        if self._store.exists():
             with self._store.reading() as reader:  # a ledger that may only be read can still be opened with its cap
                 known = Book.replay(reader.records()).caps.get(asked.neighbours)
         else:
-            with_cap(Book(), asked, now().year)  # what is refused leaves no file behind
+            with_cap(Book(), asked, now().year)  # what is refused leaves nothing behind
         if known is not None and known.asked_as(asked) == known:
             return
         with self._store.writing(create=True) as writer:
             records = writer.records()
             if not records:
-                facts = {"format": _FORMAT, "ledger": secrets.token_hex(16)}
-                writer.append("open", facts, {"sketch_key": secrets.token_hex(32)})
+                append_open(writer)
             book = Book.replay(records)
             known = book.caps.get(asked.neighbours)  # another process may have been faster
             terms = with_cap(book, asked, writer.moment.year).caps[asked.neighbours]
@@ -245,11 +261,11 @@ class Ledger(Decisions):
     @staticmethod
     def is_begun(path: str | Path) -> bool:
         """Whether there is a ledger with entries: not where none was made, nor where its making was cut short."""
-        store = Store(Path(path), read_only=True)
-        if not store.path.is_file():
+        store = store_at(path, read_only=True)
+        if not store.exists():
             return False
         with store.reading() as reader:
-            return not reader.blank
+            return bool(reader.records())
 
     def knows(self, data: Confidential) -> bool:
         """Whether something was ever set aside here for rows with this content, or for units with these ids."""
@@ -340,11 +356,17 @@ class Ledger(Decisions):
             records = reader.records()
         if not records:
             raise UsageError(
-                f"ledger {self._store.path.name}: its creation was interrupted and nothing was spent in it. `tacita "
+                f"ledger {self.name}: its creation was interrupted and nothing was spent in it. `tacita "
                 "run` with a specification that names it makes it whole, as does opening it with a cap and "
                 "neighbours; or remove it"
             )
         return records, Book.replay(records)
+
+
+def append_open(writer: Writer) -> None:
+    """The first line of a ledger."""
+    facts = {"format": _FORMAT, "ledger": secrets.token_hex(16)}
+    writer.append("open", facts, {"sketch_key": secrets.token_hex(32)})
 
 
 def _terms(cap: Loss | None, neighbours: Neighbours | None, holds: Holds | None, yearly: Yearly | None) -> Cap | None:

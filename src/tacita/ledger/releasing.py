@@ -7,19 +7,17 @@ before anything else is done with it: whatever fails later, asking again returns
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tacita.errors import RefusedError, TacitaError, VerificationError, add_spent
 from tacita.ledger.accounts import Quote, unfinished_note
-from tacita.ledger.asking import Asked, admitted, stored_result
+from tacita.ledger.asking import Asked, Kin, admitted, kin_of, stored_result
 from tacita.ledger.book import Book
-from tacita.ledger.kin import Kin, kin_of
 from tacita.ledger.store import Reader, Record, Store, Writer
 from tacita.ledger.terms import Reservation
-from tacita.ledger.turns import turns
 from tacita.privacy.json_form import digest, guarantee_to_json, loss_to_json, neighbours_to_json
 
 if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
@@ -59,11 +57,12 @@ def release_all(
     # One request named twice is drawn once and paid for once.
     todo = {one.asked.request: one for one in reversed(wanted)}
     with store.reading() as reader:
-        results = _stored(reader, Book.replay(reader.records()), todo)
+        records = reader.records()
+        results = _stored(reader, Book.replay(records), todo)
     missing = {request: one for request, one in todo.items() if request not in results}
     if missing:
         store.require_writable()
-        with turns(store.path, missing):
+        with store.turns(_turn_names(records, missing)):
             places: dict[str, Record] | None = None
             while places is None:
                 with store.reading() as reader:
@@ -87,6 +86,16 @@ def _stored(reader: Reader, book: Book, todo: dict[str, Wanted]) -> dict[str, Re
             stored = checked_result(reader, done)
             found[request] = Released(one.plan.restore(stored), done.number, dict(done.plan), stored)
     return found
+
+
+def _turn_names(records: Sequence[Record], requests: Iterable[str]) -> list[str]:
+    """What the turns of requests are called where others may see it, on a disk or in a server's list of locks.
+
+    A request holds the fingerprint of the confidential rows: who knows all rows but one could try out the missing one.
+    So a salt of the ledger, in the private text of its first line that has one, goes before it.
+    """
+    salt = next((str(one.private["salt"]) for one in records if "salt" in one.private), "")
+    return [salt + request for request in requests]
 
 
 # ---------------------------------------------------------------- setting aside
@@ -214,14 +223,14 @@ def _append(
                 writer.keep(line.number, content)
             return line
     except RefusedError:
-        if not store.path.exists():
+        if not store.exists():
             raise _exchanged(store, last) from None
         raise
 
 
 def _exchanged(store: Store, last: Record) -> VerificationError:
     return VerificationError(
-        f"ledger {store.path.name}: it was exchanged or put back to an older state while a run was under way: entry "
+        f"ledger {store.name}: it was exchanged or put back to an older state while a run was under way: entry "
         f"{last.number} is not in it any more. Nothing was written to it, and no result was kept or handed out. Put "
         "back the file that has that entry; where there is none, this file is sound and the release can be asked for "
         "again"

@@ -184,11 +184,8 @@ class Reservation:
     stored: str | None = None
     failure: str | None = None
     day: str = ""
-
-    @property
-    def year(self) -> int:
-        """The calendar year that it counts in."""
-        return int(self.day[:4] or 0)
+    year: int = 0
+    """The calendar year that it counts in."""
 
     @property
     def cited(self) -> dict[str, Any]:
@@ -229,12 +226,13 @@ def request_key(plan: Any, guarantee: Mapping[str, Any], domain: str, content: s
     return canonical([plan, guarantee["neighbours"], guarantee["loss"], domain, content])
 
 
-def domain_of(schema: Schema) -> str:
-    """The declared variables without their wording: a corrected label does not make it another request."""
+def domain_of(schema: Schema, relied_on: Mapping[str, Any] | None = None) -> str:
+    """The declared variables without their wording: a corrected label does not make it another request. What a plan
+    relies on beside them (`Plan.relies_on`) does: a corrected tree of levels, another rule between columns."""
     wording = ("label", "labels")
     variables = schema.to_dict()["variables"]
     rules = {name: {key: rule[key] for key in rule if key not in wording} for name, rule in variables.items()}
-    return digest(canonical(rules))
+    return digest(canonical([rules, relied_on] if relied_on else rules))
 
 
 def softest(promises: Iterable[Guarantee]) -> Holds:

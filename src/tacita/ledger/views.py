@@ -88,7 +88,9 @@ def _entry(record: Record, book: Book) -> Entry:
             if (correction := book.corrections.get(paid.number)) is not None:
                 state = f"{state}, {correction}"
     time = record.private.get("time", body["time"])  # older lines have the exact time in their public text
-    operator = record.private.get("operator", "")
+    operator, author = record.private.get("operator", ""), record.private.get("author", "")
+    if author:  # as a server knows the person, which the person cannot choose
+        operator = f"{operator} (as {author})" if operator else author
     return Entry(
         record.number, body["kind"], time, label, identity, neighbours, loss, state, record.hash, holds, operator
     )

@@ -13,8 +13,7 @@ from typing import Any
 from flint import arb, ctx, fmpq
 
 from tacita.errors import UsageError
-from tacita.noise.entropy import Spare
-from tacita.noise.uniform import Uniform
+from tacita.noise.entropy import Spare, Uniform
 
 _MOST = 1 << 62
 _GUARD = 128  # bits lost to logarithms of factorials of numbers below 2^62, and some

@@ -14,9 +14,8 @@ from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
 
 from tacita.errors import UsageError
-from tacita.noise.entropy import Spare
+from tacita.noise.entropy import Spare, Uniform
 from tacita.noise.forcing import settles
-from tacita.noise.uniform import Uniform
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -12,11 +12,11 @@ from fractions import Fraction
 from functools import lru_cache
 from math import ceil, exp, expm1, floor, log, log1p
 
-import numba
 import numpy as np
 from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
 
+from tacita.compiled import njit
 from tacita.errors import UsageError
 from tacita.noise.entropy import Entropy, Request
 from tacita.noise.forcing import settles
@@ -30,7 +30,7 @@ _FIRST_BYTES = 16
 _DONE, _NEEDS_WORDS, _NEEDS_DIGITS = 0, 1, 2
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _draw(
     out: NDArray[np.int64], start: int, random: NDArray[np.uint8], at: int, coins: NDArray[np.uint8], bits: int
 ) -> tuple[int, int, int]:

@@ -2,19 +2,23 @@
 
 A release draws from `SystemEntropy`. A seed makes a rehearsal, and says so. Every draw is announced first,
 which is where `tacita.noise.replay` listens.
+
+A `Uniform` number has as many random bits as its comparisons need, and no more.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
+from flint import arb, ctx
 from numpy.typing import NDArray
 
-from tacita.errors import UsageError
+from tacita.errors import TacitaError, UsageError
 
 Words = NDArray[np.uint64]
 
@@ -161,3 +165,30 @@ def drawn(count: int, entropy: Entropy) -> tuple[Words, Spare]:
     """`count` words and a reserve."""
     words = entropy.words(count + _RESERVE)
     return words[:count], Spare(words[count:], entropy)
+
+
+_WORD_BITS = 64
+_MOST_BITS = 64 * _WORD_BITS
+
+
+class Uniform:
+    """A uniform number of which the first `bits` bits are known: leading/2^bits <= U <= (leading + 1)/2^bits."""
+
+    def __init__(self, word: int, spare: Spare) -> None:
+        self.leading, self.bits, self._spare = word, _WORD_BITS, spare
+
+    def at_least(self, cdf: Callable[[int], Any]) -> bool:
+        """Whether U >= F for the number F that `cdf` encloses; draws more bits until that is certain."""
+        while True:
+            precision = self.bits + _WORD_BITS
+            value = cdf(precision)
+            with ctx.workprec(precision):
+                scaled = value * arb(2) ** self.bits
+            if scaled <= self.leading:
+                return True
+            if scaled >= self.leading + 1:
+                return False
+            if self.bits >= _MOST_BITS:
+                raise TacitaError("an exact draw did not end: a certified distribution function does not converge")
+            self.leading = (self.leading << _WORD_BITS) | self._spare.take()
+            self.bits += _WORD_BITS

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from tacita.errors import UsageError
 from tacita.noise.choice import exp_ball
 from tacita.noise.discrete import LARGEST_VALUE, _share, discrete_laplace
-from tacita.noise.entropy import Entropy, Request, drawn
+from tacita.noise.entropy import Entropy, Request, Uniform, drawn
 from tacita.noise.forcing import settles
-from tacita.noise.uniform import Uniform
 from tacita.privacy import text
 
 Integers = NDArray[np.int64]

@@ -17,10 +17,9 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 
 from tacita.errors import UsageError
-from tacita.noise.entropy import Entropy, Request, Spare, Words, drawn
+from tacita.noise.entropy import Entropy, Request, Spare, Uniform, Words, drawn
 from tacita.noise.forcing import settles
 from tacita.noise.laws import FLOAT_ERROR, Floats, Laplace, Law, ball
-from tacita.noise.uniform import Uniform
 from tacita.privacy import text
 
 Integers = NDArray[np.int64]

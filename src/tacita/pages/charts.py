@@ -10,13 +10,21 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
-import pandas as pd
-import vl_convert
 from markupsafe import Markup
+
+from tacita.lazy import later
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+    import vl_convert
+else:
+    alt = later("altair")
+    pd = later("pandas")
+    vl_convert = later("vl_convert")
 
 try:
     import resource
@@ -68,18 +76,30 @@ def side_by_side(records: Records, panel: Callable[[str, list[dict[str, Any]]], 
 
 def budget_bar(this: float, other: float, left: float) -> Markup:
     """One bar: what other releases used, what this one uses, what is left."""
-    shades = {"Other releases": PALE, "This release": ACCENT, "Left": EMPTY}
-    rows = pd.DataFrame({"part": list(shades), "epsilon": [other, this, left], "order": [0, 1, 2]})
+    look = _budget_bar()
+    parts = zip(_BUDGET_SHADES, (other, this, left), strict=True)
+    rows = [{"part": part, "epsilon": _finite(size), "order": at} for at, (part, size) in enumerate(parts)]
+    return _drawn({**look, "datasets": dict.fromkeys(look["datasets"], rows)})
+
+
+_BUDGET_SHADES = {"Other releases": PALE, "This release": ACCENT, "Left": EMPTY}
+
+
+@cache
+def _budget_bar() -> dict[str, Any]:
+    """The chart without its numbers: describing a chart takes longer than drawing it."""
+    rows = pd.DataFrame({"part": list(_BUDGET_SHADES), "epsilon": [1.0, 1.0, 1.0], "order": [0, 1, 2]})
     bar = (
         alt.Chart(rows)
         .mark_bar(size=26, stroke="white", strokeWidth=1)
         .encode(
             x=alt.X("epsilon:Q", stack="zero", title="privacy loss, ε", scale=alt.Scale(nice=False)),
-            color=colour(shades, "part", orient="top", symbolType="square"),
+            color=colour(_BUDGET_SHADES, "part", orient="top", symbolType="square"),
             order="order:O",
         )
     )
-    return inline_svg(bar.properties(width=690, height=34))
+    look: dict[str, Any] = _styled(bar.properties(width=690, height=34)).to_dict()
+    return look
 
 
 def error_bars(
@@ -105,7 +125,7 @@ def error_bars(
 
 @cache
 def _error_bars(confidence: str, is_log: bool) -> dict[str, Any]:
-    """The chart without its rows. A page has one for every table, and describing it takes longer than drawing it."""
+    """The chart without its rows, of which a page has one for every table."""
     rows = pd.DataFrame({"cell": [""], "value": [1.0], "low": [1.0], "high": [1.0]})
     axis = alt.Axis(labelLimit=0, title=None, ticks=False, domain=False, labelPadding=10, labelFontSize=11.5)
     base = alt.Chart(rows).encode(y=alt.Y("cell:N", sort=None, axis=axis))
@@ -199,9 +219,12 @@ def _styled(chart: Any, *, header: int = 12) -> Any:
 
 
 def _drawn(chart: Mapping[str, Any]) -> Markup:
-    if _is_cramped():
-        return LEFT_OUT
-    drawn: str = vl_convert.vegalite_to_svg(json.dumps(chart, sort_keys=True), vl_version=_vega_lite_version())
+    return LEFT_OUT if _is_cramped() else _picture(json.dumps(chart, sort_keys=True))
+
+
+@lru_cache(maxsize=64)  # a page is made when it is written and again when it is verified
+def _picture(chart: str) -> Markup:
+    drawn: str = vl_convert.vegalite_to_svg(chart, vl_version=_vega_lite_version())
     # Inside HTML the namespace declarations are not needed, and without them the page names no outside address.
     plain = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", drawn)
     width = re.search(r'<svg[^>]*\swidth="([\d.]+)"', plain)

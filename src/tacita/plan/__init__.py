@@ -4,7 +4,7 @@
 units with several rows, `how` the words for readers, `stored` the form in which results are kept.
 """
 
-from tacita.plan.base import Forecast, Plan, Result
+from tacita.plan.base import Brings, Forecast, Plan, Result
 from tacita.plan.bounded import Bounded
 from tacita.plan.contribution import ONE_JOB, ONE_ROW, Contribution, check, claimed, contribution_of
 from tacita.plan.how import How
@@ -14,6 +14,7 @@ __all__ = [
     "ONE_JOB",
     "ONE_ROW",
     "Bounded",
+    "Brings",
     "Contribution",
     "Forecast",
     "How",

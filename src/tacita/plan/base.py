@@ -12,7 +12,7 @@ import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from attrs import fields, frozen
 
@@ -47,6 +47,7 @@ class Result(Protocol):
     def to_bytes(self) -> bytes: ...
 
 
+Brings = Literal["counts", "values", "records"]
 R = TypeVar("R", bound=Result, covariant=True)
 
 
@@ -131,9 +132,20 @@ class Plan(Generic[R], metaclass=Renaming):
         return False
 
     @property
+    def brings(self) -> Brings:
+        """What its run brings from the engine to this machine: counts and sums, by stored values of the cells; one line
+        for each value or sampled unit of a cell; or the columns it reads of every record."""
+        return "records"
+
+    @property
     def keeps_rules(self) -> bool:
         """Whether what it makes keeps the schema's [[rules]]; what holds no records has none to keep."""
         return True
+
+    def relies_on(self, schema: Schema) -> dict[str, Any]:
+        """What its result follows from in the schema beside the declared variables, as JSON values: with another one it
+        is another request, whose result is not stored yet."""
+        return {}
 
     @property
     @abstractmethod

@@ -16,7 +16,7 @@ from tacita.data.confidential import Confidential, rows, with_rows_bounded
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError, UsageError
 from tacita.noise.entropy import Entropy, Request
-from tacita.plan.base import Forecast, Plan, R
+from tacita.plan.base import Brings, Forecast, Plan, R
 from tacita.plan.contribution import ONE_ROW
 from tacita.plan.fields import whole
 from tacita.plan.how import How
@@ -90,8 +90,15 @@ class Bounded(Plan[R]):
         return self.plan.takes_missing
 
     @property
+    def brings(self) -> Brings:
+        return self.plan.brings
+
+    @property
     def keeps_rules(self) -> bool:
         return self.plan.keeps_rules
+
+    def relies_on(self, schema: Schema) -> dict[str, Any]:
+        return self.plan.relies_on(schema)
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         self._id(schema)

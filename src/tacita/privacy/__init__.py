@@ -14,9 +14,8 @@ strong α = 0.1 neighbours; weak α = 0.1 neighbours. ...
 """
 
 from tacita.privacy.guarantee import UNCHECKED, UNPROTECTED, Guarantee, Holds, in_sequence, unchecked_units
-from tacita.privacy.loss import Loss
+from tacita.privacy.loss import Loss, Number, exact, text
 from tacita.privacy.neighbours import AddRemoveOne, Neighbours, NumbersWithin, ReplaceOne, StrongAlpha, WeakAlpha
-from tacita.privacy.numbers import Number, exact, text
 
 __all__ = [
     "UNCHECKED",

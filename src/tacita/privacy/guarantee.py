@@ -103,7 +103,7 @@ def _other_unit(mine: Neighbours, wanted: Neighbours) -> str:
     if mine.unit == wanted.unit:
         return ""
     return (
-        f"; one protects a {mine.unit} and the other a {wanted.unit}: give the plan neighbours = {type(mine).__name__}"
+        f"; units are {mine.unit} and {wanted.unit}: give the plan neighbours = {type(mine).__name__}"
         f'("{wanted.unit}") if every {mine.unit} of the file is one {wanted.unit}'
     )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tacita.errors import UsageError
-from tacita.privacy.numbers import Number, exact, text
+from tacita.privacy.loss import Number, exact, text
 
 
 def _require_word(unit: object) -> None:

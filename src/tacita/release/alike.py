@@ -10,14 +10,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from tacita.errors import VerificationError
 from tacita.pages.charts import LEFT_OUT
-from tacita.release.csv_cells import harmless
+from tacita.release.bundle_files import harmless
 
-_CHART = re.compile(rf"<svg\b.*?</svg>|{re.escape(LEFT_OUT)}", re.DOTALL)
+_CHART = re.compile(rf"<svg\b|{re.escape(LEFT_OUT)}")
+_END = "</svg>"
 _TAG = re.compile(r'</?(?:svg|g|path|line|rect|text|tspan)((?:\s+[\w:-]+="[^"<>]*")*)\s*/?>')
 _ATTRIBUTE = re.compile(r'([\w:-]+)="([^"]*)"')
 _ATTRIBUTES = frozenset(
@@ -63,6 +65,16 @@ _ATTRIBUTES = frozenset(
     ]
 )
 _FITTED = re.compile(r"width:100%;max-width:(\d+px|100%);height:auto")
+_TEXTS = pa.types.is_string, pa.types.is_large_string
+_OTHERS = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_boolean,
+    pa.types.is_date,
+    pa.types.is_timestamp,
+    pa.types.is_dictionary,
+    pa.types.is_null,
+)
 _TOLERANCE = 1e-9  # relative: the last digits of a float may depend on the machine and on the library
 
 
@@ -119,8 +131,8 @@ def same_page(one: str, two: str) -> bool:
     >>> same_page("<svg><text>a</text></svg>", '<svg onload="x"><text>a</text></svg>')
     False
     """
-    ours, theirs = _CHART.split(one), _CHART.split(two)
-    charts = list(zip(_CHART.findall(one), _CHART.findall(two), strict=False))
+    (ours, left_charts), (theirs, right_charts) = _parted(one), _parted(two)
+    charts = list(zip(left_charts, right_charts, strict=False))
     return (
         ours == theirs
         and all(_is_plain(chart) for pair in charts for chart in pair if "<svg" in chart)
@@ -128,6 +140,22 @@ def same_page(one: str, two: str) -> bool:
             sorted(_said(left)) == sorted(_said(right)) for left, right in charts if "<svg" in left and "<svg" in right
         )
     )
+
+
+def _parted(page: str) -> tuple[list[str], list[str]]:
+    """What stands between the charts, and the charts; in one pass, however many begin and never end."""
+    between, charts, at = [], [], 0
+    for begins in _CHART.finditer(page):
+        if begins.start() < at:
+            continue
+        drawn = begins[0].startswith("<svg")
+        ends = page.find(_END, begins.end()) + len(_END) if drawn else begins.end()
+        if ends < begins.end():
+            break  # no later one ends either
+        between.append(page[at : begins.start()])
+        charts.append(page[begins.start() : ends])
+        at = ends
+    return [*between, page[at:]], charts
 
 
 def _is_plain(chart: str) -> bool:
@@ -151,17 +179,41 @@ def _said(chart: str) -> Iterator[str]:
     yield from re.findall(r">([^<>]+)<", chart)
 
 
-def read_table(path: Path, most_rows: int) -> pa.Table:
-    """A Parquet file of a bundle. A few bytes can stand for any number of rows, so they are counted first."""
-    if pq.ParquetFile(path).metadata.num_rows > most_rows:
-        raise VerificationError(f"{path.parent.name}/{path.name} claims more rows than its bundle can hold")
-    return pq.read_table(path)
+def read_table(path: Path, most_cells: int, most_letters: int) -> pa.Table:
+    """A Parquet file of a bundle. A few bytes can stand for any number of rows, and for a long text in each of them, so
+    cells and letters are counted before they are unpacked.
+    """
+    schema, facts = pq.read_schema(path), pq.read_metadata(path)
+    too_much = VerificationError(f"{path.parent.name}/{path.name} claims more rows than its bundle can hold")
+    if facts.num_rows * max(facts.num_columns, 1) > most_cells:
+        raise too_much
+    if not all(any(is_one(field.type) for is_one in (*_TEXTS, *_OTHERS)) for field in schema):
+        raise VerificationError(f"{path.parent.name}/{path.name} holds other things than numbers, days and texts")
+    texts = [field.name for field in schema if any(is_one(field.type) for is_one in _TEXTS)]
+    columns = []
+    with pq.ParquetFile(path, read_dictionary=texts) as file:
+        for field in schema:
+            column = file.read(columns=[field.name]).column(0)
+            if field.name in texts:
+                most_letters -= sum(map(_letters, column.chunks))
+                if most_letters < 0:
+                    raise too_much
+                column = column.cast(field.type)
+            columns.append(column)
+    return pa.table(columns, schema=schema)
+
+
+def _letters(column: Any) -> int:
+    """Of a column of texts, each of which is held once, when each row has its own."""
+    lengths = pc.binary_length(column.dictionary)
+    return pc.sum(pc.take(lengths, column.indices).cast(pa.int64())).as_py() or 0
 
 
 def read_both(path: Path, twin: Path | None = None) -> pa.Table:
-    """A table that stands in its bundle as Parquet and as CSV, where each row takes at least one byte."""
+    """A table that stands in its bundle as Parquet and as CSV, where each cell and each letter take at least a byte."""
     twin = twin or path.with_suffix(".csv")
-    table = read_table(path, twin.stat().st_size)
+    size = twin.stat().st_size
+    table = read_table(path, size, size)
     options = pa_csv.ConvertOptions(
         column_types=table.schema, strings_can_be_null=True, quoted_strings_can_be_null=False
     )

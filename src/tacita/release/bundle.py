@@ -8,7 +8,7 @@ other file. Nothing in here can reach confidential rows: a `Release` is built fr
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -22,17 +22,16 @@ from tacita.data.schema import Schema
 from tacita.ledger.signatures import public_key
 from tacita.privacy import Guarantee, Loss
 from tacita.privacy.json_form import loss_to_json, neighbours_to_json
-from tacita.release.bundle_files import BUNDLE_FORM, write_json, write_manifest
-from tacita.release.corrections import corrections
-from tacita.release.csv_cells import write_csv
+from tacita.release.bundle_files import BUNDLE_FORM, corrections, write_csv, write_json, write_manifest
 from tacita.release.folder import written_whole
 from tacita.release.former import Kind
 from tacita.release.microdata import Microdata, write_microdata
 from tacita.release.records import STAMP, code_hash, write_records
+from tacita.release.spec import Spec
 from tacita.release.verify import verify as verify_bundle
 from tacita.release.words import NO_GUARANTEE, guarantee_record
 
-_ENGINES = ("duckdb", "ibis-framework", "pyarrow", "pyspark")
+_ENGINES = ("duckdb", "ibis-framework", "pyarrow", "pyspark", "psycopg")
 _LIBRARIES = ("tacita", "numpy", "scipy", "numba", "python-flint", *_ENGINES, "altair", "vl-convert-python", "jinja2")
 
 
@@ -105,6 +104,32 @@ class Release:
     @property
     def rehearsal(self) -> bool:
         return self.seed is not None
+
+    @classmethod
+    def run(cls, spec: str | Path | Mapping[str, Any], out: str | Path, *, force: bool = False) -> Release:
+        """What `tacita run` does: check, pay, measure and write the bundle to `out`.
+
+        `spec` is a file, or its keys as a mapping; then paths in it are seen from the current folder.
+        """
+        from tacita.release.run import run  # which imports this module
+
+        return run(Spec.of(spec), Path(out), force=force).release
+
+    @classmethod
+    def rehearse(
+        cls,
+        spec: str | Path | Mapping[str, Any],
+        out: str | Path,
+        *,
+        seed: int,
+        public_data: str | Path | None = None,
+        force: bool = False,
+    ) -> Release:
+        """What `tacita rehearse` does: the same on mock rows or on rows that are public, stamped, and unpaid."""
+        from tacita.release.run import rehearse
+
+        public = None if public_data is None else Path(public_data)
+        return rehearse(Spec.of(spec), Path(out), seed=seed, public_data=public, force=force)
 
     def write(self, out: str | Path, *, force: bool = False) -> Path:
         """Write the bundle aside, then rename it to `out`; an existing folder is replaced only with `force`."""

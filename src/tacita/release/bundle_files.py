@@ -1,4 +1,13 @@
-"""The files of a bundle and the manifest that pins them."""
+"""The files of a bundle and the manifest that pins them.
+
+A spreadsheet opens the CSV files without running anything. A text cell that begins with = + - @, a tab or a return is
+taken for a formula there, so an apostrophe is put in front of it, as spreadsheets themselves do; codes that are plain
+numbers, such as -9, stay as they are. Only CSV files are changed: the Parquet file beside each holds the text as it
+is.
+
+A bundle also says whether its release was superseded, and what it supersedes itself. Both follow from the ledger's
+sealed lines in the bundle's own extract.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +15,13 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
 
 from tacita.errors import VerificationError
 
@@ -89,3 +102,65 @@ def json_bytes(document: dict[str, Any]) -> bytes:
 def write_json(path: Path, document: dict[str, Any]) -> None:
     """Write a document to a file in that one way."""
     path.write_bytes(json_bytes(document))
+
+
+# ---------------------------------------------------------------- cells of a CSV file
+
+
+_FORMULA = r"^[=+\-@\t\r]"
+_NUMBER = r"^[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?$"
+
+
+def write_csv(table: pa.Table, path: Path) -> None:
+    """The table as a CSV file, with its text made harmless."""
+    pa_csv.write_csv(harmless(table), path)
+
+
+def harmless(table: pa.Table) -> pa.Table:
+    """The table with an apostrophe before each text that a spreadsheet would run.
+
+    >>> harmless(pa.table({"code": ["=1+1", "-9", "a=b"], "n": [-1, 2, 3]})).to_pydict()
+    {'code': ["'=1+1", '-9', 'a=b'], 'n': [-1, 2, 3]}
+    >>> harmless(pa.table({"code": pa.array(["=1", "a"], pa.large_string()).dictionary_encode()}))["code"].to_pylist()
+    ["'=1", 'a']
+    """
+    for place, field in enumerate(table.schema):
+        held = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if pa.types.is_string(held) or pa.types.is_large_string(held):
+            table = table.set_column(place, field.name, _harmless(table[field.name].cast(pa.string())))
+    return table
+
+
+def harmless_text(text: str) -> str:
+    """The same for one text, such as a code in a record that describes the CSV file."""
+    return str(_harmless(pa.chunked_array([[text]]))[0].as_py())
+
+
+def _harmless(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    is_formula = pc.match_substring_regex(column, _FORMULA)
+    is_number = pc.match_substring_regex(column, _NUMBER)
+    runs = pc.and_not(is_formula, is_number)
+    return pc.if_else(runs, pc.binary_join_element_wise("'", column, ""), column)
+
+
+PARTS = ("superseded", "supersedes")
+
+
+def corrections(extract: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The corrections that concern this release, by what they say of it; a part without any is left out.
+
+    >>> cited = {"number": 3, "label": "Jobs: places", "time": "2026-03-01"}
+    >>> line = {"kind": "supersede", "time": "2026-04-01", "entries": [cited], "by": [], "reason": "A wrong code list."}
+    >>> corrections({"entries": [{"entry": {"kind": "commit", "reserve": 3}}, {"entry": line}]})["superseded"]
+    [{'date': '2026-04-01', 'releases': [{'number': 3, ...}], 'by': [], 'reason': 'A wrong code list.'}]
+    """
+    lines = [line["entry"] for line in extract.get("entries", [])]
+    own = {line["reserve"] for line in lines if line["kind"] == "commit"}
+    told: dict[str, list[dict[str, Any]]] = {}
+    for line in lines:
+        if line["kind"] == "supersede":
+            said = {"date": line["time"], "releases": line["entries"], "by": line["by"], "reason": line["reason"]}
+            for part, cited in zip(PARTS, (line["entries"], line["by"]), strict=True):
+                if any(one["number"] in own for one in cited):
+                    told.setdefault(part, []).append(said)
+    return told

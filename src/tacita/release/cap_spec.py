@@ -9,8 +9,7 @@ from pydantic import Field, model_validator
 from tacita.ledger.terms import Yearly
 from tacita.noise.concentrated import rho_for
 from tacita.privacy import AddRemoveOne, Loss, Neighbours, NumbersWithin, ReplaceOne, StrongAlpha, WeakAlpha, exact
-from tacita.release.spec_part import Part
-from tacita.release.spec_values import AtMost, Exact
+from tacita.release.spec_values import AtMost, Exact, Part
 
 Year = Annotated[int, Field(ge=2000, le=2999)]
 

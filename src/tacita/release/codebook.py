@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from tacita.release.csv_cells import harmless_text
+from tacita.release.bundle_files import harmless_text
 from tacita.release.facts import Column, TableFacts
 
 DDI_NAMESPACE = "ddi:codebook:2_5"

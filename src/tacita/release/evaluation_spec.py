@@ -10,7 +10,7 @@ from pydantic import AfterValidator, ValidationError, field_validator, model_val
 from tacita.data.schema.toml_file import read_toml
 from tacita.errors import SpecError
 from tacita.release.spec_errors import explain
-from tacita.release.spec_part import Part
+from tacita.release.spec_values import Part
 
 
 def _share(value: float) -> float:

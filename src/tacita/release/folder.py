@@ -21,6 +21,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from tacita.data.address import is_server
 from tacita.errors import UsageError
 from tacita.release.former import Kind, mark, why_not
 
@@ -41,17 +42,18 @@ _EXCHANGE, _HERE = 2, -100  # of Linux's renameat2
 
 def named_files(spec: Spec, schema: Schema) -> list[Path]:
     """Every file that a specification stands on: none of them may be lost to an output."""
-    written = [spec.path, spec.resolve(spec.schema_path), spec.resolve(spec.ledger)]
-    return [*written, *source_files(spec.data_source), *schema.code_lists]
+    ledger = [] if isinstance(spec.ledger_place, str) else [spec.ledger_place]
+    return [spec.path, spec.resolve(spec.schema_path), *ledger, *source_files(spec.data_source), *schema.code_lists]
 
 
 def source_files(source: str | Mapping[str, str]) -> list[Path]:
-    """The files behind what `Confidential.open` takes.
+    """The files behind what `Confidential.open` takes; a table of a server is none.
 
     >>> source_files({"job": "a/job.parquet", "worker": "duckdb:a/staff.db?table=worker"})
     [PosixPath('a/job.parquet'), PosixPath('a/staff.db')]
     """
     places = [source] if isinstance(source, str) else list(source.values())
+    places = [place for place in places if not is_server(place)]
     return [
         Path(place.removeprefix("duckdb:").partition("?")[0]) if place.startswith("duckdb:") else Path(place)
         for place in places

@@ -26,8 +26,11 @@ def mark(folder: Path, kind: Kind) -> None:
         write_json(folder / MARKER, {"tacita_output": kind, "files": files})
 
 
-def why_not(folder: Path, kind: Kind) -> str | None:
-    """Why a folder may not be replaced by a new output of this kind; None where it may."""
+def why_not(folder: Path, kind: Kind, *, signed: bool = False) -> str | None:
+    """Why a folder may not be replaced by a new output of this kind; None where it may.
+
+    With `signed`, why it is not a whole output of this kind: signatures may then lie in it.
+    """
     former = _former(folder)
     if former is None:
         return f"it is not a {kind} that Tacita wrote"
@@ -38,12 +41,22 @@ def why_not(folder: Path, kind: Kind) -> str | None:
         if name == record or Path(name).name in _BY_FILE_MANAGERS:
             continue
         if name.startswith(f"{SIGNATURES}/"):
+            if signed:
+                continue
             return "it is signed, and signatures are not thrown away"
         if name not in files:
             return f"it holds {name}, which Tacita did not write"
         if not _is_as_recorded(folder / name, files[name]):
             return f"{name} in it is not as Tacita recorded it, so it may be someone's work"
+    if signed and (missing := sorted(set(files) - set(_files(folder)))):
+        return f"{missing[0]} is missing"
     return None
+
+
+def kind_of(folder: Path) -> str | None:
+    """What a folder says it is; None where Tacita did not write it."""
+    former = _former(folder)
+    return None if former is None else former[0]
 
 
 def _former(folder: Path) -> tuple[str, dict[str, Any], str] | None:

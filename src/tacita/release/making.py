@@ -9,13 +9,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from tacita.data.address import is_server
 from tacita.implicates import Synthetic
 from tacita.ledger import Released
+from tacita.ledger.places import ledger_name
 from tacita.privacy import StrongAlpha, WeakAlpha
 from tacita.release.bundle import Product, PublicInput, Release
 from tacita.release.bundle_files import fingerprint
 from tacita.release.measurements import long_form, noise_record
-from tacita.release.microdata import Microdata
+from tacita.release.microdata import Microdata, agreed_with, files_of
 from tacita.release.plans import PUBLISHING, PlannedMicrodata, PlannedRelease, PlannedTable, forecast_record
 from tacita.synthesis.selfcheck import Checked
 from tacita.tables.together import publish_all
@@ -28,7 +30,10 @@ def made(planned: PlannedRelease, released: Sequence[Released]) -> tuple[tuple[P
     published = publish_all([one.result for one in tables], planned.schema, settings)
     return (
         tuple(_product(planned, *made) for made in zip(planned.tables, tables, published, strict=True)),
-        tuple(_microdata(planned, files, one) for files, one in zip(planned.microdata, rest, strict=True)),
+        tuple(
+            _microdata(planned, files, one, [table.result for table in tables])
+            for files, one in zip(planned.microdata, rest, strict=True)
+        ),
     )
 
 
@@ -54,10 +59,14 @@ def _product(planned: PlannedRelease, table: PlannedTable, released: Released, p
     )
 
 
-def _microdata(planned: PlannedRelease, files: PlannedMicrodata, released: Released) -> Microdata:
+def _microdata(
+    planned: PlannedRelease, files: PlannedMicrodata, released: Released, tables: Sequence[Any]
+) -> Microdata:
     result = released.result
     if not isinstance(result, Synthetic):
         raise TypeError("a synthesizer's result has implicates and measured")
+    named = {table.spec.name: one for table, one in zip(planned.tables, tables, strict=True)}
+    agrees = agreed_with(released.plan, result, named)
     return Microdata(
         name=files.spec.name,
         title=files.title,
@@ -67,7 +76,8 @@ def _microdata(planned: PlannedRelease, files: PlannedMicrodata, released: Relea
         guarantee=files.guarantee,
         forecast=forecast_record(files.plan.forecast(planned.schema)),
         measured=result.measured,
-        implicates=result.implicates,
+        implicates=files_of(result, [named[name] for name in agrees]),
+        agrees=agrees,
         stored=released.stored,
         tables=files.spec.tables,
         check=result.report.record() if isinstance(result, Checked) else None,
@@ -80,10 +90,9 @@ def as_release(
     spec = planned.spec
     written = spec.model_dump(mode="json", by_alias=True)
     # File names only: where an agency keeps its confidential files is nobody's business.
-    for key in ("schema", "ledger"):
-        written[key] = Path(written[key]).name
+    written |= {"schema": Path(spec.schema_path).name, "ledger": ledger_name(spec.ledger)}
     data = written["data"]
-    written["data"] = Path(data).name if isinstance(data, str) else {key: Path(one).name for key, one in data.items()}
+    written["data"] = _named(data) if isinstance(data, str) else {key: _named(one) for key, one in data.items()}
     return Release(
         title=spec.title,
         publisher=spec.publisher,
@@ -93,10 +102,15 @@ def as_release(
         microdata=microdata,
         guarantee=planned.guarantee,
         public_inputs=tuple(_public_inputs(planned)),
-        engine=spec.engine,
+        engine=spec.reads_with,
         date=_today(),
         **rest,
     )
+
+
+def _named(place: str) -> str:
+    """What the file or the table is called, without where it is kept."""
+    return place.partition("#")[2] if is_server(place) else Path(place).name
 
 
 def _public_inputs(planned: PlannedRelease) -> Iterator[PublicInput]:
@@ -111,6 +125,11 @@ def _public_inputs(planned: PlannedRelease) -> Iterator[PublicInput]:
             f"The list of establishments and their attributes ({attributes})",
             "public by the definition of the guarantee",
         )
+    for table in planned.spec.table:
+        for column in table.public_totals or ():
+            yield PublicInput(f"The totals by {column} that {table.name} adds up to", "given in the specification")
+        if isinstance(table.clamp, tuple):
+            yield PublicInput(f"The limits of numbers in {table.name}", "given in the specification")
     for one in planned.spec.public_input:
         yield PublicInput(one.what, one.source)
 

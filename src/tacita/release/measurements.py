@@ -129,7 +129,9 @@ def _jobs(table: pa.Table, plan: Plan[Any], schema: Schema) -> Measured:
 
 def _codes(table: pa.Table, name: str, schema: Schema) -> np.ndarray[Any, np.dtype[np.int32]]:
     code = schema.categorical(name).code
-    return np.array([code[level] for level in table[name].to_pylist()], dtype=np.int32)
+    stored = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
+    known = np.array([code[level] for level in stored.dictionary.to_pylist()], dtype=np.int32)
+    return np.asarray(known[stored.indices.to_numpy(zero_copy_only=False)])
 
 
 def _levels(schema: Schema, name: str, codes: np.ndarray[Any, Any]) -> pa.Array:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from tacita import synthesis
-from tacita.audit.examples import third_party
 from tacita.errors import UsageError
+from tacita.lazy import third_party
 from tacita.mechanisms import change, eree, magnitude, table
 from tacita.plan import Plan
 

@@ -8,7 +8,7 @@ sealed (`measurements/NAME.result`), from which anyone with the software can mak
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,11 @@ from tacita.implicates import Implicates, Synthetic
 from tacita.privacy import Guarantee
 from tacita.privacy.json_form import digest, guarantee_from_json
 from tacita.release.alike import read_both, same_document, same_values
-from tacita.release.bundle_files import read_json
-from tacita.release.csv_cells import write_csv
+from tacita.release.bundle_files import read_json, write_csv
 from tacita.release.facts import Column, TableFacts, kind_of, spoken
 from tacita.release.plans import plan_from_record
 from tacita.release.survey_tables import check_survey_tables_made, survey_table_facts, write_survey_tables
+from tacita.synthesis.file.model import FileModel
 from tacita.synthesis.selfcheck import Checked
 from tacita.synthesis.selfcheck.report import UNFIT
 
@@ -56,6 +56,8 @@ class Microdata:
     """Survey tables to make from the files."""
     check: dict[str, Any] | None = None
     """What their self-check found."""
+    agrees: tuple[str, ...] = ()
+    """Tables of the same release that the files were made to agree with."""
 
     def record(self) -> dict[str, Any]:
         """What plan.json says about the files beyond what it says about every product."""
@@ -70,7 +72,25 @@ class Microdata:
             "columns": list(files.columns),
             "synthesized": list(files.synthesized),
             **({"tables": [list(by) for by in self.tables]} if self.tables else {}),
+            **({"agrees": list(self.agrees)} if self.agrees else {}),
         }
+
+
+def agreed_with(plan: Mapping[str, Any], result: Synthetic, tables: Mapping[str, Any]) -> tuple[str, ...]:
+    """The tables that files agree with: all that count the same records by columns of the files.
+
+    A self-check has seen the files as they were drawn without them, and so they stay; `at_most` leaves other records
+    out for each product.
+    """
+    if not isinstance(result, FileModel) or "at_most" in plan:
+        return ()
+    return tuple(name for name, table in tables.items() if result.usable(table))
+
+
+def files_of(result: Any, tables: Sequence[Any]) -> Implicates | None:
+    """The files of a result, agreeing with these tables."""
+    made: Implicates | None = (result.agreeing(tables) if tables else result).implicates
+    return made
 
 
 def is_unfit(record: Mapping[str, Any]) -> bool:
@@ -188,8 +208,8 @@ def check_microdata(folder: Path, record: dict[str, Any], sealed: list[tuple[Any
             raise VerificationError(f"{FOLDER}/{one} is not stamped as its self-check asks for")
 
 
-def check_made_again(folder: Path, record: dict[str, Any], schema: Schema) -> None:
-    """The files and the released parameters follow from the sealed bytes."""
+def check_made_again(folder: Path, record: dict[str, Any], schema: Schema, tables: Mapping[str, Any]) -> None:
+    """The files and the released parameters follow from the sealed bytes, and from the tables they agree with."""
     name = record["name"]
     stored = (folder / "measurements" / f"{name}.result").read_bytes()
     again = plan_from_record(record["mechanism"]).restore(stored)
@@ -202,7 +222,7 @@ def check_made_again(folder: Path, record: dict[str, Any], schema: Schema) -> No
     found = again.report.record() if isinstance(again, Checked) else None
     if not same_document(record.get("check"), json.loads(json.dumps(found))):
         raise VerificationError("plan.json: the self-check is not the one that was measured")
-    made = again.implicates
+    made = files_of(again, [tables[one] for one in record.get("agrees", ())])
     if (made is None) != (record["kind"] == WITHHELD):
         raise VerificationError("plan.json: does not say truly whether files were withheld")
     if made is None:

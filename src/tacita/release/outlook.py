@@ -63,6 +63,7 @@ def show_plan(console: Console, planned: PlannedRelease) -> None:
         cost.add_row("of it", "", str(spec.cap.yearly))
     console.print(Padding(cost, (0, 0, 0, 2), expand=False))
     _show_standing(console, planned)
+    _show_brought(console, planned)
     console.print("\nThe error to expect", style="bold")
     for product in planned.products:
         forecast = product.plan.forecast(planned.schema)
@@ -73,6 +74,25 @@ def show_plan(console: Console, planned: PlannedRelease) -> None:
     console.print()
 
 
+_BROUGHT = {
+    "counts": "counts and sums, one line for each combination of stored values that its cells have",
+    "values": "counts, one line for each value or sampled unit that occurs in a cell",
+    "records": "{columns} columns of every record, about {size} MB for a million records; all must fit in memory",
+}
+
+
+def _show_brought(console: Console, planned: PlannedRelease) -> None:
+    """What leaves a cluster or a server for this machine; a file of this machine is read where it is."""
+    if planned.spec.reads_with == "duckdb":
+        return
+    console.print(f"\nWhat {planned.spec.reads_with} sends to this machine", style="bold")
+    for product in planned.products:
+        columns = len(product.plan.reads(planned.schema))
+        # Numbers and codes of eight bytes, once as they come and once as they are used.
+        said = _BROUGHT[product.plan.brings].format(columns=columns, size=16 * columns)
+        _say(console, f"{product.spec.name}: {said}.")
+
+
 def _show_standing(console: Console, planned: PlannedRelease) -> None:
     """Whether `tacita run` would take it: every cap it counts against, not [cap] alone.
 
@@ -80,7 +100,7 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
     """
     spec, cost = planned.spec, planned.guarantee.loss
     cap, relation = spec.cap.loss, spec.cap.relation
-    path = spec.resolve(spec.ledger)
+    path = spec.ledger_place
     if not planned.fits:
         what = "the allowance of one year" if cost <= cap else "the cap"
         _say(console, _no(f"It does not fit {what}", f"{planned.way_to_fit}."))

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from tacita.data.schema import Categorical, Date, Integer, Numeric, Schema
 from tacita.errors import TacitaError
 from tacita.implicates import Implicates
-from tacita.inference.combine import combine_estimates
+from tacita.inference.combine import combine_estimates, rule_for
 from tacita.inference.estimate import Estimate
-from tacita.inference.rules import rule_for
 from tacita.inference.survey.tables import ALL
 from tacita.pages.charts import error_bars
 from tacita.plan.how import How, Worth
@@ -36,6 +35,7 @@ Floats = NDArray[np.float64]
 View = dict[str, Any]
 
 _LISTED = 60  # rows of a table that stands on the page itself
+_NEAR = 0.2  # a margin up to this share of its value: marks A and B
 _DRAWN = 15  # cells in a picture: as many as a reader compares at a glance
 _BANDS = ((0, 10), (10, 100), (100, 1_000), (1_000, 10_000), (10_000, None))
 _MEANS = 30  # columns in the table of means: more would be a data file, not a page
@@ -105,6 +105,7 @@ def table_view(folder: Path, record: Mapping[str, Any]) -> View:
         "silent": every - cells.num_rows,
         "listed": _values(table) if table.num_rows <= _LISTED and "quality" in table.column_names else None,
         "quality": _quality(table),
+        "worth": _worth(values, margins, every - cells.num_rows),
         "whole": pa.types.is_integer(table["value"].type),
         "confidence": confidence,
         "drawn": _DRAWN,
@@ -133,6 +134,15 @@ def _quality(table: pa.Table) -> str:
     """How many values have each mark; empty for tables without marks."""
     marks = table["quality"].to_pylist() if "quality" in table.column_names else []
     return ", ".join(f"{mark} {marks.count(mark):,}" for mark in ("A", "B", "C", "D", "withheld") if mark in marks)
+
+
+def _worth(values: Floats, margins: Floats, silent: int) -> str:
+    """How many cells are near enough to be used, in words for those who decide."""
+    near = int(np.count_nonzero(margins <= _NEAR * np.abs(values)))  # never of a margin that nothing bounds
+    said = f"the margin is at most {_NEAR:.0%} of the value in {near:,} of {len(values):,} cells"
+    if silent:
+        said += f", and {silent:,} more are withheld"
+    return said
 
 
 def _named_columns(table: pa.Table) -> list[str]:
@@ -195,12 +205,12 @@ def files_view(folder: Path, record: Mapping[str, Any], plan: Mapping[str, Any])
         "settings": settings_of(record["mechanism"]),
     }
     if record["kind"] == WITHHELD:
-        return view | {"m": 0, "survey_tables": [], "means": []}
+        return view | {"m": 0, "agreement": [], "survey_tables": [], "means": []}
     schema = Schema.from_dict(plan["schema"])
     files = Implicates.read(folder / FOLDER, schema)
     weight = weight_of(record["mechanism"], schema, files.columns)
     survey_tables = [_survey_table(folder, record["name"], tuple(by), schema) for by in record.get("tables", ())]
-    worth = worth_of(folder, record, schema)
+    worth, agrees = worth_of(folder, record, schema), record.get("agrees", ())
     shown = not survey_tables and (worth is None or worth.enough)
     return view | {
         "worth": worth,
@@ -212,8 +222,36 @@ def files_view(folder: Path, record: Mapping[str, Any], plan: Mapping[str, Any])
         ],
         "survey_tables": survey_tables,
         "weight": weight,
+        "agreement": [_agreement(folder, one, record, files) for one in plan["tables"] if one["name"] in agrees],
         "means": list(_means(files, schema, weight)) if shown else [],
     }
+
+
+def _agreement(folder: Path, table: Mapping[str, Any], record: Mapping[str, Any], files: Implicates) -> tuple[str, ...]:
+    """How near the files are to a published table: cells, those within its margin, and where they are furthest off."""
+    cells = without_totals(
+        pq.read_table(folder / "tables" / f"{table['name']}.parquet"), table["settings"].get("totals") or ()
+    )
+    cells = cells.filter(pc.is_valid(cells["value"]))
+    by = attributes(cells)
+    places = {cell: k for k, cell in enumerate(zip(*(cells[name].to_pylist() for name in by), strict=True))} or {(): 0}
+    counts = np.zeros(len(places))
+    for one in files.tables:
+        held = (
+            one.group_by(list(by)).aggregate([([], "count_all")]).to_pylist() if by else [{"count_all": one.num_rows}]
+        )
+        for row in held:
+            if (place := places.get(tuple(row[name] for name in by))) is not None:
+                counts[place] += row["count_all"] / files.m
+    if record["mechanism"].get("rows") is not None:  # files of another length than the confidential one
+        released = json.loads((folder / "measurements" / f"{record['name']}.json").read_bytes())
+        counts *= released["records"] / record["mechanism"]["rows"]
+    off = np.abs(counts - cells["value"].to_numpy().astype(float))
+    margins = cells["margin_of_error"].to_numpy(zero_copy_only=False).astype(float)
+    furthest = int(off.argmax())
+    where = " · ".join(next(cell for cell, place in places.items() if place == furthest)) or "all"
+    inside = int((off <= margins).sum())
+    return table["title"], f"{len(off):,}", f"{inside:,}", f"{off[furthest]:,.0f} ± {margins[furthest]:,.0f} ({where})"
 
 
 def weight_of(mechanism: Mapping[str, Any], schema: Schema, columns: Sequence[str]) -> str | None:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
 from math import floor
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from tacita.data.schema import Categorical, Schema
-from tacita.errors import RefusedError, SpecError, TacitaError
+from tacita.errors import RefusedError, SpecError, TacitaError, naming
 from tacita.noise.concentrated import rho_for
 from tacita.plan import Forecast, Plan, check, claimed
 from tacita.plan.bounded import Bounded
@@ -26,6 +27,7 @@ from tacita.release.mechanisms import MAGNITUDE_MECHANISMS, TABLE_MECHANISMS, me
 from tacita.release.spec import MicrodataSpec, Spec, TableSpec
 from tacita.release.survey_tables import check_survey_tables
 from tacita.synthesis.selfcheck import SelfCheck
+from tacita.tables.public_totals import refuse_public_totals
 from tacita.tables.statistics import TOTAL
 from tacita.tables.together import refuse_disagreement
 
@@ -37,6 +39,7 @@ PUBLISHING = (
     "confidence",
     "withhold",
     "agree",
+    "public_totals",
 )  # what is done to a table after the noise
 
 JOBS_DEFAULT, ANY_FILE, TWO_YEARS = "SmoothStaircase", "Table", "Change"
@@ -122,8 +125,9 @@ class PlannedRelease:
 
     def check(self, data: Any) -> None:
         """Refuse a confidential file that any product cannot be made from, in the words of that product."""
-        for product in self.products:
-            _named(product.spec, check, product.plan, data)
+        with naming(data=self.spec.data_names, schema=Path(self.spec.schema_path).name):
+            for product in self.products:
+                _named(product.spec, check, product.plan, data)
 
 
 def prepare(spec: Spec, *, rehearsal: bool = False) -> PlannedRelease:
@@ -132,6 +136,11 @@ def prepare(spec: Spec, *, rehearsal: bool = False) -> PlannedRelease:
     Only a rehearsal may use a mechanism without a guarantee.
     """
     schema = Schema.load(spec.resolve(spec.schema_path))
+    with naming(schema=Path(spec.schema_path).name, specification=spec.path.name):
+        return _prepared(spec, schema, rehearsal=rehearsal)
+
+
+def _prepared(spec: Spec, schema: Schema, *, rehearsal: bool) -> PlannedRelease:
     spec = spec.model_copy(update={"table": tuple(_with_mechanism(table, spec.cap) for table in _shared_out(spec))})
     told = (spec, schema, rehearsal)
     tables = tuple(Planned(table, *_understood(table, _planned, table, *told)) for table in spec.table)
@@ -143,6 +152,10 @@ def prepare(spec: Spec, *, rehearsal: bool = False) -> PlannedRelease:
         _refuse_level_total(table.spec, schema)
         if table.spec.agree:
             _named(table.spec, refuse_disagreement, table.plan.describe(), {"totals": table.spec.totals})
+        if table.spec.public_totals is not None:
+            settings = {key: getattr(table.spec, key) for key in ("totals", "agree", "rank")}
+            asked = (table.plan.describe(), settings, table.spec.public_totals, schema)
+            _named(table.spec, refuse_public_totals, *asked)
     for files in microdata:
         _understood(files.spec, _named, files.spec, check_survey_tables, files.spec.tables, files.plan, schema)
     return planned
@@ -171,8 +184,8 @@ def _with_mechanism(table: TableSpec, cap: CapSpec) -> TableSpec:
     if cap.neighbours == "numbers-within":
         if table.statistic not in MAGNITUDE_MECHANISMS:
             raise SpecError(
-                f"statistic of {table.spoken}: what [cap] promises is about numbers of units, so there are sums and "
-                f"flows; give one of {', '.join(MAGNITUDE_MECHANISMS)}, or another relation in [cap]"
+                f"statistic of {table.spoken}: what [cap] promises is about numbers of units, so there are sums, "
+                f"growth and flows; give one of {', '.join(MAGNITUDE_MECHANISMS)}, or another relation in [cap]"
             )
         named = MAGNITUDE_MECHANISMS[table.statistic]
     elif named == ANY_FILE and table.statistic in CHANGES:

@@ -13,9 +13,10 @@ from functools import cache
 from pathlib import Path
 
 from tacita.audit.evidence import evidence_beside
+from tacita.data.address import is_server
 from tacita.data.confidential import Confidential
 from tacita.data.same_file import same_files
-from tacita.errors import RefusedError, UsageError
+from tacita.errors import RefusedError, UsageError, naming
 from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import Loss
@@ -24,10 +25,9 @@ from tacita.release.bundle import Budget, Release
 from tacita.release.explorer import explorer_page
 from tacita.release.folder import check_target, named_files, source_files
 from tacita.release.making import as_release, made, unpaid
-from tacita.release.mock import ROWS, mock_tables
 from tacita.release.plans import PlannedRelease, prepare
 from tacita.release.spec import Spec
-from tacita.release.trial import TRIED, try_out
+from tacita.release.trial import ROWS, TRIED, mock_tables, try_out
 from tacita.release.words import account_of
 
 Progress = Callable[[str], None]
@@ -55,11 +55,12 @@ def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lamb
     check_target(out, force=force, keep=named_files(spec, planned.schema))
     _refuse_over_cap(planned)
     progress("Checking the file against the schema")
-    data = Confidential.open(spec.data_source, planned.schema, engine=spec.engine)
+    with naming(data=spec.data_names, schema=Path(spec.schema_path).name):
+        data = Confidential.open(spec.data_source, planned.schema, engine=spec.engine)
     planned.check(data)
     progress("Asking the ledger")
-    relation, place = spec.cap.relation, spec.resolve(spec.ledger)
-    evidence = evidence_beside(place)
+    relation, place = spec.cap.relation, spec.ledger_place
+    evidence = evidence_beside(spec.path if isinstance(place, str) else place)
     _refuse_broken_promises(planned)
     plans = [product.plan for product in planned.products]
     # Before [cap] is declared: a cap that is declared stays, even if the run is refused.
@@ -148,7 +149,7 @@ def _refuse_over_cap(planned: PlannedRelease) -> None:
 
 def _refuse_broken_promises(planned: PlannedRelease) -> None:
     """The promises of a ledger that has other caps, said for the product that would break one."""
-    path = planned.spec.resolve(planned.spec.ledger)
+    path = planned.spec.ledger_place
     if not Ledger.is_begun(path) or planned.spec.reason is not None:
         return
     promised = [account.neighbours for account in Ledger.open(path, read_only=True).accounts() if not account.waived]
@@ -181,7 +182,7 @@ def _public(spec: Spec, planned: PlannedRelease, path: Path) -> Confidential:
         once = secrets.token_hex(32)
         if data.shared_units(once, confidential.sketch(once)):
             raise _not_public(path, "holds ids of the confidential file of this specification")
-    place = spec.resolve(spec.ledger)
+    place = spec.ledger_place
     if Ledger.is_begun(place) and Ledger.open(place, read_only=True).knows(data):
         raise _not_public(path, "holds rows or ids that were paid for in the ledger of this specification")
     return data
@@ -190,12 +191,13 @@ def _public(spec: Spec, planned: PlannedRelease, path: Path) -> Confidential:
 def _public_source(spec: Spec, path: Path) -> str | dict[str, str]:
     if isinstance(spec.data, str):
         return str(path)
+    names = {table: f"{table}.parquet" if is_server(name) else Path(name).name for table, name in spec.data.items()}
     if not path.is_dir():
         raise UsageError(
             f"--public-data {path}: this specification has linked tables; give the folder that holds "
-            f"{', '.join(Path(name).name for name in spec.data.values())}"
+            f"{', '.join(names.values())}"
         )
-    return {table: str(path / Path(name).name) for table, name in spec.data.items()}
+    return {table: str(path / name) for table, name in names.items()}
 
 
 def _not_public(path: Path, why: str) -> RefusedError:

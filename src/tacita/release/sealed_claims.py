@@ -1,8 +1,8 @@
 """What plan.json claims of each product is no more than the ledger's entry sealed for it.
 
-Schema and guarantee are held to the entry, whatever version wrote them. Proof, forecast, settings and the sentences
-beside the numbers follow from the plan in the entry; they are compared where this very code wrote them, since other
-versions word them otherwise.
+Schema and guarantee are held to the entry, whatever version wrote them, and the guarantee to what its plan loses: an
+entry can be written by hand. Proof, forecast, settings and the sentences beside the numbers follow from the plan in the
+entry; they are compared where this very code wrote them, since other versions word them otherwise.
 """
 
 from __future__ import annotations
@@ -28,12 +28,19 @@ def check_claims(plan: dict[str, Any], ledger: dict[str, Any], *, by_this_code: 
     for product in (*plan["tables"], *plan.get("microdata", [])):
         name, made = product["name"], plan_from_record(product["mechanism"])
         paying = [line for line in _finished(ledger) if line["plan"] == product["mechanism"]]
-        paying = [line for line in paying if line["domain"] == domain_of(schema)]
+        # Entries of earlier versions sealed the variables alone.
+        domains = domain_of(schema, made.relies_on(schema)), domain_of(schema)
+        paying = [line for line in paying if line["domain"] in domains]
         if not paying:
             raise VerificationError(f"plan.json: the schema is not the one that the ledger sealed for {name}")
         stated = guarantee_from_json(product["guarantee"])
         if not any(stated in _sealed(line, made, schema, relation) for line in paying):
             raise VerificationError(f"plan.json: the guarantee of {name} is not the one that the ledger sealed")
+        if stated.holds != "never" and not _borne_out(stated, claimed(made, schema).under(relation)):
+            raise VerificationError(
+                f"plan.json: {name} promises less loss, or holds more firmly, than its plan does; its entry in the "
+                "ledger was not written by Tacita"
+            )
         if by_this_code:
             _check_words(product, made, schema)
     if by_this_code and plan["guarantee"] != guarantee_record(guarantee_from_json(plan["guarantee"])):
@@ -60,6 +67,11 @@ def _sealed(line: dict[str, Any], made: Plan[Any], schema: Schema, relation: Nei
     yield sealed.under(relation)
     if (now.neighbours, now.loss) == (sealed.neighbours, sealed.loss) and softest((now, sealed)) == now.holds:
         yield now.under(relation)
+
+
+def _borne_out(stated: Guarantee, plan: Guarantee) -> bool:
+    """Whether the plan itself, as this version knows it, loses no more than is stated, and that as firmly."""
+    return plan.loss <= stated.loss and softest((stated, plan)) == stated.holds
 
 
 def _check_words(product: dict[str, Any], made: Plan[Any], schema: Schema) -> None:

@@ -1,7 +1,7 @@
-"""Signatures of a bundle: who vouches for its manifest, and so for every file of it.
+"""Signatures of a bundle or a dossier: who vouches for its list of files, and so for every file of it.
 
-They lie in `signatures/`, one file for each key, and are the only files of a bundle that its manifest does not pin. A
-board's sign-off is one of them: a name, a role and a statement over the hash of the manifest.
+They lie in `signatures/`, one file for each key, and are the only files that the list (a bundle's manifest, a dossier's
+record) does not pin. A board's sign-off is one of them: a name, a role and a statement over the hash of the list.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,33 +18,98 @@ from typing import TYPE_CHECKING, Any
 from tacita.errors import UsageError, VerificationError
 from tacita.ledger.signatures import Signed, Statement, key_id, read_signed, sign
 from tacita.ledger.store import now
-from tacita.release.bundle_files import SIGNATURES
+from tacita.release.bundle_files import SIGNATURES, fingerprint
+from tacita.release.former import MARKER, kind_of, why_not
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-KIND = "bundle"
+UNSIGNED = (
+    "This bundle is not signed: who can write to it can forge one that verifies. Compare its manifest hash with the "
+    "publisher's; --ledger, where the ledger is, vouches for measurements, entries and figures of the account."
+)
+UNSIGNED_DOSSIER = "This dossier is not signed: who can write to it can forge one that verifies."
+UNKNOWN_KEY = (
+    "This bundle is signed, and no key was given: who can write to it can forge one that verifies, with a signature of "
+    "their own. Get the publisher's public key by another way, and verify with --key."
+)
 _FILE = re.compile(r"[0-9a-f]{16}\.json")
-_MOST = 1_000  # signatures of one bundle
+_MOST = 1_000  # signatures of one folder
 
 
-def sign_bundle(
-    folder: Path, manifest: Mapping[str, Any], key: Ed25519PrivateKey, *, name: str, role: str, statement: str
-) -> Path:
-    """Add a signature to a bundle that was verified. Like the bundle, it has a day and no time of day."""
-    day = now().date().isoformat()
-    signed = sign(Statement(KIND, _subject(manifest), name, role, statement, day), key)
-    target = folder / SIGNATURES / f"{signed.key_id}.json"
-    if os.path.lexists(target):
-        raise UsageError(f"{folder}: this key has signed it already ({target.name}); a signature is never replaced")
-    try:
-        _put(signed, folder, target, day, str(manifest["made"]["date"]))
-    except OSError:
-        raise UsageError(f"{folder}: cannot be written to; sign a copy of the bundle that is yours") from None
-    return target
+@dataclass(frozen=True)
+class Signable:
+    """A folder that was verified, and the words that stand for it under a signature."""
+
+    kind: str
+    folder: Path
+    subject: Mapping[str, str]
+    made: str | None = None  # the day that its files carry, where they carry one
+
+    def sign(self, key: Ed25519PrivateKey, *, name: str, role: str, statement: str) -> Path:
+        """Add a signature, with a day and no time of day."""
+        day = now().date().isoformat()
+        signed = sign(Statement(self.kind, dict(self.subject), name, role, statement, day), key)
+        target = self.folder / SIGNATURES / f"{signed.key_id}.json"
+        if os.path.lexists(target):
+            raise UsageError(
+                f"{self.folder}: this key has signed it already ({target.name}); a signature is never replaced"
+            )
+        try:
+            _put(signed, self.folder, target, {target: day, target.parent: day, self.folder: self.made})
+        except OSError:
+            raise UsageError(
+                f"{self.folder}: cannot be written to; sign a copy of the {self.kind} that is yours"
+            ) from None
+        return target
+
+    def signatures(self) -> list[Signed]:
+        """Every signature of the folder, each genuine under the key it names and about this very folder."""
+        place = self.folder / SIGNATURES
+        if not os.path.lexists(place):
+            return []
+        if place.is_symlink() or not place.is_dir():
+            raise VerificationError(f"{SIGNATURES} is not a folder")
+        names = sorted(path.name for path in place.iterdir())
+        if not names or len(names) > _MOST:
+            raise VerificationError(f"{SIGNATURES}/ holds no signature, or more than any {self.kind} has")
+        return [self._read(place / name) for name in names]
+
+    def _read(self, path: Path) -> Signed:
+        where = f"{SIGNATURES}/{path.name}"
+        if not _FILE.fullmatch(path.name) or path.is_symlink() or not path.is_file():
+            raise VerificationError(f"{where} is not a signature; nothing else may lie there")
+        with path.open("rb") as file:
+            signed = read_signed(file.read((1 << 16) + 1), where)
+        if signed.statement.kind != self.kind or signed.statement.subject != self.subject:
+            raise VerificationError(
+                f"{where}: was signed for something else than this {self.kind}, or the {self.kind} is forged"
+            )
+        if path.name != f"{signed.key_id}.json":
+            raise VerificationError(f"{where}: is not called after its key")
+        return signed
 
 
-def _put(signed: Signed, folder: Path, target: Path, day: str, made: str) -> None:
+def signable_bundle(folder: Path, manifest: Mapping[str, Any]) -> Signable:
+    """A bundle stands for its manifest, which pins every other file."""
+    subject = {"manifest_sha256": manifest["manifest_sha256"], "title": manifest["title"]}
+    return Signable("bundle", folder, subject, manifest["made"].get("date"))
+
+
+def is_dossier(folder: Path) -> bool:
+    """Whether a folder says of itself that it is a dossier."""
+    return kind_of(folder) == "dossier"
+
+
+def signable_dossier(folder: Path) -> Signable:
+    """A dossier stands for the record of its files, once each is found as it was recorded."""
+    problem = why_not(folder, "dossier", signed=True)
+    if problem is not None:
+        raise VerificationError(f"{folder}: {problem}")
+    return Signable("dossier", folder, {"record_sha256": fingerprint(folder / MARKER)[0]})
+
+
+def _put(signed: Signed, folder: Path, target: Path, days: Mapping[Path, str | None]) -> None:
     """Whole or not at all, with the day as its time."""
     with tempfile.TemporaryDirectory(prefix=".tacita-", dir=folder.parent) as aside:
         whole = Path(aside) / target.name
@@ -51,44 +117,20 @@ def _put(signed: Signed, folder: Path, target: Path, day: str, made: str) -> Non
         whole.chmod(0o644)
         target.parent.mkdir(exist_ok=True)
         whole.replace(target)
-    for path, date in ((target, day), (target.parent, day), (folder, made)):
-        moment = datetime.fromisoformat(date).replace(tzinfo=UTC).timestamp()
-        os.utime(path, (moment, moment))
+    for path, day in days.items():
+        if day is not None:
+            moment = datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()
+            os.utime(path, (moment, moment))
 
 
-def signatures(folder: Path, manifest: Mapping[str, Any]) -> list[Signed]:
-    """Every signature of a bundle, each genuine under the key it names and about this very manifest."""
-    place = folder / SIGNATURES
-    if not os.path.lexists(place):
-        return []
-    if place.is_symlink() or not place.is_dir():
-        raise VerificationError(f"{SIGNATURES} is not a folder")
-    names = sorted(path.name for path in place.iterdir())
-    if not names or len(names) > _MOST:
-        raise VerificationError(f"{SIGNATURES}/ holds no signature, or more than any bundle has")
-    told = []
-    for name in names:
-        where, path = f"{SIGNATURES}/{name}", place / name
-        if not _FILE.fullmatch(name) or path.is_symlink() or not path.is_file():
-            raise VerificationError(f"{where} is not a signature; nothing else may lie there")
-        with path.open("rb") as file:
-            signed = read_signed(file.read((1 << 16) + 1), where)
-        if signed.statement.kind != KIND or signed.statement.subject != _subject(manifest):
-            raise VerificationError(f"{where}: was signed for something else than this bundle, or the bundle is forged")
-        if name != f"{signed.key_id}.json":
-            raise VerificationError(f"{where}: is not called after its key")
-        told.append(signed)
-    return told
-
-
-def told(found: Iterable[Signed], keys: Iterable[str], not_compared: str) -> Iterator[str]:
+def told(folder: Signable, keys: Iterable[str], not_compared: str) -> Iterator[str]:
     """What the signatures say, in sentences; refuses where a key that must have signed did not."""
-    by_key, trusted = {one.key: one for one in found}, list(dict.fromkeys(keys))
+    by_key, trusted = {one.key: one for one in folder.signatures()}, list(dict.fromkeys(keys))
     for key in trusted:
         if key not in by_key:
             raise VerificationError(
-                f"it is not signed with the key {key_id(key)}: another bundle than its owner signed, a forged one, or "
-                "one that was never signed"
+                f"it is not signed with the key {key_id(key)}: another {folder.kind} than its owner signed, a forged "
+                "one, or one that was never signed"
             )
         yield f"signed with the key {key_id(key)} by {by_key[key].statement}"
     for key, one in by_key.items():
@@ -96,5 +138,11 @@ def told(found: Iterable[Signed], keys: Iterable[str], not_compared: str) -> Ite
             yield f"{not_compared}the signature with the key {one.key_id}, which says {one.statement}"
 
 
-def _subject(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    return {"manifest_sha256": manifest["manifest_sha256"], "title": manifest["title"]}
+def trust(folder: Path, keys: Sequence[str]) -> str:
+    """What a reader must still know who verified a folder with these keys; nothing where one of them signed it."""
+    unsigned, of_dossier = not (folder / SIGNATURES).exists(), is_dossier(folder)
+    if unsigned:
+        return UNSIGNED_DOSSIER if of_dossier else UNSIGNED
+    if keys:
+        return ""
+    return UNKNOWN_KEY.replace("bundle", "dossier") if of_dossier else UNKNOWN_KEY

@@ -2,10 +2,14 @@
 
 Nothing here opens the confidential file. An unknown key, a missing key or a value of the wrong kind
 is a `SpecError` that names the key and the fix.
+
+`check` of a [[microdata]] is the self-check that its own budget pays for; what its values mean is up to `SelfCheck`.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -18,18 +22,30 @@ from pydantic import (
     model_validator,
 )
 
+from tacita.data.address import is_server
 from tacita.data.schema.toml_file import read_toml
 from tacita.errors import SpecError, UsageError
 from tacita.privacy import (
     exact,
 )
 from tacita.release.cap_spec import CapSpec
-from tacita.release.check_spec import CheckSpec
 from tacita.release.evaluation_spec import EvaluationSpec
 from tacita.release.spec_errors import explain
-from tacita.release.spec_part import Part, PublicInputSpec
-from tacita.release.spec_values import AtMost, Exact, FileName, PathText
+from tacita.release.spec_values import AtMost, DataText, Exact, FileName, LedgerText, Part, PathText, PublicInputSpec
 from tacita.tables.publish import as_share
+
+
+class CheckSpec(Part):
+    """Which share of the product's budget measures what its first file got wrong, what is tolerated, and what becomes
+    of files that fail."""
+
+    share: str | float = "0.05"
+    limits: dict[str, str | float] = Field(default_factory=dict)
+    fail: Literal["stamp", "withhold"] = "stamp"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"share": self.share, "limits": self.limits, "fail": self.fail}
 
 
 class TogetherSpec(Part):
@@ -81,6 +97,7 @@ class TableSpec(Part):
     confidence: Exact = "0.95"
     withhold: str | None = None
     agree: bool = False
+    public_totals: dict[str, dict[str, int | float]] | None = None
 
     @property
     def spoken(self) -> str:
@@ -197,8 +214,8 @@ class Spec(Part):
 
     title: str
     schema_path: PathText = Field(alias="schema")
-    data: PathText | dict[str, PathText]
-    ledger: PathText
+    data: DataText | dict[str, DataText]
+    ledger: LedgerText
     engine: Literal["duckdb", "spark"] = "duckdb"
     publisher: str = ""
     excel: bool = False
@@ -265,6 +282,13 @@ class Spec(Part):
         return cls.parse(read_toml(where, str(where), SpecError, if_missing=missing), where)
 
     @classmethod
+    def of(cls, given: str | Path | Mapping[str, Any]) -> Spec:
+        """From a file, or from its keys as a mapping, whose paths are seen from the current folder."""
+        if isinstance(given, Mapping):
+            return cls.parse(dict(given), Path.cwd() / "specification")
+        return cls.load(given)
+
+    @classmethod
     def parse(cls, raw: dict[str, Any], path: Path) -> Spec:
         """Read a specification that is already in memory; `path` anchors its relative paths."""
         if "path" in raw:
@@ -279,13 +303,32 @@ class Spec(Part):
         return self.path.parent / name
 
     @property
+    def ledger_place(self) -> str | Path:
+        """What `Ledger.open` takes: a file, seen from the specification's folder, or the address of a server."""
+        return self.ledger if is_server(self.ledger) else self.resolve(self.ledger)
+
+    @property
     def data_source(self) -> str | dict[str, str]:
         """What `Confidential.open` takes, with paths made relative to the specification's folder."""
         if isinstance(self.data, str):
             return self._located(self.data)
         return {table: self._located(name) for table, name in self.data.items()}
 
+    @property
+    def reads_with(self) -> str:
+        """The engine that reads the data: a table of a server is read by the server."""
+        places = [self.data] if isinstance(self.data, str) else self.data.values()
+        return "postgresql" if any(map(is_server, places)) else self.engine
+
+    @property
+    def data_names(self) -> str:
+        """What messages call the data: without folders, and without the address of a server."""
+        named = [self.data] if isinstance(self.data, str) else list(self.data.values())
+        return " and ".join(re.split(r"[/\\]", one.rpartition("://")[2])[-1] for one in named)
+
     def _located(self, name: str) -> str:
+        if is_server(name):
+            return name
         if name.startswith("duckdb:"):
             return "duckdb:" + str(self.resolve(name.removeprefix("duckdb:")))
         return str(self.resolve(name))

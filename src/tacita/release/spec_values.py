@@ -1,13 +1,17 @@
-"""Single values of a specification: names of files, exact numbers, paths. Each says what is wrong with it in words."""
+"""What every part of a specification is, and its single values: names of files, exact numbers, paths. Each says what is
+wrong with it in words.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
+from tacita.data.address import is_server, split_address
 from tacita.errors import UsageError
+from tacita.ledger.places import server_address
 from tacita.privacy import exact, text
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
@@ -50,7 +54,41 @@ def _rows(value: int) -> int:
     return value
 
 
+def _ledger_text(value: str) -> str:
+    if not is_server(value):
+        return _path_text(value)
+    try:
+        server_address(value)
+    except UsageError as problem:
+        raise ValueError(str(problem).removeprefix("ledger: ")) from None
+    return value
+
+
+def _data_text(value: str) -> str:
+    if is_server(value):
+        try:
+            split_address(value, "data")
+        except UsageError as problem:
+            raise ValueError(str(problem).removeprefix("data: ")) from None
+    return _path_text(value)
+
+
 AtMost = Annotated[int, AfterValidator(_rows)]
+DataText = Annotated[str, AfterValidator(_data_text)]
 Exact = Annotated[str, BeforeValidator(_exact_text)]
 FileName = Annotated[str, AfterValidator(_file_name)]
+LedgerText = Annotated[str, AfterValidator(_ledger_text)]
 PathText = Annotated[str, AfterValidator(_path_text)]
+
+
+class Part(BaseModel):
+    """Every part of a specification: closed to unknown keys and unchangeable once read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class PublicInputSpec(Part):
+    """Something used that did not come from the confidential file, and where it came from."""
+
+    what: str
+    source: str

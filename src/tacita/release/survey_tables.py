@@ -23,7 +23,7 @@ from tacita.inference.survey.tables import ALL
 from tacita.plan import Plan
 from tacita.privacy import Guarantee
 from tacita.release.alike import same_values
-from tacita.release.csv_cells import harmless, write_csv
+from tacita.release.bundle_files import harmless, write_csv
 from tacita.release.facts import MEASURES, Column, TableFacts, kind_of, spoken
 from tacita.tables.statistics import marks_of
 

@@ -12,7 +12,7 @@ hash from elsewhere tells them apart.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
@@ -34,21 +34,21 @@ from tacita.privacy.json_form import canonical, digest, guarantee_from_json, los
 from tacita.release.alike import read_both, read_table, same_document, same_page, same_values
 from tacita.release.bundle_files import (
     BUNDLE_FORM,
-    SIGNATURES,
+    PARTS,
     bundle_files,
+    corrections,
     fingerprint,
     json_bytes,
     manifest_hash,
     read_json,
 )
-from tacita.release.corrections import PARTS, corrections
 from tacita.release.measurements import rebuild
 from tacita.release.microdata import FOLDER, check_made_again, check_microdata
 from tacita.release.page import render_page
 from tacita.release.plans import PUBLISHING, plan_from_record
 from tacita.release.records import PAGE, code_hash, records
 from tacita.release.sealed_claims import check_claims
-from tacita.release.signed import signatures
+from tacita.release.signed import signable_bundle, signable_dossier
 from tacita.release.signed import told as told_by_signatures
 from tacita.release.spreadsheet import WORKBOOK
 from tacita.release.words import NO_GUARANTEE, account_of
@@ -56,19 +56,11 @@ from tacita.release.xlsx import same_workbook
 from tacita.tables import publish
 from tacita.tables.together import publish_all
 
-UNSIGNED = (
-    "This bundle is not signed: who can write to it can forge one that verifies. Compare its manifest hash with the "
-    "publisher's; --ledger, where the ledger is, vouches for measurements, entries and figures of the account."
-)
-UNKNOWN_KEY = (
-    "This bundle is signed, and no key was given: who can write to it can forge one that verifies, with a signature of "
-    "their own. Get the publisher's public key by another way, and verify with --key."
-)
 NOT_COMPARED = "not compared: "  # how a sentence begins that reports no check
 SUPERSEDED = "superseded: "  # how a sentence begins that warns of using the release
 _SHARES = ("this_release", "other_releases", "left", "cap")
 _FILE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
-_MOST_CELLS = 100_000_000  # rows of a measurement file; its noisy values alone would fill a gigabyte
+_MOST_CELLS, _MOST_LETTERS = 400_000_000, 2_000_000_000  # of a measurement file; far above any table
 
 
 def verify(folder: str | Path, keys: Iterable[str] = ()) -> list[str]:
@@ -79,13 +71,13 @@ def verify(folder: str | Path, keys: Iterable[str] = ()) -> list[str]:
     return list(checks(Path(folder), keys=keys))
 
 
-def checks(folder: Path, kept: Path | None = None, keys: Iterable[str] = ()) -> Iterator[str]:
+def checks(folder: Path, kept: str | Path | None = None, keys: Iterable[str] = ()) -> Iterator[str]:
     """The same one check at a time, so that a person can watch; `kept` is the ledger, where it is at hand."""
     folder = folder.absolute()  # a colon in a relative path would be read as the scheme of an address
     manifest = read_manifest(folder)
     yield "the manifest is whole"
     with hostile_content():
-        yield from told_by_signatures(signatures(folder, manifest), keys, NOT_COMPARED)
+        yield from told_by_signatures(signable_bundle(folder, manifest), keys, NOT_COMPARED)
     with hostile_content():
         count = check_files(folder, manifest)
         yield f"all {count} files are as they were written, and there is no other"
@@ -340,20 +332,21 @@ def _recomputed(folder: Path, manifest: dict[str, Any], plan: dict[str, Any], le
 def _make_again(folder: Path, plan: dict[str, Any], ledger: dict[str, Any]) -> None:
     schema = Schema.from_dict(plan["schema"])
     sealed = _sealed(ledger)
-    for record in plan.get("microdata", []):
-        check_made_again(folder, record, schema)
     rebuilt = []
     for record in plan["tables"]:
         name, mechanism = record["name"], record["mechanism"]
         known = plan_from_record(mechanism)
         now = known.describe()
-        measurements = read_table(folder / "measurements" / f"{name}.parquet", _MOST_CELLS)
+        measurements = read_table(folder / "measurements" / f"{name}.parquet", _MOST_CELLS, _MOST_LETTERS)
         measured = rebuild(measurements, known, schema)
         # What an earlier version stored has the plan in the words of its entry.
         prints = (digest(replace(measured, plan=words).to_bytes()) for words in (mechanism, now))
         if not any((mechanism, one) in sealed for one in prints):
             raise VerificationError(f"measurements/{name}.parquet is not what the ledger stored")
         rebuilt.append(measured)
+    by_name = {record["name"]: measured for record, measured in zip(plan["tables"], rebuilt, strict=True)}
+    for record in plan.get("microdata", []):
+        check_made_again(folder, record, schema, by_name)
     chosen = [{key: record["settings"].get(key) for key in PUBLISHING} for record in plan["tables"]]
     published = publish_all(rebuilt, schema, chosen)
     for record, measured, own, made_again in zip(plan["tables"], rebuilt, chosen, published, strict=True):
@@ -365,11 +358,12 @@ def _make_again(folder: Path, plan: dict[str, Any], ledger: dict[str, Any]) -> N
             raise VerificationError(f"tables/{record['name']}.parquet does not follow from its measurements")
 
 
-def trust(folder: Path, keys: Sequence[str]) -> str:
-    """What a reader must still know who verified a bundle with these keys; nothing where one of them signed it."""
-    if not (folder / SIGNATURES).exists():
-        return UNSIGNED
-    return "" if keys else UNKNOWN_KEY
+def dossier_checks(folder: Path, keys: Iterable[str] = ()) -> Iterator[str]:
+    """What `checks` is for a bundle: its files are as they were written, and who signed them."""
+    with hostile_content():
+        dossier = signable_dossier(folder.absolute())
+        yield "all files of the dossier are as they were written, and there is no other"
+        yield from told_by_signatures(dossier, keys, NOT_COMPARED)
 
 
 def page_of(folder: Path) -> str:
@@ -381,7 +375,7 @@ def page_of(folder: Path) -> str:
         return render_page(folder, manifest["made"])
 
 
-def compare_with_ledger(folder: Path, ledger: Path) -> None:
+def compare_with_ledger(folder: Path, ledger: str | Path) -> None:
     """The bundle's entries and figures are those of this ledger, and the ledger itself is sound."""
     with hostile_content():
         stated = read_json(folder / "ledger.json")

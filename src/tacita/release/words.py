@@ -154,6 +154,10 @@ def left_open(guarantee: Guarantee) -> tuple[str, ...]:
     return (f"Everything: what the files show about any one {unit}, and about all together, is not bounded.",)
 
 
+def _a(noun: str) -> str:
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
 def not_protected(neighbours: Neighbours) -> tuple[str, ...]:
     """What the promise leaves open. A board signs this list as much as the promise itself."""
     general = (
@@ -178,7 +182,7 @@ def not_protected(neighbours: Neighbours) -> tuple[str, ...]:
         return own + general
     if isinstance(neighbours, NumbersWithin):
         return (
-            f"That a {neighbours.unit} exists, when it was there and its categories: these are the same in "
+            f"That {_a(neighbours.unit)} exists, when it was there and its categories: these are the same in "
             "neighbouring files, so the promise says nothing about them.",
             f"Roughly how large its numbers are. They are hidden within a factor {text(1 + neighbours.alpha)}.",
             *general,

@@ -22,6 +22,7 @@ from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.implicates import Implicates
 from tacita.noise.entropy import Entropy
+from tacita.notebook import shown
 from tacita.plan import ONE_ROW, Plan, opened, packed, seed_from
 from tacita.plan.fields import RECORD, OneUnit, as_epsilon, as_names, as_relation, at_least_one, one_unit, whole
 from tacita.privacy import Guarantee, Loss, ReplaceOne
@@ -137,6 +138,19 @@ class Model(Generic[Released]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self.plan.columns)}; {self.plan.guarantee})"
 
+    def _repr_html_(self) -> str:
+        stamp = "REHEARSAL, no guarantee: " if self.rehearsal else ""
+        rows = [
+            ("plan", type(self.plan).__name__),
+            ("columns", ", ".join(self.plan.columns)),
+            ("guarantee", f"{stamp}{self.plan.guarantee}"),
+            (
+                "files",
+                "sample(m=…) draws them; they cost nothing further" if self.paid_files is None else self.paid_files,
+            ),
+        ]
+        return shown(type(self).__name__, rows)
+
 
 @frozen
 class Synthesizer(Plan[M]):
@@ -190,6 +204,12 @@ class Synthesizer(Plan[M]):
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return self.columns
+
+    def relies_on(self, schema: Schema) -> dict[str, Any]:
+        """[[zeros]] and [[rules]] about its columns, which its files keep."""
+        zeros = [dict(zero) for zero in schema.zeros if set(dict(zero)) <= set(self.columns)]
+        rules = [dict(rule.entry) for rule in schema.rules if set(rule.columns) <= set(self.columns)]
+        return {key: held for key, held in (("zeros", zeros), ("rules", rules)) if held}
 
     def run(self, data: Confidential, entropy: Entropy) -> M:
         released = self.measure(data, entropy)

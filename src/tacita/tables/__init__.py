@@ -4,5 +4,6 @@ Nothing in here can reach confidential rows: it starts from `Measured`.
 """
 
 from tacita.tables.publish import publish
+from tacita.tables.series import series
 
-__all__ = ["publish"]
+__all__ = ["publish", "series"]

@@ -33,7 +33,7 @@ def growth(result: Measurements, keys: dict[str, Any], confidence: float) -> Est
     half_rate = margin(confidence, [(change_noise, change_kurtosis), (rate**2 * noise, kurtosis)])
     # Solved at the shorter denominator, which the noise allows for, as for any ratio.
     half_rate = (half_rate + change_unseen + np.abs(rate) * unseen) / safe * (1 + 0.25 * (half_earlier / safe) ** 2)
-    below = unseen if signed else 0.0
+    below = unseen if signed else np.zeros(1)
     value = [earlier, later, change, np.where(known, 100 * rate, np.nan)]
     half = np.where(known, 100 * half_rate, np.inf)
     lower = [earlier - half_earlier - below, later - half_later - below, change - half_change, value[3] - half]

@@ -113,7 +113,7 @@ def _sum_of(
         noise, variance = variance, variance + sampling.of_sums(result, value, variance, confidence)
         kurtosis *= float(np.max(noise / variance)) ** 2
     half = margin(confidence, [(variance, kurtosis)])
-    low = np.full(value.size, unseen) if result.facts[name]["lower"] < 0 else np.zeros(value.size)
+    low = unseen if result.facts[name]["lower"] < 0 else np.zeros(value.size)
     return Estimates(
         keys,
         value,
@@ -127,20 +127,30 @@ def _sum_of(
     )
 
 
-def amounts(name: str, result: Measurements) -> tuple[Floats, Floats, float, float]:
-    """Sums in their own units, the variance of their noise and its kurtosis, and what a cell may hold above the
+def amounts(name: str, result: Measurements) -> tuple[Floats, Floats, float, Floats]:
+    """Sums in their own units, the variance of their noise and its kurtosis, and what each cell may hold above the
     clamp."""
     facts = result.facts[name]
     step = facts["step"]
     variance, kurtosis = spread_of(facts["law"])
     value = result.noisy[name].astype(np.float64) * step
-    return value, np.full(value.size, variance * step**2), kurtosis, beyond(facts, value.size)
+    noise = np.full(value.size, variance * step**2)
+    return value, noise, kurtosis, beyond(facts, value, np.sqrt(noise))
 
 
-def beyond(facts: Mapping[str, Any], cells: int) -> float:
-    """What one of so many cells may hold above the clamp. It lies in few records, so in few cells; spread evenly over
-    all, it would be missed where it is."""
-    return float(facts["unseen"] * facts["upper"] / np.sqrt(max(cells, 1)))
+def beyond(facts: Mapping[str, Any], value: Floats, noise: Floats) -> Floats:
+    """What each cell may hold above the clamp, by its value and the deviation of its noise. Above an open tail
+    (`mechanisms/table/clamp.py`) there may be anything."""
+    if facts.get("open"):
+        return np.full(value.size, np.inf)
+    return np.asarray(facts["unseen"] * facts["upper"] * parted(value, noise))
+
+
+def parted(value: Floats, noise: Floats) -> Floats:
+    """How much of something that few records have a cell may hold: the root of its part in all. Its part alone would be
+    missed in the cells where they are; a cell that has most of the whole has most of them, too."""
+    size = np.maximum(np.abs(value), noise)
+    return np.asarray(np.sqrt(size / np.maximum(size.sum(), np.finfo(float).tiny)))
 
 
 # ---------------------------------------------------------------- what follows from them
@@ -162,7 +172,7 @@ def _means(result: Measurements, keys: dict[str, Any], confidence: float) -> Est
     safe = np.where(known, number, 1.0)
     value = np.where(known, low + share * (high - low), np.nan)
     half = np.where(known, half / safe, np.inf)
-    unseen = beyond(facts, value.size) / safe
+    unseen = beyond(facts, above * step, np.full(value.size, np.sqrt(variance) * step)) / safe
     # Where numbers may be negative, the clamp cuts them off on both sides.
     lower, upper = value - half - (unseen if low < 0 else 0.0), value + half + unseen
     lower = lower if low < 0 and facts["unseen"] else np.maximum(lower, low)
@@ -189,7 +199,9 @@ def _variances(result: Measurements, keys: dict[str, Any], confidence: float) ->
     half = np.where(known, half * length * correction, np.inf)
     # A number above the clamp adds its square to the variance, and more where the mean may be negative.
     signed = 2 * facts["unseen"] if facts["lower"] < 0 else 0.0
-    above = (facts["unseen_squares"] + signed) * facts["upper"] ** 2 / np.sqrt(max(value.size, 1)) / safe
+    held = parted(parts[0], np.full(value.size, np.sqrt(noise)))
+    above = (facts["unseen_squares"] + signed) * facts["upper"] ** 2 * held / safe
+    above = np.full(value.size, np.inf) if facts.get("open") else above
     return Estimates(keys, value, np.maximum(value - half, 0.0), value + half + above, bounds=(0.0, np.inf))
 
 
@@ -200,8 +212,8 @@ def _shares(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
         inside, noise, kurtosis, unseen = amounts("count", result)
     else:
         variance, kurtosis = spread_of(result.facts["count"]["law"])
-        inside, unseen = result.noisy["count"].astype(np.float64), 0.0
-        noise = np.full(inside.size, variance)
+        inside = result.noisy["count"].astype(np.float64)
+        noise, unseen = np.full(inside.size, variance), np.zeros(inside.size)
     whole = np.repeat(inside.reshape(-1, levels).sum(axis=1), levels)
     known = whole > 2 * np.sqrt(noise * levels)
     safe = np.where(known, whole, 1.0)
@@ -228,7 +240,9 @@ def _ratios(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
     chance = sampling.of_residuals(result, confidence) if sampling.measured(result) else np.zeros(1)
     half = margin(confidence, [(noise_above, one), (ratio**2 * noise_below, two), (chance, 0.0)])
     # Solved at the shorter denominator, which the noise allows for: ratios are wider above than below.
-    half = (half + unseen_above + np.abs(ratio) * unseen_below) / safe * (1 + 0.25 * (least / safe) ** 2)
+    # Nothing bounds a ratio over an open tail, be it 0.
+    missing = unseen_below * np.where(np.isfinite(unseen_below), np.abs(ratio), 1.0)
+    half = (half + unseen_above + missing) / safe * (1 + 0.25 * (least / safe) ** 2)
     value = np.where(known, ratio, np.nan)
     half = np.where(known, half, np.inf)
     return Estimates(keys, value, value - half, value + half)

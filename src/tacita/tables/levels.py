@@ -62,7 +62,7 @@ def level_estimates(
     estimate = np.concatenate([one.ravel() for one in agreed.values])
     places = 0 if counts and integers else _places(float(half.min()) * step)
     shown = _rounded(agreed, levels, 10.0**-places / step, signed=not nonnegative or floor < 0)
-    unseen = np.zeros(estimate.size) if counts else _unseen(facts, levels)
+    unseen = np.zeros(estimate.size) if counts else _unseen(facts, levels, estimate * step, half * step)
     below = unseen if floor < 0 else 0.0
     return Estimates(
         keys,
@@ -113,6 +113,8 @@ def _own_margin(described: dict[str, str], confidence: float) -> float:
     return np.inf
 
 
-def _unseen(facts: dict[str, Any], levels: TableLevels) -> Floats:
+def _unseen(facts: dict[str, Any], levels: TableLevels, value: Floats, half: Floats) -> Floats:
     """What a cell may hold above the clamp, by level: coarser cells may hold more of it."""
-    return np.repeat([beyond(facts, size) for size in levels.sizes], levels.sizes)
+    ends = np.cumsum(levels.sizes)[:-1]
+    each = zip(np.split(value, ends), np.split(half, ends), strict=True)
+    return np.concatenate([beyond(facts, own, noise) for own, noise in each])

@@ -15,6 +15,7 @@ from tacita.mechanisms.table.levels import LEVEL
 from tacita.privacy import exact
 from tacita.tables.consistency import consistent
 from tacita.tables.estimates import Estimates
+from tacita.tables.public_totals import PublicTotals
 from tacita.tables.statistics import RANKS, TOTAL, ranks, statistic_table
 
 PARTS = ("quantile", "measure")  # columns that tell several numbers of one cell apart
@@ -41,6 +42,7 @@ def publish(
     cells_twice: bool = False,
     withhold: str | float | None = None,
     agreed: Estimates | None = None,
+    public_totals: PublicTotals | None = None,
 ) -> pa.Table:
     """One row per cell in the declared order of levels, then the totals: sums over the attributes that `totals` leaves
     out, which say "Total" there. Where it names all of them there is nothing to sum, and no total; `cells_twice` has
@@ -49,7 +51,8 @@ def publish(
     With `totals`, cells are moved together so that they are not negative and add up to their totals. Without,
     a negative cell is set to zero on its own, which leaves sums of many small cells slightly too high. `withhold`
     leaves out values whose margin is wider than this share of them, such as "50%". `agreed` are the cells as they agree
-    with other tables (`tacita.tables.together`), in place of those that this result alone gives.
+    with other tables (`tacita.tables.together`), in place of those that this result alone gives. `public_totals` are
+    known sums of cells by the levels of one column, such as {"region": {"N": 1200, "S": 800}}: cells add up to them.
     """
     level = float(exact(str(confidence), "confidence"))
     if not 0 < level < 1:
@@ -65,9 +68,11 @@ def publish(
             rank=rank,
             withhold=None if withhold is None else as_share(withhold),
             agreed=agreed,
+            public_totals=public_totals,
         )
-    if withhold is not None:
-        raise UsageError("withhold: is for tables made by a statistic; leave it out")
+    for key, given in (("withhold", withhold), ("public_totals", public_totals)):
+        if given:
+            raise UsageError(f"{key}: is for tables made by a statistic; leave it out")
     codes = _codes(result, schema)
     if stranger := [name for name in totals if name not in codes]:
         raise UsageError(f"totals: {stranger[0]} is no attribute of this table; name some of {', '.join(codes)}")

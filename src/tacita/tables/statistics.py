@@ -22,6 +22,7 @@ from tacita.noise.combination import margin as combined
 from tacita.tables.consistency import consistent
 from tacita.tables.estimates import Estimates, estimated
 from tacita.tables.levels import level_estimates
+from tacita.tables.public_totals import PublicTotals, calibrated, refuse_public_totals
 
 Floats = NDArray[np.float64]
 
@@ -44,8 +45,11 @@ def statistic_table(
     rank: bool = False,
     withhold: float | None = None,
     agreed: Estimates | None = None,
+    public_totals: PublicTotals | None = None,
 ) -> pa.Table:
     """One row per cell in the declared order of levels, then the totals, if asked for."""
+    if public_totals:
+        refuse_public_totals(result.plan, {"totals": totals, "rank": rank, "agree": agreed}, public_totals, schema)
     if result.plan.get("levels"):
         if totals or rank:
             raise UsageError("levels: the coarser levels are the totals, and have no ranks; leave totals and rank out")
@@ -53,6 +57,9 @@ def statistic_table(
         table = _rows(found, schema, result, confidence, integers, rank, withhold)
         return table.add_column(0, LEVEL, pa.array(names))
     found = estimated(result, confidence) if agreed is None else agreed
+    if public_totals:
+        found = calibrated(found, public_totals, schema, confidence, nonnegative=nonnegative)
+        return _rows(found, schema, result, confidence, integers, rank, withhold)
     if rank and found.parts is not None:
         raise UsageError("rank: several numbers of a cell cannot be ranked together; leave rank out")
     if totals and not found.additive:
@@ -102,8 +109,6 @@ def _rows(
     shown = np.isfinite(found.value)
     bounded = np.isfinite(half) & shown
     marks = marks_of(found.value, half, bounded)
-    if any(isinstance(one, dict) and one.get("open") for one in result.facts.values()):
-        marks[np.isin(marks, ("A", "B"))] = "C"  # what lies above the limit may be more than any margin allows for
     if withhold is not None:
         hidden = ~bounded | (half > withhold * np.abs(np.where(shown, found.value, 0.0)))
         shown, bounded = shown & ~hidden, bounded & ~hidden

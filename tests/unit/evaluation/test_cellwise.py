@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from tacita.errors import UsageError
-from tacita.evaluation.cellwise import Tabulation, cell_coverage, cell_rmse_ratio, rmse_over_draws
+from tacita.evaluation.cellwise import Tabulation, cell_coverage, cell_rmse_ratio
 from tacita.evaluation.encoding import compare
 
 
@@ -87,15 +87,6 @@ def test_lost_cells_count_against_the_file() -> None:
     counts = cell_rmse_ratio(Tabulation(("field",)))(compare(original, synthetic))
     assert counts.details["lost cells"] == 0  # a count of zero is a value
     assert counts.details["largest"] > 5
-
-
-def test_rmse_over_repeated_draws_of_a_table_finds_the_noise() -> None:
-    rng = np.random.default_rng(8)
-    truth = np.array([10.0, 200.0, 3000.0])
-    draws = truth + rng.normal(0, [1, 2, 3], (20_000, 3))
-    assert rmse_over_draws(draws, truth) == pytest.approx([1, 2, 3], rel=0.03)
-    with pytest.raises(UsageError, match="no draws"):
-        rmse_over_draws(np.zeros((0, 3)), truth)
 
 
 def test_awkward_tables_are_named() -> None:

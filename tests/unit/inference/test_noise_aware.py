@@ -10,8 +10,7 @@ import pytest
 
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
-from tacita.inference.noise_aware import NoisyCells
-from tacita.inference.noise_sums import chance_within, margin_of_sum
+from tacita.inference.noise_aware import NoisyCells, chance_within, margin_of_sum
 from tacita.measured import Measured
 from tacita.noise.discrete import DiscreteLaplace
 from tacita.noise.error import FixedError, HiddenScaleError

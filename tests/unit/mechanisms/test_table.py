@@ -111,7 +111,7 @@ def test_values_are_near_the_truth_and_margins_hold_them(name: str, neighbours: 
     held = []
     for seed in range(8):
         found = _published(_plan(by=["region"], neighbours=neighbours, delta=delta, **settings), seed=seed)
-        said = found["value"].notna().to_numpy()  # a cell that the noise drowns says nothing
+        said = found["margin_of_error"].notna().to_numpy()  # a cell that the noise drowns says nothing
         off = np.abs(found["value"].astype(float) - true)[said]
         held += (off <= found["margin_of_error"].astype(float)[said]).tolist()
     assert np.mean(held) >= 0.8, name
@@ -238,8 +238,9 @@ def test_the_clamp_lies_further_above_the_visible_where_counts_fall_slowly(falli
 
 @pytest.mark.parametrize(("law", "statistic"), [("pareto", "variance"), ("log-normal", "sum"), ("exponential", "sum")])
 def test_margins_hold_what_lies_above_a_bought_clamp(law: str, statistic: str) -> None:
-    """Of files of one law, each with a seed of its own, nearly all have their value within the margin."""
-    held = []
+    """Of files of one law, each with a seed of its own, nearly all have their value within the margin, or no margin:
+    squares of a Pareto law of shape 2.2 hardly fall from one octave to the next."""
+    held, given = [], []
     for seed in range(20):
         random = np.random.default_rng(seed)
         drawn = {
@@ -250,8 +251,10 @@ def test_margins_hold_what_lies_above_a_bought_clamp(law: str, statistic: str) -
         frame = _frame(3000).assign(pay=np.round(drawn).clip(0, 10**9))
         found = _published(_plan(statistic, "1", of="pay"), frame, seed=seed)
         true = frame["pay"].sum() if statistic == "sum" else frame["pay"].var()
-        held.append(abs(found["value"][0] - true) <= found["margin_of_error"][0])
+        given.append(np.isfinite(found["margin_of_error"][0]))
+        held.append(not abs(found["value"][0] - true) > found["margin_of_error"][0])
     assert np.mean(held) >= 0.8
+    assert law != "exponential" or np.mean(given) >= 0.8
 
 
 def test_where_nobody_is_visible_nothing_is_said() -> None:

@@ -20,8 +20,7 @@ from tacita.errors import TacitaError
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.mechanisms.table import Table
 from tacita.privacy import AddRemoveOne, StrongAlpha
-from tacita.release.explorer import explorer_model, explorer_page
-from tacita.release.explorer_forms import staircase_table
+from tacita.release.explorer import explorer_model, explorer_page, staircase_table
 from tacita.release.plans import PlannedRelease, prepare, repriced
 from tacita.release.spec import Spec
 
@@ -76,12 +75,12 @@ def test_the_page_forecasts_tables_as_the_plan_does(cap: str, tmp_path: Path) ->
 @pytest.mark.browser
 def test_a_formula_that_is_off_by_a_millionth_is_noticed(tmp_path: Path) -> None:
     """The check itself."""
-    release = people(tmp_path, names=("count",))
+    release = people(tmp_path, names=("sum-tight",))
     page = explorer_page(release)
     broken = page.replace("variance: 2 * Math.exp", "variance: 2.000002 * Math.exp")
     assert broken != page
-    asked = [("count", "1", "0", None)]
-    expected = [figures_of(release, "count", epsilon="1")]
+    asked = [("sum-tight", "1", "0", None)]
+    expected = [figures_of(release, "sum-tight", epsilon="1")]
     assert len(list(differing(expected, in_page(broken, asked, tmp_path), asked))) == 1
 
 
@@ -292,6 +291,15 @@ def test_years_share_what_is_left(tmp_path: Path) -> None:
     now = moved(explorer_page(release), steps, tmp_path)
     assert Fraction(now["cost"]) <= Fraction(30, 7)
     assert now["words"]["sum-lasts"] == "7 releases"
+
+
+@pytest.mark.browser
+def test_the_page_says_what_is_left_of_a_year(tmp_path: Path) -> None:
+    page = explorer_page(people(tmp_path, "years", ("count", "median")))
+    now = moved(page, "", tmp_path)["words"]["years-words"]
+    assert "allows ε = 2 a year until 2030: ε = 1 of this year would be left." in now
+    dearer = moved(page, 'set("epsilon-text-0", "1.75");', tmp_path)["words"]["years-words"]
+    assert "this release costs more, and would be refused" in dearer
 
 
 @pytest.mark.browser

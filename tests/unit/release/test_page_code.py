@@ -21,9 +21,9 @@ from support.bundles import PEOPLE, people, released, spec, table
 from tacita.data.schema import Schema
 from tacita.implicates import Implicates, Kind
 from tacita.pages import render
-from tacita.release.csv_cells import write_csv
+from tacita.release.bundle_files import write_csv
 from tacita.release.microdata import csv_name
-from tacita.release.page_usage import code_for_cells, files_code, table_code
+from tacita.release.page import code_for_cells, files_code, table_code
 
 
 def code(page: str, language: str) -> str:

@@ -75,9 +75,9 @@ def test_growth_is_planned_published_verified_and_evaluated(specification: Path,
     assert {"growth · percent", "flows · entry"} <= named
 
 
-def test_a_promise_about_numbers_has_no_growth(specification: Path, tacita: Call) -> None:
+def test_under_a_promise_about_numbers_years_stand_in_columns(specification: Path, tacita: Call) -> None:
     text = specification.read_text(encoding="utf-8").replace('"add-remove"', '"numbers-within"\nalpha = "0.1"')
     specification.write_text(text, encoding="utf-8")
     refused = tacita("plan", specification)
     assert refused.code != 0
-    assert "give one of flows, sum" in refused.err
+    assert 'between of table "growth": SmoothGrowth has no such setting' in refused.err

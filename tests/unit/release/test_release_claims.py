@@ -49,6 +49,7 @@ PLANS: dict[str, Any] = {
     "Table": lambda: table.Table("mean", "1", of="pay"),
     "Change": lambda: change.Change("growth", "1", of=["before", "after"]),
     "SmoothSums": lambda: magnitude.SmoothSums("0.1", "2", of=["pay"]),
+    "SmoothGrowth": lambda: magnitude.SmoothGrowth("0.1", "2", of=["before", "after"]),
     "SmoothFlows": lambda: magnitude.SmoothFlows("0.1", "2", of=["before", "after"]),
     "EdgeLaplace": lambda: eree.EdgeLaplace("1"),
     "TruncatedLaplace": lambda: eree.TruncatedLaplace(50, "1"),

@@ -84,7 +84,7 @@ def test_code_on_the_page_keeps_to_the_finest_level(
     folder: Path, tacita: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert tacita("run", folder / "people.toml", "--out", folder / "bundle").code == 0
-    from tacita.release.page_usage import code_for_cells
+    from tacita.release.page import code_for_cells
 
     table = pq.read_table(folder / "bundle" / "tables" / "people.parquet")
     blocks = dict(code_for_cells("people", table, ()))

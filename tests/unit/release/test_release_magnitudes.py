@@ -134,8 +134,8 @@ def test_a_rehearsal_needs_no_ledger(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('statistic = "flows"', 'statistic = "mean"', "statistic of table .flows.: .* sums and flows"),
-        ('statistic = "flows"\n', "", "statistic of table .flows.: .* sums and flows"),
+        ('statistic = "flows"', 'statistic = "mean"', "statistic of table .flows.: .* sums, growth and flows"),
+        ('statistic = "flows"\n', "", "statistic of table .flows.: .* sums, growth and flows"),
         ('of = ["before", "jobs"]', 'of = ["jobs"]', "of: name two columns"),
         ('of = "pay"', 'of = "place"', "place is no number"),
         ('statistic = "flows"', 'statistic = "flows"\nmechanism = "SmoothSums"', "statistic"),

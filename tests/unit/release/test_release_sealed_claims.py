@@ -4,14 +4,18 @@ import json
 import re
 import tarfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support.release import PROMISE, sealed_extract, small_release
 from tacita.data.schema import Schema
 from tacita.errors import VerificationError
+from tacita.privacy import Loss
 from tacita.release.alike import same_page
+from tacita.release.bundle import Budget
 from tacita.release.bundle_files import read_json, write_json, write_manifest
 from tacita.release.records import write_records
 from tacita.release.verify import verify
@@ -132,3 +136,17 @@ def test_a_chart_has_only_what_draws(written: Path, name: str) -> None:
     assert changed != page
     assert same_page(page, page)
     assert not same_page(changed, page)
+
+
+def test_a_ledger_written_by_hand_cannot_promise_less_loss_than_the_plan_has(tmp_path: Path) -> None:
+    """The entry and everything after it agree that ε is 0.01; the noise was drawn for ε = 1."""
+    claim = replace(PROMISE, loss=Loss("0.01"))
+    honest = small_release()
+    forged = small_release(
+        products=(replace(honest.products[0], guarantee=claim),),
+        guarantee=claim,
+        budget=Budget(cap=Loss("2"), spent=Loss("0.51"), this_release=Loss("0.01")),
+        ledger_extract=sealed_extract(promise=claim),
+    )
+    with pytest.raises(VerificationError, match="employment promises less loss, or holds more firmly, than its plan"):
+        verify(forged.write(tmp_path / "bundle"))

@@ -12,8 +12,8 @@ from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import SpecError
 from tacita.privacy import AddRemoveOne, Loss, NumbersWithin, ReplaceOne, StrongAlpha, WeakAlpha
-from tacita.release.mock import ESTABLISHMENTS, ROWS, mock_tables
 from tacita.release.spec import Spec
+from tacita.release.trial import ESTABLISHMENTS, ROWS, mock_tables
 
 BASE: dict[str, Any] = {
     "title": "Jobs",

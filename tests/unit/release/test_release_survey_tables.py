@@ -150,15 +150,15 @@ def test_a_table_that_was_altered_is_found(folder: Path) -> None:
     bundle = made(folder, Spec.load(folder / "doctors.toml"))
     (record,) = json.loads((bundle / "plan.json").read_text())["microdata"]
     schema = Schema.load(folder / "doctors.schema.toml")
-    check_made_again(bundle, record, schema)
+    check_made_again(bundle, record, schema, {})
     path = bundle / "tables" / FILES[1]
     kept = pd.read_csv(path)
     kept.assign(value=kept["value"] * 1.0001).to_csv(path, index=False)
     with pytest.raises(VerificationError, match=r"tables/doctors-by-gender\.csv does not follow"):
-        check_made_again(bundle, record, schema)
+        check_made_again(bundle, record, schema, {})
     path.unlink()
     with pytest.raises(VerificationError, match=r"tables/doctors-by-gender\.csv does not follow"):
-        check_made_again(bundle, record, schema)
+        check_made_again(bundle, record, schema, {})
 
 
 def test_a_rehearsal_says_so_in_every_row(folder: Path) -> None:

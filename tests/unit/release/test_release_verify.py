@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +17,12 @@ from support.release import SETTINGS, measured, schema, sealed_extract, small_re
 from tacita.data.schema import Schema
 from tacita.errors import VerificationError
 from tacita.release import bundle as bundle_module
-from tacita.release.alike import same_document, same_values
+from tacita.release.alike import same_document, same_page, same_values
 from tacita.release.bundle_files import write_manifest
 from tacita.release.measurements import long_form
 from tacita.release.plans import PUBLISHING
-from tacita.release.verify import NOT_COMPARED, UNSIGNED, verify
+from tacita.release.signed import UNSIGNED
+from tacita.release.verify import NOT_COMPARED, verify
 from tacita.tables.together import publish_all
 
 
@@ -105,6 +107,36 @@ def test_more_rows_than_the_files_can_hold_are_not_read(bundle: Path) -> None:
     repin(bundle)
     with pytest.raises(VerificationError, match="claims more rows"):
         verify(bundle)
+
+
+@pytest.mark.parametrize("place", ["tables", "measurements"])
+def test_one_long_text_in_every_row_is_not_unpacked(bundle: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """A few hundred bytes can stand for a gigabyte: a dictionary holds the text once, and each row points at it."""
+    monkeypatch.setattr("tacita.release.verify._MOST_LETTERS", 1 << 20)
+    path = bundle / place / "employment.parquet"
+    table = pq.read_table(path)
+    pointed = pa.DictionaryArray.from_arrays(pa.array([0] * table.num_rows, pa.int32()), pa.array(["a" * (1 << 20)]))
+    pq.write_table(table.set_column(0, table.column_names[0], pointed), path, compression="zstd", store_schema=False)
+    assert path.stat().st_size < 20_000
+    repin(bundle)
+    with pytest.raises(VerificationError, match="claims more rows than its bundle can hold"):
+        verify(bundle)
+
+
+def test_lists_within_a_table_are_not_unpacked(bundle: Path) -> None:
+    path = bundle / "tables/employment.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(0, table.column_names[0], pa.array([[1]] * table.num_rows)), path)
+    repin(bundle)
+    with pytest.raises(VerificationError, match="holds other things than numbers"):
+        verify(bundle)
+
+
+def test_pictures_that_never_end_are_looked_at_once() -> None:
+    """A page of two megabytes took hours."""
+    began = time.process_time()
+    assert not same_page("<svg " * 400_000, "<p>1</p>")
+    assert time.process_time() - began < 10
 
 
 def test_randomness_from_a_seed_is_no_release(bundle: Path) -> None:

@@ -7,10 +7,10 @@ import pytest
 
 from tacita.data.schema.bars import Bar, impossible, possible
 from tacita.noise.entropy import SeededEntropy
-from tacita.synthesis.file.bins import number_of
+from tacita.synthesis.file.bins import listed_counts, number_of
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import Grid, Shape
-from tacita.synthesis.file.division import division
+from tacita.synthesis.file.division import division, off_anyway
 from tacita.synthesis.file.field import Field, Wanted
 from tacita.synthesis.file.graph import tabulate
 from tacita.synthesis.file.numbers import measure_number, round_values, thresholds_for
@@ -80,6 +80,39 @@ def test_a_point_mass_is_found_and_bins_have_about_equal_shares() -> None:
     assert (number.code(back.astype(np.float64)) == codes).mean() > 0.999
 
 
+def test_point_masses_that_are_not_round_are_closed_in_on() -> None:
+    """Such as a limit of insured pay in cents, in bounds that are far wider: thresholds alone never hit one value."""
+    random = np.random.default_rng(1)
+    values = np.concatenate([np.full(2000, 25_243.55), np.full(700, 8_113.29), random.lognormal(9, 0.8, 7300).round(2)])
+    grid, budget = Grid(0, 10**9, 100.0), Budget(Fraction(1), False, True)
+    shape = measure_number(values, grid, 10_000, budget, Fraction(1, 10), SeededEntropy(1), "pay")
+    assert shape.values == (811_329, 2_524_355)
+    assert shape.counts == pytest.approx((700, 2000), abs=60)
+    assert sum(shape.between) == pytest.approx(7300, abs=300), "they are no longer among the others"
+    number = number_of("pay", grid, False, shape, 8)
+    units = units_of(number, number.code(values), np.random.default_rng(2))
+    assert np.count_nonzero(units == 2_524_355) == 2000
+
+
+def test_a_smooth_number_has_no_point_masses() -> None:
+    values = np.random.default_rng(1).lognormal(9, 0.8, 10_000).round(2)
+    for budget in BUDGETS:
+        shape = measure_number(values, Grid(0, 10**9, 100.0), 10_000, budget, Fraction(1, 10), SeededEntropy(1), "pay")
+        assert shape.values == ()
+
+
+def test_noise_on_values_that_nobody_has_does_not_add_up() -> None:
+    """Bounds that are four times as wide as a number must not move its mean."""
+    values = np.random.default_rng(1).integers(0, 50, 5000).astype(np.float64)
+    grid, budget = Grid(0, 199, 1.0), Budget(Fraction(1), False, True)
+    shape = measure_number(values, grid, 5000, budget, Fraction(1, 35), SeededEntropy(1), "years")
+    assert len(shape.counts) == 200, "each value was counted"
+    number = number_of("years", grid, False, shape, 8)
+    units = units_of(number, number.code(values), np.random.default_rng(2))
+    assert np.count_nonzero(units > 60) < 50, "of which noise alone would make hundreds"
+    assert units.mean() == pytest.approx(values.mean(), rel=0.02)
+
+
 def test_round_values_are_those_of_two_digits() -> None:
     held = set(round_values(Grid(0, 10**6, 1.0)).tolist())
     assert {0, 7, 99, 500, 1500, 40_000, 10**6} <= held
@@ -145,3 +178,29 @@ def test_the_nearest_counts_are_not_negative_and_add_up() -> None:
     assert near.sum() == pytest.approx(9)
     assert (near >= 0).all()
     assert near[2] - near[1] == pytest.approx(7)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_many_records_at_a_bound_stay_there_and_wide_bounds_move_no_mean(seed: int) -> None:
+    """Noise on values that nobody has, and the mirror beyond a bound, must not push records up the scale."""
+    random = np.random.default_rng(seed)
+    values, noise = np.arange(301), 15.0
+    truth = np.bincount(np.where(random.random(4000) < 0.6, 0, random.exponential(20, 4000).astype(int)), minlength=301)
+    noisy = np.rint(truth + random.normal(0, noise, 301)).astype(int)
+    counts = listed_counts(Shape(4000, tuple(values.tolist()), tuple(noisy.tolist()), noise=noise**2))
+    assert abs(counts[0] / counts.sum() - truth[0] / truth.sum()) < 0.1
+    deviation = np.sqrt(np.average((values - np.average(values, weights=truth)) ** 2, weights=truth))
+    assert abs(np.average(values, weights=counts) - np.average(values, weights=truth)) < 0.8 * deviation
+
+
+def test_what_a_table_is_off_by_anyway_is_noise_and_chance_and_less_where_states_stand_in_order() -> None:
+    levels, records = (16, 16), 5000
+    free = np.full(levels, records / 256)
+    (loud,) = BUDGETS[0].tables([(0, 1)], levels, Fraction(1, 1000))
+    (quiet,) = BUDGETS[0].tables([(0, 1)], levels, Fraction(10**6))
+    drawn = np.random.default_rng(1).multinomial(records, [1 / 256] * 256, size=50)
+    by_chance = np.abs(drawn - records / 256).sum(axis=1).mean()
+    assert off_anyway(quiet, levels, (0, 0), free) == pytest.approx(by_chance, rel=0.05)
+    noise = loud.error(levels)
+    assert off_anyway(loud, levels, (0, 0), free) == pytest.approx(noise + by_chance, rel=0.05)
+    assert off_anyway(loud, levels, (16, 16), free) < 0.5 * noise + 1.05 * by_chance

@@ -13,10 +13,12 @@ from tacita.comparison import HistogramSynthesis
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError, UsageError
+from tacita.mechanisms.table import Table
 from tacita.plan import check
 from tacita.privacy import AddRemoveOne, ReplaceOne
 from tacita.synthesis import FileSynthesis
 from tacita.synthesis.file import FileModel
+from tacita.tables import publish
 
 ROWS = 6000
 ADD = AddRemoveOne("person")
@@ -78,6 +80,67 @@ def test_files_of_any_length_and_several_that_differ_by_the_noise() -> None:
     assert len(next(iter(model().sample(rows=1000).tables))) == 1000
     shares = [(one.to_pandas()["works"] == "yes").mean() for one in model("1/2").sample(4, rows=2000).tables]
     assert 0 < np.std(shares) < 0.2
+
+
+def counted(*by: str, **more: Any) -> Any:
+    return Table("count", "2", by=by, neighbours=ADD, **more).rehearse(people(ROWS), schema(), seed=5)
+
+
+@pytest.mark.parametrize("m", [1, 3])
+def test_files_agree_with_tables_that_are_published_beside_them(m: int) -> None:
+    tables = [counted("group", "sex"), counted("works", "sex", "group"), counted("works"), counted()]
+    alone = FileSynthesis(COLUMNS, "0.2", neighbours=ADD).rehearse(people(ROWS), schema(), seed=2)
+    files = [one.to_pandas() for one in alone.agreeing(tables).sample(m).tables]
+    for table in tables[:3]:
+        published = publish(table, schema()).to_pandas().set_index(list(table.keys))
+        held = sum(one.groupby(list(table.keys)).size().reindex(published.index, fill_value=0) for one in files) / m
+        off = (held - published["value"]).abs()
+        assert (off <= 2 * published["margin_of_error"] + 1).all(), table.keys
+    assert {len(one) for one in files} == {round(float(tables[3].noisy["count"][0]))}
+
+
+def test_tables_of_other_records_or_columns_are_not_taken() -> None:
+    drawn = model()
+    others = [counted("sex", where={"works": ["yes"]}), Table("mean", "2", of="age", neighbours=ADD)]
+    others[1] = others[1].rehearse(people(ROWS), schema(), seed=5)
+    assert [drawn.usable(one) for one in (counted("sex"), *others)] == [True, False, False]
+    with pytest.raises(UsageError, match="tables: number 2 does not count the records"):
+        drawn.agreeing([counted("sex"), others[0]])
+
+
+def test_a_table_to_keep_is_measured_and_kept() -> None:
+    keep = (("works", "sex", "group"), ("age", "works"))
+    drawn = FileSynthesis(COLUMNS, "1", neighbours=ADD, keep=keep, keep_share="0.5").rehearse(
+        people(ROWS), schema(), seed=2
+    )
+    listed = [frozenset(one["attributes"]) for one in drawn.measured["tables"]]
+    assert all(listed.count(frozenset(table)) == 1 for table in keep)
+    file = next(iter(drawn.implicates.tables)).to_pandas()
+    real, held = (frame.groupby(list(keep[0])).size() / len(frame) for frame in (people(ROWS), file))
+    assert real.sub(held, fill_value=0).abs().sum() < 0.05
+
+
+def test_what_is_spent_on_kept_tables_is_within_the_whole() -> None:
+    for more in ({}, {"keep": (("sex", "works"), ("group", "kids", "sex"))}):
+        plan = FileSynthesis(["sex", "group", "works", "kids"], "1", neighbours=ADD, **more)
+        released = plan.rehearse(people(500), schema(), seed=2).released
+        assert sum(one.question.cost for one in released.answers) <= plan.budget.total
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ({"keep": "sex"}, "keep: give lists of two or three columns"),
+        ({"keep": [["sex"]]}, "keep: give lists of two or three columns"),
+        ({"keep": [["sex", "sex"]]}, "keep: give lists of two or three columns"),
+        ({"keep": [["sex", "works"], ["works", "sex"]]}, "keep: a table is listed twice"),
+        ({"keep": [["sex", "height"]]}, "keep: height is not in columns"),
+        ({"keep": [["sex", "works"]], "keep_share": "1"}, "keep_share: must be above 0 and at most"),
+    ],
+)
+def test_tables_to_keep_that_cannot_be_are_refused(setting: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        FileSynthesis(COLUMNS, "1", **setting)
 
 
 def test_the_forecast_speaks_of_noise_and_of_units() -> None:

@@ -92,6 +92,18 @@ def test_files_are_held_to_their_totals(factor: float) -> None:
     assert values["worth"].max() <= 1e8
 
 
+def test_weights_above_the_clamp_add_no_more_than_was_seen_there() -> None:
+    """A model's tail may run away where nothing was added up; the population must not."""
+    weights = np.full(1000, 100.0)
+    weights[:20] = 20_000.0
+    people = Pin(0.0, 400.0, 0.0, 800.0, 0.0, 600.0, (100_000.0,), 1.0)
+    held, _ = hold(weights, (1.0, 1e6), {}, people, {}, None)
+    assert people.held(held).sum() == pytest.approx(100_000.0, rel=1e-3)
+    assert held.sum() <= 100_000.0 * 1.001 + 600.0
+    known = Pin(0.0, np.inf, 0.0, np.inf, 0.0, 0.0, (100_000.0,), 0.0)
+    assert hold(weights, (1.0, 1e6), {}, known, {}, None)[0].sum() == pytest.approx(100_000.0), "where it is public"
+
+
 def test_noise_that_says_nothing_changes_nothing() -> None:
     adding = np.full(100, 7.0)
     pin = Pin(0.0, 10.0, 0.0, 10.0, 0.0, 0.0, (900.0,), 1e4)

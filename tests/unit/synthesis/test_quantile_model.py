@@ -1,6 +1,7 @@
 """What is drawn from the released numbers: curves, tails, conditional quantiles, files, and that they come back."""
 
 import io
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from tacita.synthesis import QuantileSynthesis
 from tacita.synthesis.quantile.curve import Curve, Tail
 from tacita.synthesis.quantile.model import even_draws, loose_draws
 from tacita.synthesis.quantile.numeric import Conditional
+from tacita.synthesis.quantile.owning import SEEN_BEFORE, masses_of
 from tacita.synthesis.quantile.ties import _occurrence, spread_within_step
 from tacita.synthesis.quantile.variables import column_of
 
@@ -202,6 +204,30 @@ def test_a_number_that_few_records_have_does_not_run_away() -> None:
         ratios.append(file["trade"].mean() / frame["trade"].mean())
     assert max(abs(one) for one in ratios) < 8
     assert 0.3 < np.median(ratios) < 2
+
+
+def test_a_limit_that_many_share_is_not_passed() -> None:
+    """Pay that is known up to a limit only, close to that of the year before: planes would spread it far beyond."""
+    pay = {"role": "confidential", "type": "numeric", "scale": 2, "lower": 0, "upper": 10**7}
+    about = {"dataset": {"identity": "t", "unit": "person"}, "variables": {"before": pay, "now": pay}}
+    random, rows = np.random.default_rng(1), 8000
+    before = random.gamma(4, 5000, rows)
+    now = before * np.exp(random.normal(0, 0.12, rows))
+    frame = pd.DataFrame({"before": np.minimum(before, 25_862.32), "now": np.minimum(now, 25_243.55)}).round(2)
+    model = QuantileSynthesis(["before", "now"], "2").rehearse(frame, Schema.from_dict(about), seed=1)
+    drawn = model.implicates.frames[0].to_pandas()
+    assert drawn.now.mean() == pytest.approx(frame.now.mean(), rel=0.03)
+    assert drawn.now.max() < 2 * 25_243.55
+
+
+def test_a_point_mass_that_was_found_need_not_be_as_clear_again() -> None:
+    values = np.where(np.arange(2000) < 350, 0.0, 7.0 + np.arange(2000))
+    column, epsilon = column_of(SCHEMA, "pay"), Fraction(1, 70)
+    counted = [
+        [bool(masses_of(values, column, epsilon, 2000, SeededEntropy(seed), "x", clear)) for seed in range(20)]
+        for clear in (SEEN_BEFORE, 6)
+    ]
+    assert sum(counted[0]) > 17 > sum(counted[1])
 
 
 def test_groups_have_their_own_models() -> None:

@@ -167,6 +167,13 @@ def test_a_schema_that_cannot_carry_the_plan_is_refused(
             ask(schema(**entries))
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [("1e-6", "0"), ("1e-6", "1e-12"), ("0.001", "1e-12")])
+def test_a_price_that_no_noise_can_be_drawn_for_costs_nothing(epsilon: str, delta: str) -> None:
+    data = Confidential.from_frame(people(), schema())
+    with pytest.raises(UsageError, match="epsilon: too small for any noise to be drawn"):
+        SurveySynthesis(["salary"], epsilon, delta=delta, weight="w", by=["field"], neighbours=PERSON).suits(data)
+
+
 def test_too_few_records_for_the_cells_cost_nothing(tmp_path: Path) -> None:
     data = Confidential.from_frame(people(5), schema())
     ledger = Ledger.open(tmp_path / "people.ledger", cap=Loss("8"), neighbours=PERSON)

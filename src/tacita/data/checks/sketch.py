@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-import ibis
-
 from tacita.data.engine import Engine, text_of
 from tacita.data.schema import Identifier, Schema, entity_word
+from tacita.lazy import later
+
+ibis = later("ibis")
 
 SIZE = 512  # ids kept: a file that holds one in a hundred of the units is missed once in 170 times
 Sketch = dict[str, list[int]]

@@ -1,7 +1,8 @@
-"""Group-bys on the engine the user has: DuckDB by default, Spark through the same Ibis expressions.
+"""Group-bys on the engine the user has: DuckDB by default, Spark or PostgreSQL through the same Ibis expressions.
 
-`connect` opens one; `backends` holds what differs between the two; `frames` turns tables in memory and SAS, Stata
-and SPSS files into Arrow; `expressions` brings stored values into one canonical form.
+`connect` opens one by its name, `engine_for` the one that reads certain places; `backends` holds what differs between
+DuckDB and Spark, `postgres` what a server does otherwise; `frames` turns tables in memory and SAS, Stata
+and SPSS files into Arrow, `workbook` a sheet of Excel; `expressions` brings stored values into one canonical form.
 """
 
 from tacita.data.engine.backends import Engine, connect
@@ -19,6 +20,7 @@ from tacita.data.engine.expressions import (
     unit_of_rows,
 )
 from tacita.data.engine.frames import code_text, to_arrow
+from tacita.data.engine.places import engine_for
 
 __all__ = [
     "Engine",
@@ -27,6 +29,7 @@ __all__ = [
     "code_text",
     "connect",
     "day_in",
+    "engine_for",
     "is_missing",
     "is_whole",
     "level_code",

@@ -17,18 +17,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
-import ibis
 import pyarrow as pa
 
 from tacita.data.engine.expressions import text_of
 from tacita.data.engine.frames import STATISTICAL, read_statistical
 from tacita.data.engine.header import NOT_UTF8, csv_header
 from tacita.data.engine.spill import Spill
+from tacita.data.engine.workbook import WORKBOOK, read_workbook
 from tacita.errors import SchemaError, TacitaError, UsageError
+from tacita.lazy import later
+
+ibis = later("ibis")
 
 _T = TypeVar("_T")
 _CSV = (".csv", ".csv.gz", ".tsv", ".txt")
-_FORMS = "CSV, CSV.gz, Parquet (a file or a folder), SAS, Stata, SPSS or duckdb:file.db?table=name"
+_FORMS = "CSV, CSV.gz, Parquet (a file or a folder), Excel, SAS, Stata, SPSS or duckdb:file.db?table=name"
 
 
 class Engine:
@@ -53,6 +56,8 @@ class Engine:
         name = path.name.lower()
         if name.endswith(STATISTICAL):
             return self.table(read_statistical(path, columns))
+        if name.endswith(WORKBOOK):
+            return self.table(read_workbook(path, columns))
         if path.is_dir() or name.endswith((".parquet", ".pq")):
             if path.is_dir() and not any(path.rglob("*.parquet")):
                 raise SchemaError(f"data {path.name}: a folder is read as its Parquet files, and it holds none")
@@ -82,7 +87,7 @@ class Engine:
         """Run an expression and bring its (small) result back."""
         try:
             with _known_warnings():
-                return self._collect(self.backend.compile(expression))
+                return self._run(expression)
         except Exception as problem:  # the engine's message may quote values
             if _is_not_utf8(problem):
                 raise SchemaError(f"data: {NOT_UTF8}") from None
@@ -131,6 +136,9 @@ class Engine:
 
     def _database(self, place: str, columns: Sequence[str]) -> Any:
         raise UsageError(f"data: a DuckDB table can only be read with engine = duckdb, not {self.name}")
+
+    def _run(self, expression: Any) -> pa.Table:
+        return self._collect(self.backend.compile(expression))
 
     def _collect(self, query: str) -> pa.Table:
         raise NotImplementedError
@@ -319,7 +327,8 @@ def _local_spark() -> Any:
                     .config("spark.sql.shuffle.partitions", "8")  # local mode: the default of 200 is for clusters
                     .getOrCreate()
                 )
-                session.sparkContext.pythonExec = sys.executable  # workers need this package, which python3 may lack
+                if ".connect." not in type(session).__module__:  # where the workers are not ours
+                    session.sparkContext.pythonExec = sys.executable  # workers need this package
             return ibis.pyspark.connect(session)
     except Exception as problem:
         raise UsageError(

@@ -6,10 +6,11 @@ import math
 from datetime import date
 from typing import Any
 
-import ibis
-
 from tacita.data.schema import Categorical, Date, Identifier, Integer, Kind, Numeric
 from tacita.data.schema.units import Domain
+from tacita.lazy import later
+
+ibis = later("ibis")
 
 # Numbers are compared to a millionth: finer digits do not survive every file format anyway.
 _PARTS = 1_000_000

@@ -43,24 +43,25 @@ def read_statistical(path: Path, columns: Sequence[str]) -> pa.Table:
 def to_arrow(frame: Any, columns: Sequence[str], what: str) -> pa.Table:
     """A pandas or Arrow table (or anything that offers itself as Arrow) reduced to the columns that are needed."""
     if isinstance(frame, pa.Table):
-        wanted = _wanted(frame.column_names, columns)
-        return pa.table({name: _for_engine(frame[name]) for name in wanted})
+        names = wanted(frame.column_names, columns)
+        return pa.table({name: _for_engine(frame[name]) for name in names})
     if hasattr(frame, "iloc"):
-        wanted = _wanted([name for name in frame.columns if isinstance(name, str)], columns)
-        return pa.table({name: _pandas_column(frame[name], f"{what}.{name}") for name in wanted})
+        names = wanted([name for name in frame.columns if isinstance(name, str)], columns)
+        return pa.table({name: arrow_column(frame[name], f"{what}.{name}") for name in names})
     if hasattr(frame, "__arrow_c_stream__"):
         return to_arrow(pa.table(frame), columns, what)
     raise UsageError(f"{what}: must be a pandas or Arrow table, not {type(frame).__name__}")
 
 
-def _wanted(present: Sequence[str], columns: Sequence[str]) -> list[str]:
+def wanted(present: Sequence[str], columns: Sequence[str]) -> list[str]:
     """The columns asked for; under another case where the exact name is absent, so that the error can say so."""
     folded = {name.casefold(): name for name in present}
     matches = (name if name in present else folded.get(name.casefold()) for name in columns)
     return [name for name in dict.fromkeys(matches) if name is not None]
 
 
-def _pandas_column(column: Any, what: str) -> pa.Array:
+def arrow_column(column: Any, what: str) -> pa.Array:
+    """One column of values as Python or pandas holds them."""
     try:
         array = pa.Array.from_pandas(column)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):

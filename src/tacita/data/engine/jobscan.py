@@ -16,11 +16,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+
+from tacita.compiled import njit
 
 WORTH_IT = 1_000_000  # rows; below, the engine is fast enough and nothing needs to be compiled
 _WIDEST = 2**24  # ids from first to last: 128 MB of counters per thread
@@ -135,13 +136,13 @@ def _scan(
     return counters
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _extend(cell, positions, codes, size):  # type: ignore[no-untyped-def]
     for row in range(cell.size):
         cell[row] = cell[row] * size + codes[positions[row]]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _count(counters, ids, first, cell):  # type: ignore[no-untyped-def]
     """Add one job per row; False if an id is outside the statistics or an establishment is in two cells."""
     agree = True
@@ -156,7 +157,7 @@ def _count(counters, ids, first, cell):  # type: ignore[no-untyped-def]
     return agree
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _merge(total, part):  # type: ignore[no-untyped-def]
     agree = True
     for at in range(total.size):
@@ -166,7 +167,7 @@ def _merge(total, part):  # type: ignore[no-untyped-def]
     return agree
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _to_cells(counters, counts, largest, most):  # type: ignore[no-untyped-def]
     for at in range(counters.size):
         jobs = counters[at] & 0xFFFFFFFF

@@ -18,7 +18,7 @@ from tacita.data.schema.kinds import Categorical, Identifier, Integer, Numeric, 
 from tacita.data.schema.rulebook import refuse_contradiction
 from tacita.data.schema.rules import Rule, rules_of
 from tacita.data.schema.toml_file import read_toml
-from tacita.errors import SchemaError
+from tacita.errors import SchemaError, naming
 
 # What people call the entity "workplace" when they speak of the unit that is protected.
 _WORDS_FOR = {"establishment": "workplace"}
@@ -132,7 +132,8 @@ class Schema:
         path = Path(path)
         missing = "file not found; correct the path, or draft one with tacita init"
         content = read_toml(path, f"schema {path.name}", SchemaError, if_missing=missing)
-        return cls.from_dict(content, folder=path.parent)
+        with naming(schema=path.name):
+            return cls.from_dict(content, folder=path.parent)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], *, folder: Path | None = None) -> Schema:
@@ -154,6 +155,7 @@ class Schema:
         entries = content.get("variables")
         if not isinstance(entries, Mapping) or not entries:
             raise SchemaError("variables: none declared; add at least one [variables.<column>]")
+        entries = {name: reading.without_idle_bounds(entry) for name, entry in entries.items()}
         unfinished = tuple(str(name) for name, entry in entries.items() if reading.is_unfinished(entry))
         entries = {name: entry for name, entry in entries.items() if name not in unfinished}
         if not entries:

@@ -161,6 +161,13 @@ def csv_rows(name: str, where: str, folder: Path | None) -> tuple[tuple[str, ...
     return fields, rows
 
 
+def without_idle_bounds(entry: Any) -> Any:
+    """Of a drafted number that was made a category, bounds that still say TODO mean nothing."""
+    if not isinstance(entry, Mapping) or entry.get("type") != "categorical":
+        return entry
+    return {key: value for key, value in entry.items() if key not in ("lower", "upper") or value != PLACEHOLDER}
+
+
 def is_unfinished(entry: Any) -> bool:
     """Whether a drafted entry still says TODO somewhere."""
     if isinstance(entry, Mapping):

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.compiled import njit
 from tacita.errors import UsageError
 from tacita.evaluation.encoding import Comparison, Encoded
 from tacita.evaluation.metric import Metric, Outcome
@@ -113,7 +113,7 @@ def _best_guesses(values: Floats, groups: Keys, tolerance: float) -> Floats:
     return best
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _best_windows(values, bounds, tolerance):  # type: ignore[no-untyped-def]
     # A guess g is right for v when |g - v| <= t·|v|. For positive v the values v0 … v0·(1+t)/(1-t) share the guess
     # v0·(1+t); for negative ones v0 … v0·(1-t)/(1+t) share v0·(1-t); zero is only right for zero.

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.compiled import njit
 from tacita.errors import UsageError
 from tacita.evaluation.cells import WORKERS
 from tacita.evaluation.encoding import Comparison, Encoded
@@ -105,7 +105,7 @@ def nearest_distances(queries: Points, reference: Points, *, other_than_itself: 
     return distances
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _nearest(codes, numbers, to_codes, to_numbers, skip):  # type: ignore[no-untyped-def]
     out = np.empty(codes.shape[0])
     for i in range(codes.shape[0]):

@@ -18,12 +18,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numba
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import stats
 
+from tacita.compiled import njit
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.evaluation.encoding import Frame, compare
@@ -155,7 +155,7 @@ def closeness(pool: Frame, synthetic: Frame, aimed: NDArray[np.intp], width: flo
     return np.stack([-nearest, np.log(density + 1e-12), exact])
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _density(codes, numbers, to_codes, to_numbers, width):  # type: ignore[no-untyped-def]
     count = codes.shape[1] + numbers.shape[1]
     density = np.zeros(codes.shape[0])

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from tacita.errors import UsageError
 from tacita.inference.estimate import Estimate
@@ -29,6 +28,12 @@ from tacita.inference.survey.columns import (
 )
 from tacita.inference.survey.replicates import ReplicateDesign, ReplicateSample
 from tacita.inference.survey.taylor import Design, TaylorSample
+from tacita.lazy import later
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = later("pandas")
 
 AnyDesign = Design | ReplicateDesign
 By = str | Sequence[str] | None

@@ -10,16 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from scipy import stats
 
 from tacita.errors import UsageError
 from tacita.inference.estimate import Estimate
 from tacita.inference.survey.columns import Floats, Missing, as_frame, domains, numbers, without_missing
 from tacita.inference.survey.estimators import AnyDesign, By, mean
+from tacita.lazy import later
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy import stats
+else:
+    pd = later("pandas")
+    stats = later("scipy.stats")
 
 # Weights are sums of products of inverse probabilities: shares that are equal on paper differ in the last digits.
 _SAME_SHARE = 1e-12

@@ -13,17 +13,21 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.implicates import Implicates
-from tacita.inference.combine import check_number, combine_estimates
+from tacita.inference.combine import Rule, check_number, combine_estimates, rule_for
 from tacita.inference.estimate import Estimate
-from tacita.inference.rules import Rule, rule_for
 from tacita.inference.survey.columns import Codes, Floats, as_frame, column, numbers
 from tacita.inference.survey.statistics import Count, Mean, Statistic
 from tacita.inference.survey.taylor import Design, TaylorSample
+from tacita.lazy import later
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = later("pandas")
 
 if TYPE_CHECKING:
     from tacita.mechanisms.survey import SurveyCells

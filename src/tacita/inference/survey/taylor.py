@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from tacita.data.schema import Schema
@@ -28,6 +27,12 @@ from tacita.inference.survey.columns import (
     nested,
     weighted_sums,
 )
+from tacita.lazy import later
+
+if TYPE_CHECKING:
+    import pandas as pd
+else:
+    pd = later("pandas")
 
 OnePsu = Literal["error", "certainty", "adjust"]
 Names = str | tuple[str, ...] | None

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-import ibis
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,10 +13,13 @@ from tacita.data import rowwise
 from tacita.data.confidential import Confidential
 from tacita.data.pairs import Moved, Pairs, moved, octaves
 from tacita.data.schema import Schema
+from tacita.lazy import later
 from tacita.mechanisms.table.clamp import clamp_from
 from tacita.mechanisms.table.measuring import BOUGHT, FEW_STEPS, Facts, Noisy
 from tacita.mechanisms.table.noise import FINEST, Budget, Reach, reach_of
 from tacita.noise.entropy import Entropy
+
+ibis = later("ibis")
 
 Integers = NDArray[np.int64]
 
@@ -34,13 +36,12 @@ class Limit:
     most: int
     halvings: int
     unseen: float = 0.0
-    open: bool = False
 
     @classmethod
-    def above(cls, steps: int, unseen: float = 0.0, *, open: bool = False) -> Limit:
+    def above(cls, steps: int, unseen: float = 0.0) -> Limit:
         """The least limit of about `FINEST` units at most that is no less than so many steps."""
         halvings = max(0, (max(steps, 1) - 1).bit_length() - (FINEST.bit_length() - 1))
-        return cls(-(-max(steps, 1) >> halvings), halvings, unseen, open)
+        return cls(-(-max(steps, 1) >> halvings), halvings, unseen)
 
     @property
     def even(self) -> Limit:
@@ -57,8 +58,9 @@ class Limit:
 
     def facts(self, size: float, law: dict[str, str]) -> Facts:
         unit = size * (1 << self.halvings)
-        told: Facts = {"lower": -self.most * unit, "upper": self.most * unit, "unseen": self.unseen, "step": unit}
-        return told | {"law": law} | ({"open": True} if self.open else {})
+        return {
+            "lower": -self.most * unit, "upper": self.most * unit, "unseen": self.unseen, "step": unit, "law": law
+        }  # fmt: skip
 
 
 def growth(data: Confidential, pairs: Pairs, budget: Budget, records: int, entropy: Entropy) -> tuple[Noisy, Facts]:
@@ -174,7 +176,7 @@ def _limit(
         return None
     if 1 << clamp.exponent >= furthest:
         return Limit.above(furthest), rest
-    return Limit.above(1 << clamp.exponent, clamp.unseen, open=clamp.open), rest
+    return Limit.above(1 << clamp.exponent, clamp.unseen), rest
 
 
 def furthest_change(pairs: Pairs, schema: Schema) -> int:

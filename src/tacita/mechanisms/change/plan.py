@@ -66,6 +66,7 @@ class Change(Plan[Measurements]):
 
     proof = "mechanisms/change/change.md"
     takes_missing = True
+    brings = "counts"
 
     statistic: Changing = field(default="growth", validator=one_of(Changing))
     epsilon: Fraction = field(default=None, converter=optional_epsilon)

@@ -68,6 +68,8 @@ def check_establishments(schema: Schema) -> None:
 class CountPlan(Plan[Measured]):
     """The query side of a plan: which marginal, over which workers."""
 
+    brings = "counts"
+
     by: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once)
     worker: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once)
     where: Named[tuple[str, ...]] = field(default=Named(), converter=as_where)

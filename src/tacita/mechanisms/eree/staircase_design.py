@@ -12,17 +12,19 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sparse
 from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from tacita.errors import UsageError
+from tacita.lazy import later
 from tacita.mechanisms.eree.calibration import check_parameters
 from tacita.noise.plateau import RATIO_BITS, WEIGHT_BITS, PlateauLaw
 from tacita.privacy import text
+
+optimize, sparse = later("scipy.optimize"), later("scipy.sparse")
 
 _CORE_PLATEAUS = 512  # in all; more of them bring the law closer to the optimum and cost seconds
 _FINEST = 48  # plateaus per unit of sensitivity, at most
@@ -167,7 +169,7 @@ def _solve(
     rising = _binding(i, side[j], middle[j], low <= 1, middle[j] < middle[i])
     matrix = sparse.vstack([falls[falling], rises[rising], _one_peak(base)])
     mass, first, absolute = _moments(once, cells.tail, alpha, float(ratio))
-    answer = linprog(
+    answer = optimize.linprog(
         absolute * base,
         A_ub=matrix,
         b_ub=np.zeros(matrix.shape[0]),
@@ -196,7 +198,7 @@ def _binding(
     return np.concatenate([rows[first], np.flatnonzero(relevant & ~extreme)])
 
 
-def _one_peak(base: NDArray[np.float64]) -> sparse.csr_matrix:
+def _one_peak(base: NDArray[np.float64]) -> Any:
     """Heights rise up to the middle and fall after it."""
     n = base.size
     inner = np.where(np.arange(n - 1) < n // 2, np.arange(1, n), np.arange(n - 1))

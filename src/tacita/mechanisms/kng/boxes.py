@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from tacita.compiled import njit
 
-@numba.njit(cache=True, nogil=True)
+
+@njit(cache=True, nogil=True)
 def _value(axis, j):  # type: ignore[no-untyped-def]
     return axis[0] + axis[1] * math.sinh(axis[2] + axis[3] * j)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _bounds(below, open_, records):  # type: ignore[no-untyped-def]
     """The least and the largest score that a box allows."""
     least = 0
@@ -31,7 +32,7 @@ def _bounds(below, open_, records):  # type: ignore[no-untyped-def]
     return least, most
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _compact(pool, start, count, leaf, boxes):  # type: ignore[no-untyped-def]
     """Forget the records of boxes that were split. Lists lie in the order of their boxes, so they move down."""
     used = 0
@@ -44,7 +45,7 @@ def _compact(pool, start, count, leaf, boxes):  # type: ignore[no-untyped-def]
     return used
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _score(phi, v, cell, members, below, records, theta):  # type: ignore[no-untyped-def]
     """The exact score at a lattice point inside a box whose undecided records are `members`."""
     counts = below.copy()

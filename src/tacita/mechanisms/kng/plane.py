@@ -15,10 +15,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.compiled import njit
 from tacita.errors import UsageError
 from tacita.mechanisms.kng.boxes import _bounds, _compact, _score, _value
 from tacita.mechanisms.kng.sheet import File, cut, propose
@@ -71,7 +71,7 @@ class Axis:
         return self.offset + self.unit * math.sinh(self.start + self.step * j)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _split_records(phi, v, cell, pool, start, count, low, high, end, below, open_):  # type: ignore[no-untyped-def]
     """Sort a parent's undecided records by a child's bounds; the still undecided are appended at `end`."""
     p = low.size
@@ -100,7 +100,7 @@ def _split_records(phi, v, cell, pool, start, count, low, high, end, below, open
     return end
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _envelope(sizes, least, most, leaf, boxes, rate):  # type: ignore[no-untyped-def]
     """At least this share of draws from the envelope is kept."""
     top = -np.inf
@@ -117,7 +117,7 @@ def _envelope(sizes, least, most, leaf, boxes, rate):  # type: ignore[no-untyped
     return lower / upper
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _refine(phi, v, cell, records, axes, bits, rate, most_boxes):  # type: ignore[no-untyped-def]
     """Split boxes best first. Returns the leaves and, for each, its undecided records."""
     n, p = phi.shape

@@ -17,10 +17,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.compiled import njit
 from tacita.errors import TacitaError
 from tacita.mechanisms.kng.boxes import _bounds, _compact, _score, _value
 from tacita.noise.choice import accepts, choose, uniform_below
@@ -160,7 +160,7 @@ def propose(sheets: Sheets, file: File, rate: Fraction, spare: Spare) -> Floats 
     return theta if accepts(rate * (k - int(sheets.least[box])), spare) else None
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _shear(tilt, k, theta):  # type: ignore[no-untyped-def]
     """What the coefficients after k add to u_k."""
     moved = 0.0
@@ -169,7 +169,7 @@ def _shear(tilt, k, theta):  # type: ignore[no-untyped-def]
     return moved
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _place(axis, bits, first, step, end, moved):  # type: ignore[no-untyped-def]
     """The first place of an axis at or above a border of windows; below the first and the last border lies all."""
     if end <= 0:
@@ -187,7 +187,7 @@ def _place(axis, bits, first, step, end, moved):  # type: ignore[no-untyped-def]
     return low
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _most_held(axis, bits, low, high, wide):  # type: ignore[no-untyped-def]
     """How many values a window of this width can hold at most, and about how many at least, between two ends.
 
@@ -203,7 +203,7 @@ def _most_held(axis, bits, low, high, wide):  # type: ignore[no-untyped-def]
     return min(math.ceil(most), 2.0**bits), min(fewest, 2.0**bits)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _windows(box, corner, sizes, axes, bits, tilt, first, step, low, high, held, shift, shape):  # type: ignore[no-untyped-def]
     """Sizes of a box's windows, rounded up to few bits; their product in logarithms, at most and about at least.
 
@@ -243,7 +243,7 @@ def _windows(box, corner, sizes, axes, bits, tilt, first, step, low, high, held,
     return largest, smallest
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _weigh(features, cell, members, below, records, open_, weight):  # type: ignore[no-untyped-def]
     """How far a step along each coordinate moves the undecided records of cells whose score they leave open."""
     for g in range(open_.size):
@@ -262,7 +262,7 @@ def _weigh(features, cell, members, below, records, open_, weight):  # type: ign
                 weight[k] += abs(features[i, k])
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _direction(box, sizes, step, weight, tilt, shape, decided):  # type: ignore[no-untyped-def]
     """Along which coordinate to split: the one that moves records most, or the one that makes windows uneven."""
     p = step.size
@@ -286,7 +286,7 @@ def _direction(box, sizes, step, weight, tilt, shape, decided):  # type: ignore[
     return best
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _split_records(features, v, doubt, cell, pool, start, count, low, high, end, below, open_):  # type: ignore[no-untyped-def]
     """As in `plane`, with bounds in sheared coordinates."""
     for g in range(open_.size):
@@ -307,7 +307,7 @@ def _split_records(features, v, doubt, cell, pool, start, count, low, high, end,
     return end
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _envelope(largest, smallest, least, most, leaf, boxes, rate):  # type: ignore[no-untyped-def]
     """About the share of rounds that are kept."""
     top = -np.inf
@@ -322,7 +322,7 @@ def _envelope(largest, smallest, least, most, leaf, boxes, rate):  # type: ignor
     return lower / upper if upper > 0 else 1.0
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _refine(features, v, doubt, cell, records, axes, bits, tilt, first, step, low, high, rate, most_boxes):  # type: ignore[no-untyped-def]
     """Split boxes best first, as in `plane`."""
     n, p = features.shape

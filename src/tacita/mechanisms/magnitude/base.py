@@ -71,6 +71,8 @@ def _enough(plan: MagnitudePlan) -> Fraction:
 class MagnitudePlan(Plan[Measurements]):
     """Sums by cell when one unit's numbers may all change by a factor 1 + α, each in its own direction."""
 
+    brings = "counts"
+
     alpha: Fraction = field(converter=_as_alpha, validator=short_alpha, kw_only=False)
     epsilon: Fraction = field(converter=as_epsilon, kw_only=False)
     of: tuple[str, ...] = field(converter=_as_columns, validator=at_least_one)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import ibis
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
@@ -14,12 +13,15 @@ from numpy.typing import NDArray
 from tacita.data.confidential import Confidential, rows
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
+from tacita.lazy import later
 from tacita.mechanisms.magnitude.base import MagnitudePlan
 from tacita.mechanisms.magnitude.error import Column
 from tacita.mechanisms.magnitude.flows_design import NetLaw, least_noise
 from tacita.mechanisms.magnitude.reading import Totals, most_steps, number, places, steps, totals
 from tacita.noise.entropy import Entropy
 from tacita.noise.power import PowerLaw
+
+ibis = later("ibis")
 
 CREATED, DESTROYED, NET = "creation", "destruction", "net"
 

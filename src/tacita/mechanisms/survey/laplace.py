@@ -99,6 +99,9 @@ class SurveyLaplace(Plan[SurveyCells]):
         design = public_design(schema, self.by, self.means)
         return tuple(dict.fromkeys((*self.by, *self.means, *design.columns)))
 
+    def relies_on(self, schema: Schema) -> dict[str, Any]:
+        return {} if schema.design is None else {"design": schema.design.to_dict()}
+
     @property
     def statistics(self) -> int:
         """Counts, and a mean of each answer."""

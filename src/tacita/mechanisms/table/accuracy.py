@@ -29,6 +29,7 @@ _LARGER = (1_000, 10_000, 100_000)  # records whose total has a margin worth to 
 ROUNDED = 1.015  # what rounding to three digits may add to a margin
 UNSIGNED = (0.0, 1.0)  # the ends between which a record counts, in units of the further one
 _MIDDLE = 0.5  # half of all errors are smaller than the median error
+MIDDLE_OF_TWO = 0.57  # median error of the middle of two draws, in ranks by which one strays, where values are even
 
 Foreseen = tuple[tuple[str, ...], dict[str, float]]
 
@@ -63,16 +64,21 @@ def _of_counts(table: Table, schema: Schema) -> Foreseen:
     level = f"{float(table.confidence):.0%}"
     if table.statistic == "share":
         levels = len(schema.levels(table.of[0]))
-        points = {n: 100 * _share_margin(table, levels, n) for n in SIZES}
-        said = "; ".join(f"± {one:.2g} points where {n:,} records count" for n, one in points.items())
-        return (f"a share of one in four, with {level} confidence: {said}",), _by_size("margin_points", points)
+        wide, half = (
+            {n: 100 * _share_margin(table, levels, one) / n for n in SIZES}
+            for one in (float(prudent(table.confidence)), _MIDDLE)
+        )
+        said = "; ".join(f"± {one:.2g} points where {n:,} records count" for n, one in wide.items())
+        return (
+            f"a share of one in four, with {level} confidence: {said}; half of the errors are below "
+            f"{half[SIZES[1]] / wide[SIZES[1]]:.2g} of that",
+        ), _by_size("margin_points", wide) | _by_size("median_error_points", half)
     law = table.budget.law(_counted(table))
-    margin, (variance, kurtosis) = law.margin(table.confidence), spread_of(law.describe())
-    typical = float(combined(_MIDDLE, [(np.array([variance]), kurtosis)])[0])
+    margin, typical = law.margin(table.confidence), float(law.margin(_MIDDLE))
     of_size = "; ".join(f"{margin / n:.1%} of a cell of {n:,}" for n in SIZES)
     return (
-        f"± {margin:,} records with {level} confidence in every cell, large or small; half of the errors are below "
-        f"{typical:.3g}",
+        f"± {margin:,} records with {level} confidence in every cell, large or small; half of the errors are at "
+        f"most {typical:.3g}",
         f"that is {of_size}",
     ), {"margin": float(margin), "median_error": typical}
 
@@ -82,7 +88,8 @@ def _of_sums(table: Table, schema: Schema, amount: Amount, bought: bool) -> Fore
     budget = table.budget.share(1 - BOUGHT) if bought else table.budget
     low, high = table.clamp if isinstance(table.clamp, tuple) else amount.bounds(schema)
     is_sum = table.statistic in ("sum", "count", "share")
-    noise = _in_clamps(table, budget, clamped_ends(low, high, bought) if is_sum else UNSIGNED)
+    ends = clamped_ends(low, high, bought) if is_sum else UNSIGNED
+    noise = _in_clamps(table, budget, ends, alone=is_sum and alone(table, schema))
     half, wide = (float(combined(one, [noise])[0]) for one in (_MIDDLE, float(prudent(table.confidence))))
     if bought:
         return (
@@ -138,25 +145,39 @@ def _of_levels(table: Table, schema: Schema) -> Foreseen:
 
 
 def gradient(statistic: str, length: float) -> float:
-    """How far the noise of its sums moves a mean or a variance of one record, for numbers in an interval of a length:
-    a mean that lies where means usually do, a variance of an even distribution."""
+    """How far the noise of its sums moves a mean or a variance of one record, for numbers in an interval of a length
+    that lie where numbers usually do: evenly over its lower half."""
     if statistic == "mean":
         return sqrt(_TYPICAL**2 + (1 - _TYPICAL) ** 2) * length
-    return sqrt(1 / 36 + 1 / 9 + 1 / 36) * length**2
+    square = 4 * _TYPICAL**2 / 3
+    high, cross, low = 1 - square - 2 * _TYPICAL * (1 - _TYPICAL), square + _TYPICAL - 2 * _TYPICAL**2, 2 * _TYPICAL**2
+    return sqrt(high**2 + cross**2 + (low - square) ** 2) * length**2
 
 
 def _of_ratios(table: Table, schema: Schema) -> Foreseen:
     share = Fraction(1, 2) if table.statistic == "ratio" else NUMERATOR
     columns = (*table.of, None)[:2]  # of a weighted mean the weights alone stand below
     parts = zip(((1 - BOUGHT) * share, (1 - BOUGHT) * (1 - share)), columns, strict=True)
-    above, below = (
-        float(combined(float(prudent(table.confidence)), [_in_clamps(table, table.budget.share(one), ends)])[0])
-        for one, ends in ((one, clamped_ends(*table.amount(column).bounds(schema), True)) for one, column in parts)
+    single = alone(table, schema)
+    noises = [
+        _in_clamps(
+            table, table.budget.share(one), clamped_ends(*table.amount(column).bounds(schema), True), alone=single
+        )
+        for one, column in parts
+    ]
+    (above, below), (half, half_below) = (
+        [float(combined(one, [noise])[0]) for noise in noises] for one in (float(prudent(table.confidence)), _MIDDLE)
     )
     return (
-        f"numerator within ± {above:.3g} times, denominator within ± {below:.3g} times the limit at which one record's "
-        "share in it is clamped, which is bought; the margin of a ratio follows from both",
-    ), {"margin_in_clamps": above, "margin_in_clamps_below": below}
+        f"noise as of {above:.3g} records in the numerator and {below:.3g} in the denominator, each as large as the "
+        f"clamp, which is bought; half of the errors are below {half:.3g} and {half_below:.3g}. A cell needs many "
+        "times as many records",
+    ), {
+        "margin_in_clamps": above,
+        "margin_in_clamps_below": below,
+        "median_error_in_clamps": half,
+        "median_error_in_clamps_below": half_below,
+    }
 
 
 def _of_quantiles(table: Table) -> Foreseen:
@@ -168,9 +189,10 @@ def _of_quantiles(table: Table) -> Foreseen:
         sentences.append(
             f"the {text(share)} quantile lies between two published values of about {ranks:,} records' ranks below and "
             f"above it, with {level} confidence ({ranks / 1000:.1%} of a cell of 1,000); cells of fewer than about "
-            f"{least_of(rate, share):,} records stay empty"
+            f"{least_of(rate, share):,} records stay empty; values are told to a step, or to one part in a thousand"
         )
         figures[f"ranks_{text(share)}"] = float(ranks)
+        figures[f"median_error_ranks_{text(share)}"] = MIDDLE_OF_TWO / float(rate * share.denominator)
     if table.weights:
         sentences.append("with weights, a record counts by its weight up to a limit, and ranks are of that weight")
     return tuple(sentences), figures
@@ -190,21 +212,27 @@ def clamped_ends(low: float, high: float, bought: bool) -> tuple[float, float]:
     return (-1.0 if low < 0 else 0.0, 1.0) if bought or not furthest else (low / furthest, high / furthest)
 
 
-def reach_in_clamps(table: Table, ends: tuple[float, float]) -> Reach:
+def alone(table: Table, schema: Schema) -> bool:
+    """Whether a sum has one cell that nobody can leave: a replaced record then moves it by one length at most."""
+    return table.records > 1 and table.cells.everybody(schema)
+
+
+def reach_in_clamps(table: Table, ends: tuple[float, float], *, alone: bool = False) -> Reach:
     low, high = (round(one * FINEST) for one in ends)
-    return reach_of(low, high, table.records)
+    return Reach.of_one(high - low, 1) if alone else reach_of(low, high, table.records)
 
 
-def _in_clamps(table: Table, budget: Budget, ends: tuple[float, float]) -> tuple[Any, float]:
+def _in_clamps(table: Table, budget: Budget, ends: tuple[float, float], *, alone: bool = False) -> tuple[Any, float]:
     """Variance and kurtosis of a sum's noise in units of its clamp."""
-    variance, kurtosis = spread_of(budget.law(reach_in_clamps(table, ends)).describe())
+    variance, kurtosis = spread_of(budget.law(reach_in_clamps(table, ends, alone=alone)).describe())
     return np.array([variance / FINEST**2]), kurtosis
 
 
-def _share_margin(table: Table, levels: int, records: int) -> float:
+def _share_margin(table: Table, levels: int, confidence: float) -> float:
+    """Of a share of one in four, for one record."""
     variance, kurtosis = spread_of(table.budget.law(_counted(table)).describe())
     parts = [(np.array([variance * 0.75**2]), kurtosis)] + [(np.array([variance * 0.25**2]), kurtosis)] * (levels - 1)
-    return float(combined(float(prudent(table.confidence)), parts)[0]) / records
+    return float(combined(confidence, parts)[0])
 
 
 def _in_means(clamps: float) -> str:

@@ -30,7 +30,7 @@ FEW_STEPS = 1 << 10  # declared bounds so tight are used as they are: buying tig
 BOUGHT = Fraction(1, 4)  # share of a sum's budget that buys its clamp
 NUMERATOR = Fraction(3, 4)  # share of a weighted mean's budget for weight × value; weights alone need less
 _SLIP = 1e-6  # steps by which an end on a step may miss it in binary
-_SQUARES = 1 << 12  # steps of a variance, whose squares must fit the sampler too
+_SQUARES = 1 << 12  # steps of a variance, or fewer: noise is for their squares
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,8 @@ class Interval:
     unseen: float = 0.0
     squares: float = 0.0
     open: bool = False
-    """Whether nothing bounds what lies beyond (`clamp.py`)."""
+    open_squares: bool = False
+    """Whether nothing bounds what lies beyond, or its squares (`clamp.py`)."""
 
     @property
     def furthest(self) -> float:
@@ -141,13 +142,15 @@ def variances(
     interval, ask = interval_of(data, ask, amount, clamp, entropy)
     if interval is None:
         return nothing(data.schema, ask, "high", "cross", "low")
-    steps = mean_steps(interval, amount.grain(data.schema), _SQUARES)
+    finest = ask.budget.finest(_SQUARES, lambda one: ask.reach(one * one))
+    steps = mean_steps(interval, amount.grain(data.schema), finest)
     size, most = steps.size, steps.most
     added = totals(data, ask.cells, {"one": (amount, steps, 1), "two": (amount, steps, 2)})
     one, two, number = added["one"], added["two"], added["tacita_n"]
     parts = np.stack([two, 2 * most * one - 2 * two, most * most * number - 2 * most * one + two])
     reach = ask.reach(most * most)
     noisy = ask.budget.noisy(parts, reach, entropy, label_of(f"variance of {_spoken(amount)}", ask))
+    interval = replace(interval, open=interval.open_squares)
     facts = _facts(interval, size, ask.law(reach)) | {"steps": most, "unseen_squares": interval.squares}
     return {"high": noisy[0], "cross": noisy[1], "low": noisy[2]}, {"variance": facts}
 
@@ -179,7 +182,8 @@ def interval_of(
     upper = min(top, max(abs(low), abs(high)))
     interval = _on_steps(max(low, 0.0 if low >= 0 else -upper), min(upper, high), amount.grain(schema))
     if top < max(abs(low), abs(high)):
-        interval = replace(interval, unseen=clamped.unseen, squares=clamped.squares, open=clamped.open)
+        beyond = {key: getattr(clamped, key) for key in ("unseen", "squares", "open", "open_squares")}
+        interval = replace(interval, **beyond)
     return interval, rest
 
 

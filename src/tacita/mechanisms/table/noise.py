@@ -6,6 +6,7 @@ of absolute changes and in their Euclidean length, is said by whoever asks for n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,6 +15,7 @@ from math import ceil, isqrt, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.errors import UsageError
 from tacita.noise.concentrated import rho_for
 from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
 from tacita.noise.entropy import Entropy
@@ -93,6 +95,22 @@ class Budget:
         if isinstance(law, DiscreteLaplace):
             return add_discrete_laplace(values, law.scale, entropy, label)
         return add_discrete_gaussian(values, law.variance, entropy, label)
+
+    def finest(self, steps: int, reach: Callable[[int], Reach]) -> int:
+        """So many steps, or half, a quarter, … as many: the most of them for whose reach there is a law of noise. Where
+        noise is that loud, finer ones would not show beside it.
+
+        >>> Budget(Fraction(1, 2)).finest(8, lambda steps: Reach.of_one(steps, 1))
+        8
+        """
+        while True:
+            try:
+                self.law(reach(steps))
+                return steps
+            except UsageError:
+                if steps == 1:
+                    raise UsageError("epsilon: too small for any noise to be drawn; raise it") from None
+                steps //= 2
 
     def scale(self, reach: Reach) -> float:
         """Of a Laplace number with the variance of this noise, for both laws."""

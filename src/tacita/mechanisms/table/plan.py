@@ -19,10 +19,10 @@ from tacita.mechanisms.table.accuracy import epsilon_for, foreseen
 from tacita.mechanisms.table.levels import Division, Split, TableLevels, split_of
 from tacita.mechanisms.table.noise import Budget
 from tacita.mechanisms.table.quantiles import Wanted, quantiles
-from tacita.mechanisms.table.sampling import SAMPLING, Residual, residual, spread
+from tacita.mechanisms.table.sampling import SAMPLING, Residual, residual, spread, steps_of
 from tacita.mechanisms.table.settings import as_columns, as_confidence, loss_of, optional_epsilon, optional_rho
 from tacita.noise.entropy import Entropy
-from tacita.plan import ONE_ROW, Forecast, Plan
+from tacita.plan import ONE_ROW, Brings, Forecast, Plan
 from tacita.plan.fields import (
     RECORD,
     Named,
@@ -192,6 +192,12 @@ class Table(Plan[Measurements]):
             return ()
         return tuple(dict.fromkeys((*design.strata, design.psu[0])))
 
+    def relies_on(self, schema: Schema) -> dict[str, Any]:
+        """The trees of its levels, and the columns that name sampling units."""
+        trees = {tree.column: tree.to_dict() for tree in schema.hierarchies if self.levels and tree.column in self.by}
+        units = self.units(schema)
+        return {key: held for key, held in (("hierarchy", trees), ("units", list(units))) if held}
+
     @property
     def records(self) -> int:
         return 2 if isinstance(self.neighbours, ReplaceOne) else 1
@@ -214,6 +220,10 @@ class Table(Plan[Measurements]):
 
     def amount(self, column: str | None = None) -> Amount:
         return Amount(tuple(name for name in (column, self.weights) if name is not None))
+
+    @property
+    def brings(self) -> Brings:
+        return "values" if self.statistic in ("median", "quantiles") or self.sampling else "counts"
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         self.cells.check(schema)
@@ -257,6 +267,8 @@ class Table(Plan[Measurements]):
 
     def forecast(self, schema: Schema) -> Forecast:
         self.reads(schema)
+        if self.sampling:
+            steps_of(self._spreading().priced(1 - measuring.BOUGHT), self.units(schema))  # refuses what has no noise
         sentences, figures = foreseen(self, schema)
         of = f" of {' over '.join(self.of)}" if self.of else ""
         by = f" by {' × '.join(self.by)}" if self.by else ""

@@ -21,7 +21,7 @@ from tacita.privacy import text
 DRAWN = Fraction(9, 10)  # share of the budget for the draws; the rest counts the records of each cell
 ENOUGH = 7.0  # logarithm of how much likelier the right rungs must be than all others for a cell to say something
 _WEIGHTS = 1 << 12  # steps of the heaviest weight
-UNEVEN = 1.2  # logarithm of how much heavier the rungs on the wrong side may be
+UNEVEN = 0.7  # logarithm of how much heavier the rungs on the wrong side may be
 _WORDS, _WORDS_PER_DRAW = 64, 8
 
 

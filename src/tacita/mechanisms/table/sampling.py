@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 SAMPLING = Fraction(1, 5)  # share of a table's budget that buys the sampling variance
 _RECORDS = Fraction(1, 10)  # of that, for the size of the sample
-_STEPS = 1 << 12  # of what a record adds, up to its clamp
+_STEPS = 1 << 12  # of what a record adds, up to its clamp, or fewer
 _UNIT_STEPS = 1 << 10
 _UNIT_PARTS = {"distance": Fraction(1, 4), "units": Fraction(1, 4), "sample": Fraction(1, 8), "squares": Fraction(3, 8)}
 _OCTAVES = 24  # below the clamp of the numerator, in which residuals are looked for
@@ -49,7 +49,7 @@ class Residual:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*self.above.columns, *self.below.columns)))
+        return tuple(dict.fromkeys((*self.by, *self.above.columns, *self.below.columns)))
 
     def of(self, table: Any, schema: Schema) -> Any:
         ratio = cell_value(table, schema, self.by, self.ratios)
@@ -84,11 +84,12 @@ def spread(
         furthest, ask = _residual_clamp(data, ask, amount, furthest, entropy)
     if units:
         return _of_units(data, ask, amount, furthest, units, entropy)
-    size = furthest / _STEPS
-    steps = Steps(0.0, size, -_STEPS, _STEPS)
+    most = steps_of(ask, units)
+    size = furthest / most
+    steps = Steps(0.0, size, -most, most)
     added = totals(data, ask.cells, {"squares": (amount, steps, 2)})["squares"]
     part, rest = ask.priced(1 - _RECORDS), ask.priced(_RECORDS)
-    reach = ask.reach(_STEPS * _STEPS)
+    reach = ask.reach(most * most)
     squares = part.budget.noisy(added, reach, entropy, label_of("squares of a survey", ask))
     number = rest.budget.noisy(counted(data, Cells((), {})), _ONE, entropy, "size of a sample")
     return {"squares": squares}, {
@@ -99,6 +100,15 @@ def spread(
             "sample_law": rest.budget.law(_ONE).describe(),
         }
     }
+
+
+def steps_of(ask: Ask, units: tuple[str, ...]) -> int:
+    """In how many steps, up to its clamp, what a record adds is counted: as many as there is noise for, however far
+    units' sums will be clamped. Public arithmetic."""
+    if units:
+        paid = ask.priced(_UNIT_PARTS["squares"]).budget
+        return paid.finest(_UNIT_STEPS, lambda one: squares_reach(_FURTHEST, one, ask.records))
+    return ask.priced(1 - _RECORDS).budget.finest(_STEPS, lambda one: ask.reach(one * one))
 
 
 def _residual_clamp(
@@ -120,10 +130,11 @@ _ONE = Reach.of_one(1, 1)  # of how many there are in the file: a replaced recor
 def _of_units(
     data: Confidential, ask: Ask, amount: Amount | Residual, furthest: float, units: tuple[str, ...], entropy: Entropy
 ) -> tuple[Noisy, Facts]:
-    size = furthest / _UNIT_STEPS
-    steps = Steps(0.0, size, -_UNIT_STEPS, _UNIT_STEPS)
+    each = steps_of(ask, units)
+    size = furthest / each
+    steps = Steps(0.0, size, -each, each)
     asks = {name: ask.priced(share) for name, share in _UNIT_PARTS.items()}
-    reaches = {"distance": Reach.added_up(_UNIT_STEPS, ask.records), "units": ask.reach(1), "sample": _ONE}
+    reaches = {"distance": Reach.added_up(each, ask.records), "units": ask.reach(1), "sample": _ONE}
     place, total = unit_totals(data, ask.cells, units, amount, steps)
     noisy: Noisy = {}
 
@@ -136,9 +147,9 @@ def _of_units(
     there = add("units", "sampling units", rowwise.sums(place, np.ones_like(place), number))
     everywhere, _ = unit_totals(data, Cells((), {}), units, Amount(), Steps(0.0, 1.0, 0, 1))
     sample = asks["sample"].budget.noisy(np.array([everywhere.size]), _ONE, entropy, "sampling units in all")
-    times = times_of(distance, there)
-    most = times * _UNIT_STEPS
-    reaches["squares"] = squares_reach(times, _UNIT_STEPS, ask.records)
+    times = times_of(distance, there, each)
+    most = times * each
+    reaches["squares"] = squares_reach(times, each, ask.records)
     held = np.clip(total, -most, most)
     add("squares", "squares of sampling units", rowwise.sums(place, held * held, number))
     return noisy, {
@@ -158,11 +169,12 @@ def squares_reach(times: int, most: int, records: int) -> Reach:
     return Reach.added_up((2 * times - 1) * most**2, records)
 
 
-def times_of(distance: Integers, there: Integers) -> int:
-    """How many clamps of a record a unit's sum may have, from the released size of all such sums.
+def times_of(distance: Integers, there: Integers, each: int) -> int:
+    """How many clamps of a record, `each` of so many steps, a unit's sum may have, from the released size of all such
+    sums.
 
-    >>> times_of(np.array([10 * 2048, -5]), np.array([10, 0]))
+    >>> times_of(np.array([10 * 2048, -5]), np.array([10, 0]), 1024)
     16
     """
     mean = int(distance.sum(dtype=np.int64)) / max(int(there.sum(dtype=np.int64)), 1)
-    return min(max(1, ceil(_FAR * mean / _UNIT_STEPS)), _FURTHEST)
+    return min(max(1, ceil(_FAR * mean / each)), _FURTHEST)

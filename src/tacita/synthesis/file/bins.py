@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import sqrt
+from math import ceil, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +16,17 @@ from tacita.synthesis.quantile.curve import Curve
 
 Floats = NDArray[np.float64]
 
-_FEWEST_BINS, _MOST_BINS = 6, 24
+_FEWEST_BINS, MOST_BINS = 6, 24
 _TOLERATED = 0.3  # of the records moved by noise in a table of two numbers: bins are as many as that allows
 _TABLES_PER_COLUMN = 4
+_QUIET = 1.5  # standard deviations of the noise on a sum: what has less is taken for empty
 _REACH = 3  # values to either side that say what is likely of one
 
 
 def bins_for(records: int, columns: int, budget: Budget) -> int:
     """How many bins a number has in tables of two columns: as many as the budget carries."""
     noise = budget.typical(budget.total, _TABLES_PER_COLUMN * columns)
-    return int(np.clip(sqrt(_TOLERATED * records / (0.8 * noise)), _FEWEST_BINS, _MOST_BINS))
+    return int(np.clip(sqrt(_TOLERATED * records / (0.8 * noise)), _FEWEST_BINS, MOST_BINS))
 
 
 def number_of(name: str, grid: Grid, missing: bool, shape: Shape, bins: int, borders: tuple[int, ...] = ()) -> Number:
@@ -91,17 +92,43 @@ def likeliest(counts: Floats, expected: Floats, noise: float) -> Floats:
 def listed_counts(shape: Shape) -> Floats:
     """Counts of listed values, each between its own and what its neighbours let expect."""
     counts = np.array(shape.counts, dtype=np.float64)
-    held = nearest(counts, max(float(counts.sum()), 1.0))
-    near = np.lib.stride_tricks.sliding_window_view(np.pad(held, _REACH, mode="edge"), 2 * _REACH + 1)
-    return likeliest(held, near.mean(axis=1), shape.noise)
+    held = nearest(_without_ends(counts, shape.noise), max(float(counts.sum()), 1.0))
+    # Mirrored beyond the ends, so that many records at a bound are not taken for as many beyond it.
+    near = np.lib.stride_tricks.sliding_window_view(np.pad(held, _REACH, mode="reflect"), 2 * _REACH + 1).mean(axis=1)
+    return likeliest(held, near * (held.sum() / near.sum()), shape.noise)
+
+
+def _without_ends(counts: Floats, noise: float) -> Floats:
+    """Counts with both ends emptied as far as all that stands there is no more than noise: bounds may be wide, and
+    noise on many values that nobody has would add up. What stood there in all stays, next to what is kept.
+
+    >>> _without_ends(np.array([1.0, -2.0, 50.0, 60.0, 1.0, -1.0, 2.0]), 4.0).round(1).tolist()
+    [0.0, 0.0, 50.0, 60.0, 2.0, 0.0, 0.0]
+    """
+    kept = counts.copy()
+    for one_way, other in ((counts, kept), (counts[::-1], kept[::-1])):
+        quiet = np.flatnonzero(np.cumsum(one_way) <= _QUIET * np.sqrt(noise * np.arange(1, counts.size + 1)))
+        if quiet.size:
+            cut = int(quiet[-1]) + 1
+            other[:cut] = _falling(one_way[:cut].sum(), one_way[cut : cut + _REACH], cut)
+    return kept if kept.any() else counts
+
+
+def _falling(records: float, beside: Floats, places: int) -> Floats:
+    """So many records on places that rise evenly towards what stands beside them."""
+    rising = np.zeros(places)
+    if records > 0 and beside.sum() > 0:
+        width = min(places, ceil(2 * records / beside.mean()))
+        rising[places - width :] = np.arange(1, width + 1) * (2 * records / (width * (width + 1)))
+    return rising
 
 
 def _filled(grid: Grid, shape: Shape, bins: int) -> tuple[int, ...]:
     """Cuts between listed values: a bin is full with its share of the records."""
     cuts, held = [], 0.0
     counts = listed_counts(shape)
-    full = float(counts.sum()) / bins
-    for value, here in zip(shape.values, counts.tolist(), strict=True):
+    full, last = float(counts.sum()) / bins, int(np.flatnonzero(counts)[-1]) if counts.any() else 0
+    for value, here in zip(shape.values[: last + 1], counts.tolist(), strict=False):  # no bin is empty
         if value > grid.first and held > 0 and held + here / 2 > full:
             cuts.append(value)
             held = 0.0

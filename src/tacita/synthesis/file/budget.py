@@ -59,6 +59,10 @@ class Budget:
             questions.append(Question(attributes, one.contrast, scale, change / scale, True))
         return questions
 
+    def one(self, attributes: tuple[int, ...], levels: tuple[int, ...], amount: Fraction) -> Question:
+        """One table of these attributes that costs no more than an amount."""
+        return self.tables([attributes], levels, amount)[0]
+
     def table(self, amount: Fraction) -> Question:
         """One table of counts, whose attributes have no number: every record is in one cell or in none."""
         noise = (2 if self.replace else 1) / amount / (1 if self.pure else 2)

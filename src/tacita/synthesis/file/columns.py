@@ -6,6 +6,7 @@ record.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -136,3 +137,8 @@ def column_of(schema: Schema, name: str) -> Category | tuple[Grid, bool]:
     if not isinstance(kind, Integer | Numeric | Date):
         raise UsageError(f"columns: {name} is an id; ids are never synthesized, leave it out")
     return Grid.of(kind), kind.own_missing
+
+
+def ordered_states(columns: Sequence[Column]) -> tuple[int, ...]:
+    """How many first states of each column stand in order; 0 for a category."""
+    return tuple(len(one.cuts) + 1 if isinstance(one, Number) else 0 for one in columns)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from math import pi, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacita.synthesis.file.budget import Budget, Question
+from tacita.synthesis.file.field import trend_of
 from tacita.synthesis.pairwise.queries import mean_off
+
+Floats = NDArray[np.float64]
 
 CHOOSING = Fraction(7, 100)
 _ONES = Fraction(1, 10)  # of what tables get, where noise hardly matters
@@ -18,6 +23,7 @@ _MOST_ONES = Fraction(2, 5)
 _QUIET = 0.035  # of the records moved by the noise of a pair: then all pairs are measured
 _PER_COLUMN = 8
 _MOST_CELLS = 1_000_000  # of a pair
+_PER_TREND = 12  # cells whose noise passes for each trend: a field with trends follows single cells too
 
 
 @dataclass(frozen=True)
@@ -40,9 +46,11 @@ def open_pairs(levels: tuple[int, ...]) -> list[tuple[int, int]]:
     return [(a, b) for a, b in combinations(wide, 2) if levels[a] * levels[b] <= _MOST_CELLS]
 
 
-def division(levels: tuple[int, ...], records: int, budget: Budget, amount: Fraction) -> Division:
-    """The more noise, the more goes to single columns and the fewer pairs are measured."""
-    pairs = open_pairs(levels)
+def division(
+    levels: tuple[int, ...], records: int, budget: Budget, amount: Fraction, kept: Collection[tuple[int, ...]] = ()
+) -> Division:
+    """The more noise, the more goes to single columns and the fewer pairs are measured beside those that are kept."""
+    pairs = [pair for pair in open_pairs(levels) if pair not in kept]
     if not pairs:
         return Division(amount, Fraction(0), Fraction(0), 0, 0.0)
     all_of_them = budget.tables(pairs, levels, amount * (1 - _ONES))
@@ -57,6 +65,14 @@ def division(levels: tuple[int, ...], records: int, budget: Budget, amount: Frac
     rest = 1 - ones - choosing
     asked = budget.tables(pairs, levels, amount * rest * len(pairs) / number)
     return Division(amount * ones, amount * choosing, amount * rest, number, *_off(asked, levels, records))
+
+
+def off_anyway(one: Question, levels: tuple[int, ...], ordered: tuple[int, ...], free: Floats) -> float:
+    """Records by which a table would be off that has nothing to tell: by noise, of which little passes where the field
+    has trends over the states of a number, and by chance. Of what was released before, and so no secret."""
+    trend = trend_of(one.attributes, levels, ordered)
+    passing = 1.0 if trend is None else min(1.0, sqrt(_PER_TREND * trend.shape[1] / free.size))
+    return passing * one.error(levels) + float(np.minimum(np.sqrt(2 * free / pi), 2 * free).sum())
 
 
 def _off(asked: Sequence[Question], levels: tuple[int, ...], records: int) -> tuple[float, float]:

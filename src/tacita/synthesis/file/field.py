@@ -31,6 +31,7 @@ _LEAST = 0.5  # records: a cell that the pool leaves empty counts as this much i
 _SETTLED = 0.6  # of the passes: then steps are halved
 _DEGREE = 2  # of a trend
 _MOST_TRENDS = 60
+_TIED = 0.95  # of the records
 _LEAPS = 0.3  # of the records, in a pass: values that rules link are drawn together
 _UNTIL, _EVERY = 20, 10  # passes before the priors are fitted for the first time, and between two times
 
@@ -71,6 +72,7 @@ class Field:
         self.prior: dict[tuple[int, ...], float] = {}
         self.freedom: dict[tuple[int, ...], float] = {}
         self.passes = 0
+        self.tied: tuple[Integers, ...] = ()
 
     def copy(self) -> Field:
         """Another field that goes on from the same place."""
@@ -105,6 +107,12 @@ class Field:
     def set_margins(self, margins: Sequence[Floats]) -> None:
         self.margins = np.concatenate(list(margins))
 
+    def tie(self, wanted: Sequence[Wanted]) -> None:
+        """Draw two attributes together from now on where one nearly says the other: one by one they would not move."""
+        pairs = [one for one in wanted if len(one.attributes) == 2]
+        found = [np.array(one.attributes, dtype=np.int64) for one in pairs if _nearly_one_to_one(one)]
+        self.tied = tuple(one for one in found if one.min() >= self.held)
+
     def fit(self, wanted: Sequence[Wanted], records: float, passes: int, random: np.random.Generator) -> None:
         graph = Graph(self.levels, [one.attributes for one in wanted], self.bars)
         for one in wanted:
@@ -129,7 +137,7 @@ class Field:
         flat = graph.flat([-self.theta[one] for one in graph.tables])
         laws = (graph.starts, -self.ones, graph.first, graph.views, flat, graph.bars)
         draw(self.pool, self.held, random.random(self.pool.shape), *laws)
-        for block in graph.blocks:
+        for block in (*graph.blocks, *self.tied):
             some = random.integers(len(self.pool), size=int(_LEAPS * len(self.pool)))
             leap(self.pool, some, random.permutation(block), random.random((some.size, block.size + 1)), *laws)
 
@@ -154,6 +162,15 @@ class Field:
             fitted = float((rest**2).sum() / max(float(free.sum()), 1e-9))
             self.prior[one.attributes] = min(max(fitted, _NARROWEST), _WIDEST)
 
+    def seen(self, passes: int, random: np.random.Generator) -> Integers:
+        """The records of so many passes, one after another."""
+        graph = Graph(self.levels, list(self.theta), self.bars)
+        pools = []
+        for _ in range(passes):
+            self._pass(graph, random)
+            pools.append(self.pool.copy())
+        return np.concatenate(pools)
+
     def expected(
         self, tables: Sequence[tuple[int, ...]], records: float, passes: int, random: np.random.Generator
     ) -> list[Floats]:
@@ -165,6 +182,12 @@ class Field:
             for total, table in zip(totals, tables, strict=True):
                 total += tabulate(self.pool, self.levels, table)
         return [total * (records / (len(self.pool) * passes)) for total in totals]
+
+
+def _nearly_one_to_one(one: Wanted) -> bool:
+    """Whether nearly all records are in the fullest cell of their row, and of their column; of what is beyond noise."""
+    seen = np.where(one.counts > 2 * one.variance**0.5, one.counts, 0.0)
+    return all(float(seen.max(axis=axis).sum()) > _TIED * max(float(seen.sum()), 1.0) for axis in (0, 1))
 
 
 def trend_of(attributes: tuple[int, ...], levels: tuple[int, ...], ordered: tuple[int, ...]) -> Floats | None:

@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 
 from tacita.data.schema.bars import Bar, impossible
 from tacita.synthesis.file.field import Field, Wanted
+from tacita.synthesis.file.graph import tabulate_all
 from tacita.synthesis.file.records import Goal, agree, unrelated
 from tacita.synthesis.file.targets import Answer, margins, wanted_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+_PUBLIC_SEED = 15
+_SKETCH = (1_000, 4_000)  # records in the pool of a sketch, at least and at most
+_LEARNING, _LEARNING_MORE, _LOOKS = 40, 10, 24  # passes
 _STAGES = ((6_000, 60), (20_000, 24))  # records in the pool, passes
 _AGAIN = 12  # passes at the length of the file, or with other noise
 _LARGEST_POOL = 60_000
@@ -60,10 +64,52 @@ def fitted(
         field.fit(wanted, records, _AGAIN, random)
         return Fit(levels, bars, records, field, ones, wanted)
     field = Field(levels, shares, bars, unrelated(shares, bars, _STAGES[0][0], random), ordered, public)
+    field.tie(wanted)
     for rows, passes in _STAGES:
         field.resize(rows, random)
         field.fit(wanted, records, passes, random)
     return Fit(levels, bars, records, field, ones, wanted)
+
+
+class Sketch:
+    """A field that is fitted to more and more answers, to say what is still unknown; the same answers give the same
+    one, because its random numbers are public."""
+
+    def __init__(
+        self, levels: tuple[int, ...], bars: tuple[Bar, ...], records: float, ordered: Sequence[int] | None
+    ) -> None:
+        self.levels, self.bars, self.records, self.ordered = levels, bars, records, ordered
+        self.random = np.random.default_rng(_PUBLIC_SEED)
+        self.field: Field | None = None
+
+    def learn(self, answers: Sequence[Answer]) -> None:
+        ones = margins(answers, self.levels, self.records)
+        wanted = wanted_of(answers, [one for one, _ in ones], self.records)
+        shares = [one / one.sum() for one, _ in ones]
+        if self.field is None:
+            rows = int(min(max(self.records, _SKETCH[0]), _SKETCH[1]))
+            start = unrelated(shares, self.bars, rows, self.random)
+            self.field = Field(self.levels, shares, self.bars, start, self.ordered)
+            self.field.tie(wanted)
+            self.field.fit(wanted, self.records, _LEARNING, self.random)
+        else:
+            self.field.set_margins(shares)
+            self.field.fit(wanted, self.records, _LEARNING_MORE, self.random)
+
+    @property
+    def tied(self) -> list[tuple[int, ...]]:
+        """Two columns of which each nearly says the other."""
+        return [] if self.field is None else [tuple(one.tolist()) for one in self.field.tied]
+
+    def seen(self) -> Integers:
+        """Records of the field, of many passes."""
+        assert self.field is not None
+        return self.field.seen(_LOOKS, self.random)
+
+    def expected(self, tables: Sequence[tuple[int, ...]], seen: Integers) -> list[Integers]:
+        """Tables of the field in whole records."""
+        size = self.records / len(seen)
+        return [np.rint(one * size).astype(np.int64) for one in tabulate_all(seen, self.levels, tables)]
 
 
 def drawn(fit: Fit, rows: int, random: np.random.Generator, *, unsure: bool = False) -> Integers:

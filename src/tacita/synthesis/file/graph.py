@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.data.schema.bars import Bar, linked_by
+from tacita.synthesis.file.sweeps import tally
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -84,6 +85,21 @@ class Graph:
     def busiest(self, table: int) -> int:
         """How many tables the attribute of this one has that is in most."""
         return max(int(self.first[one + 1] - self.first[one]) for one in self.tables[table])
+
+
+def tabulate_all(records: Integers, levels: tuple[int, ...], tables: Sequence[tuple[int, ...]]) -> list[Integers]:
+    """Many tables of synthetic records at once.
+
+    >>> [one.tolist() for one in tabulate_all(np.array([[0, 1], [1, 1]]), (2, 2), [(0, 1), (1,)])]
+    [[[0, 1], [0, 1]], [0, 2]]
+    """
+    shapes = [tuple(levels[one] for one in table) for table in tables]
+    named = np.array([[*table, *[0] * (WIDEST - len(table))] for table in tables], dtype=np.int64)
+    sizes = np.array([[*shape, *[1] * (WIDEST - len(shape))] for shape in shapes], dtype=np.int64)
+    ends = np.cumsum([prod(shape) for shape in shapes])
+    counts = np.zeros(int(ends[-1]), dtype=np.int64)
+    tally(records, named, sizes, ends - sizes.prod(axis=1), counts)
+    return [part.reshape(shape) for part, shape in zip(np.split(counts, ends[:-1]), shapes, strict=True)]
 
 
 def tabulate(records: Integers, levels: tuple[int, ...], attributes: tuple[int, ...]) -> Integers:

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.data.schema.bars import Bar
 from tacita.mechanisms.table.noise import Budget as Price
 from tacita.mechanisms.table.noise import Reach
 from tacita.noise.entropy import Entropy
+from tacita.synthesis.file.asking import asked
 from tacita.synthesis.file.bins import spread_of
-from tacita.synthesis.file.budget import Budget, Question
+from tacita.synthesis.file.budget import Budget
+from tacita.synthesis.file.choosing import measure_rounds
 from tacita.synthesis.file.columns import Grid, Shape
-from tacita.synthesis.file.division import division, open_pairs
-from tacita.synthesis.file.numbers import noisy
+from tacita.synthesis.file.division import division, off_anyway, open_pairs
+from tacita.synthesis.file.rounds import share_of_rounds
 from tacita.synthesis.file.targets import Answer, margins
 from tacita.synthesis.pairwise.choosing import distance, drawn_pairs
-from tacita.synthesis.pairwise.measuring import counts
 from tacita.synthesis.pinned.measuring import Pin, Summing
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+_LEAST_AGAIN = Fraction(1, 200)  # of what columns and pairs get: less would be noise alone
 
 
 def measure_tables(
@@ -31,33 +36,46 @@ def measure_tables(
     budget: Budget,
     amount: Fraction,
     entropy: Entropy,
+    ordered: tuple[int, ...],
+    keep: Sequence[tuple[int, ...]] = (),
+    keep_share: Fraction = Fraction(0),
+    bars: tuple[Bar, ...] = (),
 ) -> tuple[Answer, ...]:
-    spent = division(levels, records, budget, amount)
+    """`ordered` as in `Field`; `keep` are measured in any case, with their share of the amount."""
+    kept = asked(codes, levels, budget.tables(keep, levels, amount * keep_share), entropy) if keep else ()
+    amount = amount * (1 - keep_share) if keep else amount
+    spent = division(levels, records, budget, amount, keep)
+    for_rounds = share_of_rounds(levels, records, budget, spent.pairs)
+    first = 1 - for_rounds
     singles = [(a,) for a in range(len(levels))]
-    ones = asked(codes, levels, budget.tables(singles, levels, spent.ones), entropy)
+    ones = asked(codes, levels, budget.tables(singles, levels, spent.ones * first), entropy)
     pairs = open_pairs(levels)
     if spent.choosing:
         expected = [one for one, _ in margins(ones, levels, float(records))]
         likely = budget.tables(pairs, levels, spent.pairs * len(pairs) / spent.number)
+        free = [np.outer(expected[a], expected[b]) / records for a, b in pairs]
         scores = [
-            round(one.error(levels))
-            - distance(codes, levels, pair, np.outer(expected[pair[0]], expected[pair[1]]) / records)
-            for one, pair in zip(likely, pairs, strict=True)
+            round(off_anyway(one, levels, ordered, table)) - distance(codes, levels, pair, table)
+            for one, pair, table in zip(likely, pairs, free, strict=True)
         ]
         rate = budget.rate(spent.choosing / spent.number)
         scored = np.array(scores, dtype=np.int64)
-        pairs = drawn_pairs(pairs, scored, rate, len(levels), spent.number, budget.replace, entropy)
-    return ones + (asked(codes, levels, budget.tables(pairs, levels, spent.pairs), entropy) if pairs else ())
-
-
-def asked(codes: Integers, levels: tuple[int, ...], questions: list[Question], entropy: Entropy) -> tuple[Answer, ...]:
-    answers = []
-    for one in questions:
-        label = ("contrast of " if one.contrast else "table of ") + " × ".join(
-            f"column {a + 1}" for a in one.attributes
-        )
-        answers.append(Answer(one, noisy(counts(codes, levels, one.attributes, one.contrast), one, entropy, label)))
-    return tuple(answers)
+        given = [pair for pair in pairs if pair in keep]
+        wanted = spent.number + len(given)
+        pairs = drawn_pairs(pairs, scored, rate, len(levels), wanted, budget.replace, entropy, given)
+    pairs = [pair for pair in pairs if pair not in keep]
+    known = kept + ones
+    known += asked(codes, levels, budget.tables(pairs, levels, spent.pairs * first), entropy) if pairs else ()
+    if not for_rounds:
+        return known
+    whole = spent.ones + spent.pairs
+    found, left = measure_rounds(codes, levels, records, budget, whole * for_rounds, entropy, known, ordered, bars)
+    if left < whole * _LEAST_AGAIN:
+        return known + found
+    # What nothing more was found for makes columns and pairs more precise.
+    again = budget.tables(singles, levels, left * spent.ones / whole)
+    again += budget.tables(pairs, levels, left * spent.pairs / whole)
+    return known + found + asked(codes, levels, again, entropy)
 
 
 def measure_plain(

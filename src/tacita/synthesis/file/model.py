@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -18,12 +18,13 @@ from tacita.data.schema.units import published
 from tacita.errors import SchemaError, UsageError
 from tacita.implicates import Implicates
 from tacita.synthesis.base import Model
+from tacita.synthesis.file.agreeing import answer_of, usable
 from tacita.synthesis.file.bins import number_of
-from tacita.synthesis.file.columns import Category, Column, Number, Shape, column_of
+from tacita.synthesis.file.columns import Category, Column, Number, Shape, column_of, ordered_states
 from tacita.synthesis.file.fitting import Fit, drawn, fitted, given
 from tacita.synthesis.file.keeping import kept, kept_still
 from tacita.synthesis.file.released import Tables, drawn_once_more, record_of, tables_from
-from tacita.synthesis.file.targets import Answer
+from tacita.synthesis.file.targets import Answer, records_of
 from tacita.synthesis.file.totals import held_units
 
 Integers = NDArray[np.int64]
@@ -74,8 +75,29 @@ class FileModel(Model[Tables]):
     def _fitted(self, answers: tuple[Answer, ...], random: np.random.Generator, start: Fit | None) -> Fit:
         levels = tuple(one.size for one in self.columns)
         bars = self.book.bars({one.name: one.spans for one in self.columns})
-        ordered = [len(one.cuts) + 1 if isinstance(one, Number) else 0 for one in self.columns]
+        ordered = ordered_states(self.columns)
         return fitted(answers, levels, bars, float(self.released.records), random, ordered, start)
+
+    def usable(self, table: Any) -> bool:
+        """Whether a published table counts the records that the files stand for, by columns that they have."""
+        return usable(table, self.columns)
+
+    def agreeing(self, tables: Sequence[Any]) -> FileModel:
+        """The same model, knowing tables that were published beside it: its files agree with them as well.
+
+        Post-processing: what was published of the same records is known to everybody, and costs nothing more.
+        """
+        if unfit := [one for one in tables if not self.usable(one)]:
+            raise UsageError(
+                f"tables: number {tables.index(unfit[0]) + 1} does not count the records of the files by up to three "
+                "of their categories; leave it out"
+            )
+        known = tuple(answer_of(one, self.columns) for one in tables)
+        released, records = self.released, self.released.records
+        if not self.plan.size_is_public:
+            _, doubt = records_of(released.answers, records, self.plan.variance_of_count)
+            records, _ = records_of(known, records, doubt)
+        return evolve(self, released=evolve(released, records=records, answers=(*released.answers, *known)))
 
     def files(self, m: int, random: np.random.Generator, rows: int | None) -> Implicates:
         length = self.rows if rows is None else rows

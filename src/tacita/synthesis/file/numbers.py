@@ -2,17 +2,21 @@
 
 A number of few values needs nothing; one of some hundred has each value counted. Else the round values it may have (two
 digits and zeros) are counted, and those that stand out are point masses. The rest is cut by exact private thresholds,
-finer towards both ends than parts of equal size would be, counted between them, and counted by how round it is.
+finer towards both ends than parts of equal size would be, and counted between them. Where many stand in a narrow part
+there may be a point mass that is not round, such as the limit of a benefit or the first of a month: ever finer cells
+are counted there. What is left is counted by how round it is.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import log, sqrt
+from itertools import pairwise
+from math import ceil, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.data.schema.units import Span
 from tacita.mechanisms.kng.line import Lattice, bisect, halves, levels_for
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
@@ -24,12 +28,13 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 # Of what a number gets, where it needs thresholds; they get the rest.
-_MASSES, _BETWEEN, _HABITS = Fraction(1, 6), Fraction(1, 3), Fraction(1, 6)
+_MASSES, _CROWDED, _BETWEEN, _HABITS = Fraction(1, 9), Fraction(1, 9), Fraction(1, 3), Fraction(1, 9)
 _FIRM = 6.0  # a part is cut again while its records times ε are more
 _DEEPEST = 7
-_CROWD = 0.25  # of the records: more noise over all values would drown those that are rare
+_CROWD = 0.75  # of the records: where the noise of all values together is more, thresholds say more than counts
 _MASS = 0.03  # of the records: a point mass is a state of its own
 _MOST_MASSES = 6
+_MOST_CELLS = 4096
 _CHANCE = 1e-3  # that noise alone makes a point mass
 ROUND = np.array([one * 10**zeros for zeros in range(16) for one in (1, 5)], dtype=np.int64)
 """What amounts are multiples of, by habit."""
@@ -52,15 +57,10 @@ def measure_number(
         listed = np.arange(grid.first, grid.last + 1)
         counts = noisy(_counted(units, listed), counting, entropy, f"values of {name}")
         return Shape(records, tuple(listed.tolist()), tuple(counts.tolist()), noise=counting.variance)
-    counting = budget.table(amount * _MASSES)
-    listed = round_values(grid)
-    counts = noisy(_counted(units, listed), counting, entropy, f"round values of {name}")
-    clear = counts > max(_clear(counting, listed.size), _MASS * records)
-    largest = np.sort(
-        np.argsort(np.where(clear, -counts, 0), kind="stable")[: min(int(np.count_nonzero(clear)), _MOST_MASSES)]
-    )
-    rest = units[(units >= grid.first) & ~np.isin(units, listed[largest])]
-    shares, epsilon = thresholds_for(records, budget, amount * (1 - _MASSES - _BETWEEN - _HABITS))
+    listed, question = round_values(grid), budget.table(amount * _MASSES)
+    masses = _masses(_counted(units, listed), listed, records, question, entropy, f"round values of {name}")
+    rest = units[(units >= grid.first) & ~np.isin(units, list(masses))]
+    shares, epsilon = thresholds_for(records, budget, amount * (1 - _MASSES - _CROWDED - _BETWEEN - _HABITS))
     lattice = Lattice(
         float(grid.first),
         float(grid.last + 1),
@@ -72,17 +72,70 @@ def measure_number(
     cuts = np.clip(np.ceil(drawn).astype(np.int64), grid.first + 1, grid.last)
     parts = np.bincount(np.searchsorted(cuts, rest, side="right"), minlength=cuts.size + 1).astype(np.int64)
     between = noisy(parts, budget.table(amount * _BETWEEN), entropy, f"{name} between thresholds")
-    habits = noisy(_habits(rest), budget.table(amount * _HABITS), entropy, f"round parts of {name}")
+    edges = [grid.first, *cuts.tolist(), grid.last + 1]
+    spans = [
+        one for one, many in zip(pairwise(edges), between > _MASS * records, strict=True) if many and one[0] < one[1]
+    ]
+    if spans:
+        more = _closed_in(rest, spans, records, budget, amount * _CROWDED, entropy, name)
+        for mass, count in list(more.items())[: _MOST_MASSES - len(masses)]:
+            masses[mass] = count
+            between[np.searchsorted(cuts, mass, side="right")] -= count
+        rest = rest[~np.isin(rest, list(masses))]
+    left = amount * (_HABITS if spans else _HABITS + _CROWDED)
+    habits = noisy(_habits(rest), budget.table(left), entropy, f"round parts of {name}")
+    masses = dict(sorted(masses.items()))
     return Shape(
         records,
-        tuple(listed[largest].tolist()),
-        tuple(counts[largest].tolist()),
+        tuple(masses),
+        tuple(masses.values()),
         shares,
         tuple(cuts.tolist()),
         tuple(between.tolist()),
         tuple(tuple(row) for row in habits.tolist()),
         budget.table(amount * _BETWEEN).variance,
     )
+
+
+def _masses(
+    there: Integers, listed: Integers, records: int, question: Question, entropy: Entropy, label: str
+) -> dict[int, int]:
+    """Which of the listed values, or cells that begin there, stand out, with their noisy counts; the largest first."""
+    counts = noisy(there, question, entropy, label)
+    least = max(_clear(question, listed.size), _MASS * records)
+    largest = [int(k) for k in np.argsort(-counts, kind="stable")[:_MOST_MASSES] if counts[k] > least]
+    return {int(listed[k]): int(counts[k]) for k in largest}
+
+
+def _closed_in(
+    units: Integers, spans: list[Span], records: int, budget: Budget, amount: Fraction, entropy: Entropy, name: str
+) -> dict[int, int]:
+    """Single values in these spans that stand out: cells are counted, then finer ones of those that stand out."""
+    sizes = cell_sizes(sum(end - first for first, end in spans))
+    question = budget.table(amount / len(sizes))
+    masses: dict[int, int] = {}
+    for size in sizes:
+        starts = np.concatenate([np.arange(first, end, size) for first, end in spans])
+        ends = np.concatenate([np.minimum(np.arange(first, end, size) + size, end) for first, end in spans])
+        at = np.searchsorted(starts, units, side="right") - 1
+        there = np.bincount(at[(at >= 0) & (units < ends[at])], minlength=starts.size).astype(np.int64)
+        masses = _masses(there, starts, records, question, entropy, f"cells of {size} of {name}")
+        spans = sorted((start, int(ends[np.searchsorted(starts, start)])) for start in masses)
+        if not spans:
+            break
+    return masses
+
+
+def cell_sizes(width: int) -> list[int]:
+    """How wide cells are, from those that span so many values to single ones; a few of each kind are looked into.
+
+    >>> cell_sizes(500), cell_sizes(10**6), cell_sizes(10**9)
+    ([1], [245, 1], [244141, 358, 1])
+    """
+    sizes = [max(1, ceil(width / _MOST_CELLS))]
+    while sizes[-1] > 1:
+        sizes.append(max(1, ceil(_MOST_MASSES * sizes[-1] / _MOST_CELLS)))
+    return sizes
 
 
 def _clear(counting: Question, values: int) -> float:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import sqrt
-from typing import Any
+from math import prod, sqrt
+from typing import Any, ClassVar
 
 import numpy as np
 from attrs import Attribute, field, frozen
@@ -25,14 +25,16 @@ from tacita.plan.fields import as_delta, whole
 from tacita.plan.how import FREE, SIZE, How
 from tacita.privacy import Loss
 from tacita.synthesis.base import Synthesizer
-from tacita.synthesis.file.bins import bins_for
+from tacita.synthesis.file.agreeing import MOST_CELLS, as_share, as_tables, of_columns, share_of_tables
+from tacita.synthesis.file.bins import MOST_BINS, bins_for
 from tacita.synthesis.file.budget import Budget
-from tacita.synthesis.file.columns import FEW, LISTED, Category, Grid, Shape, column_of
+from tacita.synthesis.file.columns import FEW, LISTED, Category, Grid, Shape, column_of, ordered_states
 from tacita.synthesis.file.division import division
 from tacita.synthesis.file.measuring import measure_plain, measure_tables
 from tacita.synthesis.file.model import FileModel, columns_of
 from tacita.synthesis.file.numbers import measure_number, noisy
 from tacita.synthesis.file.released import Tables
+from tacita.synthesis.file.rounds import most_tables, share_of_rounds
 from tacita.synthesis.file.targets import records_of
 from tacita.synthesis.pinned.measuring import Pin, Pinning, spending, worth_pinning
 from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, likely_off
@@ -55,18 +57,22 @@ def one_of_columns(plan: Any, setting: Attribute[Any], given: Any) -> None:
 
 @frozen(kw_only=True)
 class FileSynthesis(Synthesizer[FileModel]):
-    """Synthetic files of categories and numbers together, from noisy tables of columns and of pairs that matter.
+    """Synthetic files of categories and numbers together, from noisy tables of columns, and of pairs and triples.
 
     Numbers need no cuts: their point masses and quantiles are found privately, and values in the files have the
     declared resolution. Missing numbers that the schema calls a state of their own (`missing = "own state"`) stay
-    missing, in dependence on the other columns. Which pairs of columns are counted is chosen privately; a random field
-    is fitted to all noisy tables, and records of the files agree with what is more than noise in them. What the
+    missing, in dependence on the other columns. Which pairs of columns are counted is chosen privately, and where the
+    noise lets them be seen, tables of three columns that these do not explain; a random field is fitted to all noisy
+    tables, and records of the files agree with what is more than noise in them. What the
     schema's [[rules]] and [[zeros]] say holds in every record; nothing is spent on columns that follow from others.
     Totals of numbers are measured directly as well, of values times weights where a column is a `weight`, named here
     or in the schema, and the files are held to them.
 
     With `delta = 0` the promise is pure: noise is then larger. `bins` is how many bins a number has in tables of two
     columns; without it they are as many as the budget carries. `rows` is the length of the synthetic files.
+
+    `keep` names tables of two or three columns that the files must agree with: they are measured in any case, with
+    `keep_share` of what tables get. Tables that are published beside the files cost nothing (`FileModel.agreeing`).
 
     >>> print(FileSynthesis(["age", "income"], "1", delta="1e-9").guarantee)
     ε = 1, δ = 1e-09 under one record replaced
@@ -78,11 +84,14 @@ class FileSynthesis(Synthesizer[FileModel]):
     concentrated = True
     takes_missing = True
     keeps_rules = True
+    later: ClassVar[Mapping[str, Any]] = {"keep": [], "keep_share": "0.25"}
 
     delta: Fraction = field(default=Fraction(1, 10**9), converter=as_delta)
     weight: str | None = field(default=None, validator=one_of_columns)
     bins: int | None = field(default=None, validator=whole(2, 200, optional=True))
     rows: int | None = field(default=None, validator=whole(1, 10**9, optional=True))
+    keep: tuple[tuple[str, ...], ...] = field(default=(), converter=as_tables, validator=of_columns)
+    keep_share: Fraction = field(default=Fraction(1, 4), converter=as_share, validator=share_of_tables)
 
     def __attrs_post_init__(self) -> None:
         self.budget  # noqa: B018 -- refuses a δ that no noise can keep
@@ -99,9 +108,11 @@ class FileSynthesis(Synthesizer[FileModel]):
     @property
     def how(self) -> How:
         return How(
-            "Each column, and pairs of columns, were counted, and random noise was added to each count. Which pairs "
-            "were counted, and where a number is cut into bins, was decided by random draws that were paid for too. "
-            "The totals of numbers, weighted where records have weights, were measured with noise as well. "
+            "Each column, pairs of columns, and some sets of three were counted, and random noise was added to each "
+            "count. Which pairs and sets were counted, and where a number is cut into bins, was decided by random "
+            "draws that were paid for too. "
+            + ("Tables that were asked for by name were counted in any case. " if self.keep else "")
+            + "The totals of numbers, weighted where records have weights, were measured with noise as well. "
             "The files are drawn from these noisy results alone.",
             SIZE if self.size_is_public else "",
             FREE,
@@ -123,6 +134,7 @@ class FileSynthesis(Synthesizer[FileModel]):
             raise UsageError(
                 "zeros: no combination of the columns' levels is left; take one out of [[zeros]] or [[rules]]"
             )
+        self._refuse_keep(schema, book.drawn)
         if self.budget.typical(self.budget.total, _FINEST * len(book.drawn)) > _LOUDEST:
             raise UsageError("epsilon: too small for the noise on so many tables; raise it or leave columns out")
         if not self.size_is_public and self.rows is None:
@@ -132,6 +144,22 @@ class FileSynthesis(Synthesizer[FileModel]):
                     f"rows: the number of records would be known to ±{unsure:.1g} only; give rows, or raise epsilon"
                 )
         return self.columns
+
+    def _refuse_keep(self, schema: Schema, drawn: tuple[str, ...]) -> None:
+        for table in self.keep:
+            if follows := [name for name in table if name not in drawn]:
+                raise UsageError(
+                    f"keep: {follows[0]} follows from other columns by a rule; name those, or drop the table"
+                )
+            cells = prod(_likely(schema, name, self.bins or MOST_BINS) for name in table)
+            if cells > MOST_CELLS:
+                raise UsageError(
+                    f"keep: {' × '.join(table)} has {cells:,} cells, more than {MOST_CELLS:,}; drop a column"
+                )
+
+    def _kept(self, names: Sequence[str]) -> list[tuple[int, ...]]:
+        """The named tables, by the places of their columns."""
+        return [tuple(sorted(names.index(name) for name in table)) for table in self.keep]
 
     def _drawn(self, schema: Schema) -> tuple[str, ...]:
         """The columns that follow from no other by a rule; nothing is spent on those that do."""
@@ -146,6 +174,11 @@ class FileSynthesis(Synthesizer[FileModel]):
     def _count(self) -> Fraction:
         """For the number of records."""
         return Fraction(0) if self.size_is_public else self.budget.total * _COUNT
+
+    @property
+    def variance_of_count(self) -> float:
+        """Of the noise on the number of records, where it is not public."""
+        return self.budget.table(self._count).variance
 
     def _amounts(self, schema: Schema, records: int) -> tuple[dict[str, Fraction], Fraction, Fraction]:
         """For each number, for each total, for tables."""
@@ -186,28 +219,39 @@ class FileSynthesis(Synthesizer[FileModel]):
         _, total_each, rest = self._amounts(schema, records)
         drawn = self._drawn(schema)
         levels = tuple(_likely(schema, name, self._bins(records, len(drawn))) for name in drawn)
-        spent = division(levels, records, self.budget, rest)
+        kept = self._kept(drawn)
+        for_kept = rest * self.keep_share if kept else Fraction(0)
+        spent = division(levels, records, self.budget, rest - for_kept, kept)
         sentences = [
             f"If there are {records:,} records: {len(levels)} tables of one column and {spent.number} of two; noise "
             f"alone moves about {100 * spent.noise:.2g}% of the records of one of two; once all agree, files are off "
             f"by about {100 * spent.distance:.2g}%"
         ]
+        if rounds := share_of_rounds(levels, records, self.budget, spent.pairs):
+            sentences.append(
+                f"up to {100 * float(rounds):.0f}% of what tables get goes to about {most_tables(levels)} of three "
+                "columns that pairs do not explain, if there are any"
+            )
+        if kept:
+            noise = max(sqrt(one.variance) for one in self.budget.tables(kept, levels, for_kept))
+            sentences.append(f"keep: cells of the named tables are off by about {noise:.2g} records at most")
         figures = {
             "mean total variation from noise": spent.noise,
             "distance of tables of two": spent.distance,
             "pairs": float(spent.number),
         }
+        totals = self._totals(schema) if total_each else {}
         for name, grid in self._numbers(schema).items():
             states = levels[drawn.index(name)]
             noise = self.budget.typical(spent.ones, len(levels))
             rank = noise * sqrt(states) / 2 / records
             spread = noise * sqrt(states / 12) * (grid.size / grid.parts) / records
             figures |= {f"{name}: rank error of the median": rank, f"{name}: error of the mean at most": spread}
+            # Of a mean that is held to a measured total more is said below.
+            words = f", the mean by about {spread:.3g} if values fill their bounds, by less if they do not"
             sentences.append(
-                f"{name}: the median is off by about {100 * rank:.2g}% of the ranks, the mean by about {spread:.3g} if "
-                "values fill their bounds, by less if they do not"
+                f"{name}: the median is off by about {100 * rank:.2g}% of the ranks{'' if name in totals else words}"
             )
-        totals = self._totals(schema) if total_each else {}
         if self.weighing(schema) is not None:
             sentences.append("weighted totals are measured directly; those that hang on few records may still be off")
         elif totals:
@@ -222,7 +266,7 @@ class FileSynthesis(Synthesizer[FileModel]):
             )
         elif self._numbers(schema):
             sentences.append("means that hang on few large values may be far off")
-        return Forecast(self.product, len(levels) + spent.number, tuple(sentences), figures)
+        return Forecast(self.product, len(levels) + len(kept) + spent.number, tuple(sentences), figures)
 
     # ------------------------------------------------------------ acting
 
@@ -247,9 +291,13 @@ class FileSynthesis(Synthesizer[FileModel]):
         coded = columns_of(book, data.schema, shapes, bins)
         codes = np.column_stack([one.code(columns[one.name]) for one in coded])
         levels = tuple(one.size for one in coded)
-        answers = measure_tables(codes, levels, records, budget, rest, entropy)
+        bars = book.bars({one.name: one.spans for one in coded})
+        kept, share = self._kept(names), self.keep_share
+        answers = measure_tables(
+            codes, levels, records, budget, rest, entropy, ordered_states(coded), kept, share, bars
+        )
         if not self.size_is_public:
-            records = records_of(answers, records, question.variance)
+            records, _ = records_of(answers, records, question.variance)
         pins = self._pins(data.schema, columns, shapes, total_each, entropy) if total_each else {}
         return Tables(records, bins, shapes, answers, pins)
 

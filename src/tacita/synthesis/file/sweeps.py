@@ -6,17 +6,18 @@ which its levels stand next to each other, so that what speaks for each level is
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from tacita.compiled import njit
 
-@numba.njit(cache=True, nogil=True)
+
+@njit(cache=True, nogil=True)
 def _place(view, record):  # type: ignore[no-untyped-def]
     """Where the levels of the view's own attribute begin, given the record's other values."""
     return view[0] + record[view[1]] * view[2] + record[view[3]] * view[4]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _gather(pull, record, a, starts, ones, first, views, flat, rank):  # type: ignore[no-untyped-def]
     """What all tables say about each level of attribute a, given those of the record's other values whose rank is not
     higher than a's."""
@@ -32,7 +33,7 @@ def _gather(pull, record, a, starts, ones, first, views, flat, rank):  # type: i
     return size
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _bar(pull, size, record, a, bars, rank):  # type: ignore[no-untyped-def]
     """Take out the levels of a that cannot occur beside those of the record's other values whose rank is not higher."""
     bars_of, listed, barred, scores, limits = bars
@@ -56,7 +57,7 @@ def _bar(pull, size, record, a, bars, rank):  # type: ignore[no-untyped-def]
                     pull[level] = np.inf
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _widest(starts):  # type: ignore[no-untyped-def]
     width = 0
     for a in range(starts.size - 1):
@@ -64,7 +65,7 @@ def _widest(starts):  # type: ignore[no-untyped-def]
     return width
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _chances(pull, size):  # type: ignore[no-untyped-def]
     """Turn what speaks against each level into chances; returns their sum and what speaks against the likeliest."""
     least = pull[:size].min()
@@ -76,7 +77,7 @@ def _chances(pull, size):  # type: ignore[no-untyped-def]
     return total, least
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _chosen(pull, size, left, otherwise):  # type: ignore[no-untyped-def]
     chosen = otherwise
     for level in range(size):
@@ -88,7 +89,7 @@ def _chosen(pull, size, left, otherwise):  # type: ignore[no-untyped-def]
     return chosen
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def draw(records, held, uniforms, starts, ones, first, views, flat, bars):  # type: ignore[no-untyped-def]
     """Each value of each record, but for the first `held`, drawn anew given the others:
     P(level) ∝ exp(−what speaks against it)."""
@@ -104,7 +105,7 @@ def draw(records, held, uniforms, starts, ones, first, views, flat, bars):  # ty
                 record[a] = _chosen(pull, size, uniforms[i, a] * total, record[a])
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def leap(records, some, block, uniforms, starts, ones, first, views, flat, bars):  # type: ignore[no-untyped-def]
     """All values of a block of attributes drawn anew at once, for some of the records.
 
@@ -138,7 +139,7 @@ def leap(records, some, block, uniforms, starts, ones, first, views, flat, bars)
             record[:] = other
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def mend(records, held, order, starts, slopes, one_weight, first, views, flat, weight, bars, owner, kin):  # type: ignore[no-untyped-def]
     """Each value changed where that lowers Σ weight·(count − wanted)²/2; `flat` and `slopes` hold its derivatives.
 
@@ -175,7 +176,7 @@ def mend(records, held, order, starts, slopes, one_weight, first, views, flat, w
     return changed
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def graft(records, order, donors, block, tables, starts, slopes, one_weight, views, flat, weight, kin):  # type: ignore[no-untyped-def]
     """All values of a block of attributes taken over from another record, where that lowers the same sum as `mend`.
 
@@ -212,7 +213,20 @@ def graft(records, order, donors, block, tables, starts, slopes, one_weight, vie
     return changed
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
+def tally(records, tables, sizes, first, counts):  # type: ignore[no-untyped-def]
+    """How many records there are in each cell of each table, one table after another from its `first` cell; tables of
+    fewer columns are padded with columns that have the size 1."""
+    for i in range(records.shape[0]):
+        for t in range(tables.shape[0]):
+            cell = 0
+            for k in range(tables.shape[1]):
+                if sizes[t, k] > 1:
+                    cell = cell * sizes[t, k] + records[i, tables[t, k]]
+            counts[first[t] + cell] += 1
+
+
+@njit(cache=True, nogil=True)
 def _count(flat, kin, views, record, amount):  # type: ignore[no-untyped-def]
     """One record more or less in every view of a table."""
     for view in kin:

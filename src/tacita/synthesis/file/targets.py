@@ -59,8 +59,8 @@ def nearest(values: Floats, total: float) -> Floats:
 
 
 def wanted_of(answers: Sequence[Answer], ones: Sequence[Floats], records: float) -> list[Wanted]:
-    """All pairs as tables; a contrast becomes one by the columns' own counts."""
-    found = []
+    """All tables of several columns, each once; a contrast becomes a table by the columns' own counts."""
+    tables: dict[tuple[int, ...], Wanted] = {}
     for one in answers:
         where, values = one.question.attributes, one.values.astype(np.float64)
         if len(where) < 2:
@@ -75,8 +75,16 @@ def wanted_of(answers: Sequence[Answer], ones: Sequence[Floats], records: float)
             else:
                 spread = np.outer(_SIGNS, off) if signed == [0] else np.outer(off, _SIGNS)
             values, variance = free + spread / 2 ** len(signed), variance / 2 ** len(signed)
-        found.append(Wanted(where, values, variance, one.values.size))
-    return found
+        own, before = Wanted(where, values, variance, one.values.size), tables.get(where)
+        tables[where] = own if before is None else _joined(before, own)
+    return list(tables.values())
+
+
+def _joined(one: Wanted, two: Wanted) -> Wanted:
+    """What was measured twice, each by its noise."""
+    share = two.variance / (one.variance + two.variance)
+    counts = share * one.counts + (1 - share) * two.counts
+    return Wanted(one.attributes, counts, share * one.variance, max(one.numbers, two.numbers))
 
 
 def _contrast(table: Floats, signed: Sequence[int]) -> Floats:
@@ -85,9 +93,9 @@ def _contrast(table: Floats, signed: Sequence[int]) -> Floats:
     return np.asarray(table)
 
 
-def records_of(answers: Sequence[Answer], counted: int, variance: float) -> int:
-    """The number of records from a count of its own and from the tables of single columns, each by its noise."""
-    ones = [one for one in answers if len(one.question.attributes) == 1]
-    totals = np.array([counted, *(one.values.sum() for one in ones)], dtype=np.float64)
-    weights = np.array([1 / variance, *(1 / (one.question.variance * one.values.size) for one in ones)])
-    return max(1, round(float(np.average(totals, weights=weights))))
+def records_of(answers: Sequence[Answer], counted: int, variance: float) -> tuple[int, float]:
+    """The number of records from a count of its own and from all whole tables, each by its noise, and its variance."""
+    whole = [one for one in answers if not one.question.contrast]
+    totals = np.array([counted, *(one.values.sum() for one in whole)], dtype=np.float64)
+    weights = np.array([1 / variance, *(1 / (one.question.variance * one.values.size) for one in whole)])
+    return max(1, round(float(np.average(totals, weights=weights)))), float(1 / weights.sum())

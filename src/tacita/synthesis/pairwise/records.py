@@ -8,10 +8,10 @@ reach a state where hardly any change helps.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.compiled import njit
 from tacita.synthesis.pairwise.mixture import completed, fit_mixture, tempered
 from tacita.synthesis.pairwise.targets import Targets
 
@@ -23,7 +23,7 @@ _MOST_SWEEPS = 30
 _MOST_TRIES = 50
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _sweep(records, order, starts, levels, slope, bend, step, signed, one_slope, one_step, barred):  # type: ignore[no-untyped-def]
     """One pass. `slope[c, d]` is the derivative of the loss in the count of the pair of columns (c, d)."""
     attributes = records.shape[1]
@@ -55,7 +55,7 @@ def _sweep(records, order, starts, levels, slope, bend, step, signed, one_slope,
     return changed
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _pulled(pull, record, starts, slope, one_slope):  # type: ignore[no-untyped-def]
     """The derivative of the loss in every value that the record might have: rows of one table, added up."""
     pull[:] = one_slope
@@ -65,7 +65,7 @@ def _pulled(pull, record, starts, slope, one_slope):  # type: ignore[no-untyped-
             pull[column] += row[column]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _clashes(new, a, record, starts, barred):  # type: ignore[no-untyped-def]
     for b in range(record.size):  # noqa: SIM110 -- compiled code has no generators
         if b != a and barred[new, starts[b] + record[b]]:
@@ -73,7 +73,7 @@ def _clashes(new, a, record, starts, barred):  # type: ignore[no-untyped-def]
     return False
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _moved(a, old, new, record, starts, slope, step, signed):  # type: ignore[no-untyped-def]
     """The slopes after one value of one record has changed."""
     for b in range(record.size):

@@ -77,15 +77,11 @@ class YearSums:
         """The values of some units in one year, as drawn, add up to as much as in the file; of the size, units that
         enter are given before those that go on."""
         values = made.values[one.name][place]
-        for part, some in _parts(made, place, who):
-            if (mean := self.parts.get((one.name, place, part))) is not None and len(some):
-                for _ in range(_ROUNDS):
-                    factor = _factor(mean * len(some), float(values[some].sum()))
-                    values[some] = _rounded(values[some] * factor, values[some], one.scale, random)
+        self._hold_parts(made, one, place, who, random)
         if one.name != made.layout.yearly[0].name or place not in self.flows:
             return
         before = made.values[one.name][place - 1]
-        going = who[~np.isnan(before[who])]
+        going = who[~(np.isnan(before) | made.gaps[place] | made.gaps[place - 1])[who]]
         for _ in range(_ROUNDS if len(going) else 0):
             up, down = _steps(made, place)
             moved = values[going] - before[going]
@@ -97,17 +93,29 @@ class YearSums:
             grow, shrink = (_factor(sum_ + more, sum_) for sum_, more in zip(own, missing, strict=True))
             moved = before[going] + moved * np.where(moved > 0, grow, shrink)
             values[going] = _rounded(moved, values[going], one.scale, random)
+        if made.gaps[place - 1 : place + 1].any():  # who is away differs, so that both cannot be met: totals come first
+            self._hold_parts(made, one, place, who, random)
+
+    def _hold_parts(self, made: Panel, one: Yearly, place: int, who: Integers, random: np.random.Generator) -> None:
+        values = made.values[one.name][place]
+        for part, some in _parts(made, place, who):
+            if (mean := self.parts.get((one.name, place, part))) is not None and len(some):
+                for _ in range(_ROUNDS):
+                    factor = _factor(mean * len(some), float(values[some].sum()))
+                    values[some] = _rounded(values[some] * factor, values[some], one.scale, random)
 
 
 def _parts(panel: Panel, place: int, who: Integers) -> Iterator[tuple[str, Integers]]:
-    """Units that are there in a year: in their first, before their last, and in their last."""
+    """Units that are there in a year: in their first, in their last, back after a gap, and all others."""
     year = panel.layout.years[place]
-    there = who[(panel.known & (panel.first <= year) & (panel.last >= year))[who]]
+    there = who[(panel.known & (panel.first <= year) & (panel.last >= year) & ~panel.gaps[place])[who]]
     new = (panel.begins == year)[there] & (place > 0)
     leaving = (panel.last == year)[there] & ~new & (place < len(panel.layout.years) - 1)
+    back = panel.gaps[place - 1][there] & ~leaving & (place > 0)
     yield "new", there[new]
     yield "leaving", there[leaving]
-    yield "staying", there[~new & ~leaving]
+    yield "back", there[back]
+    yield "staying", there[~new & ~leaving & ~back]
 
 
 def _steps(panel: Panel, place: int) -> tuple[Floats, Floats]:
@@ -117,12 +125,13 @@ def _steps(panel: Panel, place: int) -> tuple[Floats, Floats]:
     now = panel.known & (panel.first <= year) & (panel.last >= year)
     then = panel.known & (panel.first < year) & (panel.last >= year - 1)
     seen = (now | then) & ~(now & np.isnan(values[place])) & ~(then & np.isnan(values[place - 1]))
+    seen &= ~(panel.gaps[place] | panel.gaps[place - 1])
     moved = np.where(now, values[place], 0.0)[seen] - np.where(then, values[place - 1], 0.0)[seen]
     return np.maximum(moved, 0.0), np.maximum(-moved, 0.0)
 
 
 def _may_be_told(values: Floats) -> bool:
-    if len(values) < _LEAST:
+    if np.count_nonzero(values) < _LEAST:  # who adds nothing has no part in a sum
         return False
     *rest, _, largest = np.sort(values).tolist()
     return bool(largest > 0 and sum(rest) >= _REST * largest)

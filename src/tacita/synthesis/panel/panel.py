@@ -30,6 +30,7 @@ class Panel:
     static: dict[str, Integers] = field(default_factory=dict)
     changed: dict[str, Integers] = field(default_factory=dict)
     values: dict[str, Floats] = field(default_factory=dict)
+    gaps: Flags = field(default_factory=lambda: np.zeros((1, 1), dtype=bool))  # no row within a life; years × units
 
     @property
     def begins(self) -> Integers:
@@ -53,6 +54,7 @@ class Panel:
             nothing,
             nothing,
             values={one.name: np.full((years, self.rows), np.nan) for one in self.layout.yearly},
+            gaps=np.zeros((years, self.rows), dtype=bool),
         )
 
     def static_predictors(self, names: Iterable[str]) -> Predictors:

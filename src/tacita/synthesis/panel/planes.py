@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from tacita.compiled import njit
 
 Numbers = NDArray[np.float64]
 
@@ -57,7 +58,7 @@ def check_loss(residual: Numbers, quantile: float, counts: Numbers | float = 1.0
     return float(np.sum(counts * residual * (quantile - (residual <= 0))))
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _interior_point(columns, response, counts, quantile):  # type: ignore[no-untyped-def]
     """The dual of quantile regression by a primal-dual method with Mehrotra's corrector.
 
@@ -109,7 +110,7 @@ def _interior_point(columns, response, counts, quantile):  # type: ignore[no-unt
     return beta
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _direction(columns, weighted, normal, q, off, push, pull):  # type: ignore[no-untyped-def]
     """Newton's step: Xᵀda = 0 and the linearised optimality and complementarity conditions."""
     wanted = off - pull + push
@@ -117,7 +118,7 @@ def _direction(columns, weighted, normal, q, off, push, pull):  # type: ignore[n
     return q * (wanted - dbeta @ columns), dbeta
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _length(first, first_step, second, second_step):  # type: ignore[no-untyped-def]
     """The longest step, up to 1, that keeps both vectors positive with a little to spare."""
     most = 1.0 / 0.9995

@@ -17,6 +17,7 @@ from tacita.data.confidential import Confidential, engine_of, rows
 from tacita.data.engine import number_of, text_of
 from tacita.data.schema import Categorical, Integer, Numeric
 from tacita.errors import SchemaError
+from tacita.synthesis.panel.gaps import inner
 from tacita.synthesis.panel.layout import Layout, Span
 from tacita.synthesis.panel.panel import MISSING, Panel
 from tacita.synthesis.panel.predictors import Column, Flags, Floats, Integers
@@ -139,6 +140,7 @@ def _arranged(
         numbers = _numbers(table, change.name, layout)[shown][order]
         panel.changed[change.name] = np.where(np.isnan(numbers), MISSING, numbers).astype(np.int64)
     panel.values = values
+    panel.gaps = inner(panel) & ~there & (layout.period is not None)
     _edit(panel)
     return panel
 

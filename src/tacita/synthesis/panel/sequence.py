@@ -15,6 +15,7 @@ import numpy as np
 
 from tacita.errors import UsageError
 from tacita.synthesis.panel.categories import CategoryModel, FittedCategories, Limits
+from tacita.synthesis.panel.gaps import YearGaps
 from tacita.synthesis.panel.layout import YEAR, Change, Yearly, before
 from tacita.synthesis.panel.matching import YearSums, years_matched
 from tacita.synthesis.panel.numbers import FittedNumbers, NumberModel
@@ -35,6 +36,7 @@ class FittedGroup:
     changes: Mapping[str, FittedCategories | None]
     yearly: Mapping[tuple[str, int, Kind], FittedNumbers]
     sums: YearSums
+    gaps: YearGaps
 
 
 Models = Mapping[str, CategoryModel | NumberModel]
@@ -53,7 +55,7 @@ def fit(panel: Panel, models: Models, random: np.random.Generator) -> FittedGrou
     yearly: dict[tuple[str, int, Kind], FittedNumbers] = {}
     for one in layout.yearly:
         yearly |= dict(_fit_yearly(panel, models, one, random))
-    return FittedGroup(first, last, static, changes, yearly, YearSums.of(panel))
+    return FittedGroup(first, last, static, changes, yearly, YearSums.of(panel), YearGaps.of(panel))
 
 
 def draw(fitted: FittedGroup, panel: Panel, models: Models, random: np.random.Generator) -> Panel:
@@ -73,7 +75,9 @@ def draw(fitted: FittedGroup, panel: Panel, models: Models, random: np.random.Ge
         made.static[name] = fitted.static[name].draw(given, random, _possible_levels(made, name))
     for change in layout.changes:
         made.changed[change.name] = _draw_change(fitted.changes[change.name], made, models, change, random)
+    # A unit that is away has values all the same, so that it comes back as one that went on; they are not published.
     for place in range(len(layout.years)):
+        fitted.gaps.draw(made, place, random)
         for kind, who in kinds(made, place):
             for one in layout.yearly:
                 given = made.yearly_predictors(place, who, (*_needs(models, one.name), YEAR))

@@ -106,9 +106,10 @@ class PanelPlan(Plan[M], metaclass=FormerPanels):
 
     `columns` are numbers such as employment, in the order in which they are drawn. A wide file has a column for each
     year, such as {"employment": "emp{year}"}; a long one has one column, and `period` names its year. A missing
-    value within a life is imputed. `years` are the first and last year with numbers. `first` and `last` name the
-    columns of a unit's first and last year, whose schema bounds say which years occur: a first year before `years`
-    means "there before", the last possible last year means "still there". Without them, a life is what the rows show.
+    value within a life is imputed; a year for which a long file has no row is a gap, and files have gaps, too. `years`
+    are the first and last year with numbers. `first` and `last` name the columns of a unit's first and last year, whose
+    schema bounds say which years occur: a first year before `years` means "there before", the last possible last year
+    means "still there". Without them, a life is what the rows show.
 
     `static` are categories that a unit keeps; `change` names a year in which one of them changed and the levels that
     have such a year: {"changeyear": ("multiunit", ("2", "3", "4"))}. `coarser` declares hierarchies by leading

@@ -40,7 +40,7 @@ def _long(panel: Panel) -> pa.Table:
     layout = panel.layout
     year = np.asarray(layout.years)[:, None]
     # Unit after unit, year after year.
-    who, place = np.nonzero(((year >= panel.first) & (year <= panel.last)).T)
+    who, place = np.nonzero(((year >= panel.first) & (year <= panel.last) & ~panel.gaps).T)
     columns = _fixed(panel, who)
     columns[layout.unit] = pa.array(1 + who)
     columns[str(layout.period)] = pa.array(layout.years[0] + place)

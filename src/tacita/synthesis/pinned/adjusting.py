@@ -152,11 +152,18 @@ class Adding:
         )
         if not clamp:  # of this sign nothing was seen, and nothing is known
             return np.full(size.size, max(bound, 0.0))
-        over = np.maximum(size * weights - clamp, 0.0)
-        high = max(most - clamp, 0.0)
-        if np.minimum(over, high).sum() > beyond:
-            _, high = _narrowed(lambda at: bool(np.minimum(over, at).sum() > beyond), 0.0, high)
-        return np.asarray(np.minimum((clamp + high) / np.maximum(weights, _TINY), bound))
+        level = _level(size * weights, clamp, most, beyond)
+        return np.asarray(np.minimum(level / np.maximum(weights, _TINY), bound))
+
+
+def _level(amounts: Floats, clamp: float, most: float, beyond: float) -> float:
+    """What no record may add more than: all together have then no more above the clamp than was seen there."""
+    if not np.isfinite(clamp):
+        return clamp
+    over, high = np.maximum(amounts - clamp, 0.0), max(most - clamp, 0.0)
+    if np.minimum(over, high).sum() > beyond:
+        _, high = _narrowed(lambda at: bool(np.minimum(over, at).sum() > beyond), 0.0, high)
+    return clamp + high
 
 
 def _narrowed(too_much: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
@@ -188,7 +195,9 @@ def hold(
     def brought(now: Floats) -> Floats:
         if population is None or size is None:
             return now
-        return np.asarray(now * max(size, 0.0) / max(float(population.held(now).sum()), _TINY))
+        now = now * (max(size, 0.0) / max(float(population.held(now).sum()), _TINY))
+        # Above the clamp nothing was added up: a tail of the model must not add more there than was seen.
+        return np.asarray(np.minimum(now, _level(now, population.upper, population.most, population.beyond)))
 
     now = drawn = brought(weights)
     totals = {

@@ -24,7 +24,8 @@ Floats = NDArray[np.float64]
 
 _NORMAL = NormalDist()
 CUT = 1.5  # records are clamped for each clamp's worth of noise (as a Laplace number's scale)
-_MOST_CUT = 1 / 8  # of the records
+_LEAST_CUT, _MOST_CUT = 1e-12, 1 / 8  # of the records
+_USUALLY = 3.0  # halvings between the median and the outermost quantile: with more, the fitted tail says the more
 _POINTS = 2048
 _EDGE = 0.5  # of a record: so far out the distribution is not looked at
 _FAINT = 1 / 3  # of a total: with more noise, it says less than the distribution does
@@ -40,8 +41,10 @@ def likely_off(sigma: float, ranks: float, records: int) -> float:
 
     >>> round(likely_off(LIKE_INCOMES, 6, 1000), 3), round(likely_off(LIKE_WEALTH, 6, 1000), 2)
     (0.062, 0.34)
+    >>> likely_off(LIKE_INCOMES, 0.0, 1000) < 1e-3
+    True
     """
-    cut = min(CUT * ranks / max(records, 1), _MOST_CUT)
+    cut = min(max(CUT * ranks / max(records, 1), _LEAST_CUT), _MOST_CUT)
     z = -_NORMAL.inv_cdf(cut)
     clamp = exp(sigma * z - sigma**2 / 2)  # in means
     above = _NORMAL.cdf(sigma - z) - clamp * cut
@@ -71,9 +74,8 @@ class Spread:
         )
 
     def _far(self, beyond: Floats) -> Floats:
-        """Values with these shares of the curve above them. The fewer quantiles there are, the more may the fitted tail
-        be too short: as a ratio it is then averaged with that of a log-normal number with the same median and outermost
-        quantile.
+        """Values with these shares of the curve above them. From few quantiles the fitted tail is often too short: then
+        that of a log-normal number with the same median and outermost quantile is taken where it is longer.
         """
         from scipy.special import ndtri  # slow to load, and plans do without
 
@@ -85,7 +87,7 @@ class Spread:
         usual = middle * np.exp(np.minimum(-spread * ndtri(beyond), 700.0))
         halvings = max(float(np.log2(0.5 / (1 - outermost))), 1.0)
         longer = np.maximum(usual / np.maximum(fitted, self.step), 1.0)
-        return np.asarray(fitted * longer ** (1 / halvings))
+        return np.asarray(fitted * longer ** min(1.0, _USUALLY / halvings))
 
     def held(
         self, pin: Pin, values: Floats, free: NDArray[np.bool_], records: float, random: np.random.Generator | None

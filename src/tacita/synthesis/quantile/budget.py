@@ -10,17 +10,21 @@ from tacita.mechanisms.kng.line import halves, levels_for
 _DEEPEST = 10
 # A part is halved again only if its budget times its records is large enough that an empty end is seldom chosen.
 _FIRM = 10
+# The outermost part of a number's own distribution may be less firm: what a mean hangs on lies there, and a bisection
+# of so many levels finds it at no further cost.
+_OUTER = 3
 # With fewer records times ε, quartiles would be noise, and lie anywhere between wide bounds: the median is all that is
 # asked for.
 SCARCE = 40
 _PLANE, _SCALE = Fraction(2, 5), Fraction(1, 5)
 COUNTS = Fraction(1, 50)  # of the whole, where the number of records is not public
 OWN = Fraction(1, 2)  # of a variable's budget, for its own distribution, where its files have that
+FIRST = Fraction(3, 4)  # the same of a number without predictors; its total gets the rest
 CELLS = Fraction(1, 2)  # of what is left to a number with categorical and numeric predictors, for the former
 LOOK = Fraction(1, 8)  # of a variable's budget, for seven quantiles that say whether it has long tails
 # Of what a number's own distribution leaves, for its total; with fewer records times ε, nothing: a total would say no
 # more than quantiles do.
-TOTAL, TOTALLED = Fraction(2, 5), 40
+TOTAL, TOTALLED = Fraction(1, 2), 40
 MASSES = Fraction(1, 4)  # of what a number's own distribution gets, to count point masses that were found
 # To find point masses where none are declared: a sixth of a variable's budget, or what it takes to count them to 2% of
 # the records.
@@ -60,7 +64,7 @@ def own_targets(epsilon: Fraction, records: int) -> tuple[tuple[Fraction, ...], 
 
     >>> targets, levels = own_targets(Fraction(1, 4), 5000)
     >>> len(targets), float(max(targets)), len(levels)
-    (17, 0.96875, 5)
+    (19, 0.984375, 5)
     >>> own_targets(Fraction(1, 4), 100)[0]
     (Fraction(1, 2),)
     """
@@ -71,7 +75,9 @@ def own_targets(epsilon: Fraction, records: int) -> tuple[tuple[Fraction, ...], 
         firm = records * epsilon / (depth + 1) / _FIRM
         if depth > 2 and firm < 1 << depth:
             break
-        ends = [Fraction(1, 1 << k) for k in range(depth + 1, depth + 1 + (1 << (depth - 1))) if 3 * firm > 2 << k]
+        ends = [
+            Fraction(1, 1 << k) for k in range(depth + 1, depth + 1 + (1 << (depth - 1))) if firm * _FIRM > _OUTER << k
+        ]
         chosen = tuple(sorted({*halves(depth), *ends, *(1 - one for one in ends)}))
     levels = levels_for(len(chosen))
     return chosen, (epsilon / levels,) * levels

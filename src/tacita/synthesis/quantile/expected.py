@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, expm1, hypot, log, sqrt
+from math import exp, expm1, hypot, log, pi, sqrt
 from statistics import NormalDist
 
 from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, likely_off
 from tacita.synthesis.quantile.budget import (
     ABUNDANT,
+    CELLS,
     CLOSENESS,
     CONNECTED,
     COUNTED,
     ENOUGH,
+    FIRST,
     LOOK,
     OWN,
     SCALED,
@@ -21,9 +23,15 @@ from tacita.synthesis.quantile.budget import (
     TOTALLED,
     own_targets,
 )
+from tacita.synthesis.quantile.ranks import classes
 
 _TAIL = 0.3  # of what lies beyond the last quantile: by how much a fitted tail is usually off
 _NORMAL = NormalDist()
+# Deviation of a correlation, in inverse records times ε, by the number of classes it is read from: that of
+# `ranks.correlation_of` for independent normal numbers.
+_SEEN = {2: 2.2, 4: 5.6, 8: 11.0}
+_UNLIKE = {2: 0.03, 4: 0.02, 8: 0.015}  # what real numbers are off by without noise: they are not normal
+_UNRELATED = 0.4  # where numbers are drawn by themselves
 
 
 @dataclass(frozen=True)
@@ -49,8 +57,10 @@ def expected_error(epsilon: Fraction, records: int, has_predictors: bool, cells:
     worth = records * epsilon
     if has_predictors and SCALED * cells <= worth < ABUNDANT:
         epsilon *= (1 - LOOK) * (1 - CLOSENESS)  # what is left to ranks; planes are taken where they do better
-    total = float(epsilon * (1 - OWN) * TOTAL) if has_predictors and worth >= TOTALLED else None
-    targets, paid = own_targets(epsilon * OWN if has_predictors and worth >= CONNECTED else epsilon, records)
+    connected, added = has_predictors and worth >= CONNECTED, worth >= TOTALLED
+    share = OWN if connected else FIRST if added else Fraction(1)
+    total = float(epsilon * (1 - share) * (TOTAL if connected else 1)) if added else None
+    targets, paid = own_targets(epsilon * share, records)
     variances = [2 / float(one) ** 2 for one in paid]
     ranks = sqrt(sum(variances) / 3 + variances[-1])
     errors = []
@@ -60,6 +70,22 @@ def expected_error(epsilon: Fraction, records: int, has_predictors: bool, cells:
             error = min(error, likely_off(sigma, 1 / total / (2 if stays else 1), records))
         errors.append(error)
     return Expected(ranks, len(targets), *errors)
+
+
+def correlation_error(epsilon: Fraction, records: int, numbers: int, *, codes: bool) -> float:
+    """Of the rank correlation of a number with one of the `numbers` before it, if its tail is long: about the mean size
+    of the error, from noise and from numbers that do not go together as normal ones do.
+
+    >>> one, three = (correlation_error(Fraction(1, 2), 1000, numbers, codes=False) for numbers in (1, 3))
+    >>> one < three
+    True
+    """
+    epsilon -= min(epsilon * COUNTED, Fraction(ENOUGH, 1 << records.bit_length()))
+    if records * epsilon < CONNECTED:
+        return _UNRELATED
+    each = epsilon * (1 - OWN) * (1 - TOTAL) * (1 - CELLS if codes else 1) / numbers
+    size = classes(records, each)
+    return min(hypot(_UNLIKE[size], sqrt(2 / pi) * _SEEN[size] / float(records * each)), _UNRELATED)
 
 
 def _from_quantiles(sigma: float, ranks: float, quantiles: int, last: float, records: int) -> float:

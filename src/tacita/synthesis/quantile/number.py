@@ -21,6 +21,7 @@ from tacita.synthesis.quantile.budget import (
     CONNECTED,
     COUNTED,
     ENOUGH,
+    FIRST,
     LOOK,
     MASSES,
     OWN,
@@ -38,7 +39,15 @@ from tacita.synthesis.quantile.fitting import fit_conditional, fit_marginal
 from tacita.synthesis.quantile.model import Fitted, Part
 from tacita.synthesis.quantile.numeric import Marginal, Noise, NumericModel
 from tacita.synthesis.quantile.own import Own
-from tacita.synthesis.quantile.owning import held_to_one, look, masses_of, measure_ranks, measure_total, quantiles
+from tacita.synthesis.quantile.owning import (
+    SEEN_BEFORE,
+    held_to_one,
+    look,
+    masses_of,
+    measure_ranks,
+    measure_total,
+    quantiles,
+)
 from tacita.synthesis.quantile.ranks import Ranks
 from tacita.synthesis.quantile.sharing import Shares
 from tacita.synthesis.quantile.ties import spread_within_step
@@ -72,7 +81,7 @@ class _Measuring:
         spikes = None
         if masses and apart:
             spikes, masses = self._spikes(masses)
-        self.records = int(self.inside.records * (1 - _share(masses)))
+        self.records, self.apart = int(self.inside.records * (1 - _share(masses))), spikes is not None
         # Where point masses are drawn apart, only the other records go on to regressions.
         self.free = np.ones(self.inside.rows, dtype=np.bool_) if spikes is None else ~self._at(masses)
         # Records that differ in a kept column must not trade their parts of a step.
@@ -118,18 +127,19 @@ class _Measuring:
         return shares, held_to_one(tuple((value, one) for (value, _), one in zip(masses, found[:-1], strict=True)))
 
     def _by_planes(self, masses: Masses, *, apart: bool) -> Own | None:
-        """Seven quantiles that set the range for planes, or None where the number has long tails or does not stay close
-        to one of its predictors: ranks then lose less.
+        """Seven quantiles that set the range for planes, or None where the number has long tails, ends at a limit that
+        many share, or does not stay close to one of its predictors: ranks then lose less.
         """
         label = f"{self.label}, look"
         others = self.spread[~self._at(masses)]
         own = look(others, self.column, self.variable.tail, self._paid(LOOK), self.records, self.entropy, label)
         own = replace(own, masses=masses, apart=apart)
-        if own.has_long_tail:
+        if own.has_long_tail or own.has_edge:
             return None
         if self.variable.numbers:
             paid = self._paid(CLOSENESS)
-            ranks = self._ranks(replace(own, scored=True).score(self.values)[self.free], paid, "closeness to")
+            scored = replace(own, scored=True)
+            ranks = self._ranks(scored.score(self.values)[self.free], scored.above, paid, "closeness to")
             if ranks.closest < CLOSE:
                 return None
         return own
@@ -139,20 +149,22 @@ class _Measuring:
         # Of a number that few records have, its middle is what can be learnt; half the budget would not find it.
         scarce = self.records * self.left * OWN < SCARCE
         connected = worth >= CONNECTED and self.variable.has_predictors and not (masses and scarce)
-        paid = self._paid(OWN if connected else Fraction(1))
+        added = worth >= TOTALLED and (connected or not scarce)
+        paid = self._paid(OWN if connected else FIRST if added else Fraction(1))
         if masses and not apart:
             # Noise may have made a point mass where none is; it does not do so twice.
             label = f"{self.label}, point masses"
-            again = dict(masses_of(self.values, self.column, paid * MASSES, self.inside.records, self.entropy, label))
+            counted = self.inside.records, self.entropy, label, SEEN_BEFORE
+            again = dict(masses_of(self.values, self.column, paid * MASSES, *counted))
             masses = tuple((value, again[value]) for value, _ in masses if value in again)
             self.records = int(self.inside.records * (1 - _share(masses)))
             paid -= paid * MASSES
         others, tail, label = self.spread[~self._at(masses)], self.variable.tail, f"{self.label}, own"
         curve, noise = quantiles(others, self.column, tail, paid, self.records, self.entropy, label)
         own = Own(self.column, curve, noise, ranked=True, scored=False, masses=masses, apart=apart)
-        if not (connected and worth >= TOTALLED and own.has_heavy_tail):
+        if not added or (connected and not own.has_heavy_tail):
             return masses, own  # its quantiles say more of its mean than a noisy total would
-        total = self._paid(TOTAL)
+        total = self._paid(TOTAL if connected else Fraction(1))
         pin = measure_total(self.values, own, total, self.inside.records, self.inside.stays, self.entropy, self.label)
         return masses, replace(own, total=(pin, self.inside.records))
 
@@ -167,7 +179,8 @@ class _Measuring:
             return parts, None
         # Within cells of categorical predictors, scores are counted from their middle.
         response = own.score(self.values)[self.free] - middle[self.free]
-        return parts, self._ranks(response, self._paid(Fraction(1)), "ranks with")
+        above = 0.5 if parts else own.above
+        return parts, self._ranks(response, above, self._paid(Fraction(1)), "ranks with")
 
     def _parts(self, own: Own, epsilon: Fraction) -> tuple[tuple[Part, ...], Floats]:
         """A model for each combination of categorical predictors, small ones together, and each record's middle."""
@@ -195,11 +208,13 @@ class _Measuring:
                 middle[here] = model.middle
         return tuple(parts), middle
 
-    def _ranks(self, response: Floats, epsilon: Fraction, what: str) -> Ranks:
+    def _ranks(self, response: Floats, above: float, epsilon: Fraction, what: str) -> Ranks:
         ours, released = self.inside.scores
         labels = [f"{self.label}, {what} {one.name}" for one in self.variable.numbers]
-        scored = self.inside.has_scores
-        return measure_ranks(response, ours[self.free], released, scored, epsilon, self.records, self.entropy, labels)
+        scored, stays = self.inside.has_scores, self.inside.stays
+        # Point masses that are not drawn apart have ranks as well.
+        numbers, records = ours[self.free], self.records if self.apart else self.inside.records
+        return measure_ranks(response, numbers, released, scored, above, epsilon, records, stays, self.entropy, labels)
 
 
 def _share(masses: Masses) -> float:

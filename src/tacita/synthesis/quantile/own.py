@@ -29,7 +29,9 @@ _FAR = 4.0  # no score is further out: 3 in 100,000 records lie beyond
 _SCORES = np.linspace(-_FAR, _FAR, 801)
 # An eighth of the records that is further from the median than so many middle halves makes a long tail. It is 0.9 for
 # a normal law, 1.3 for an exponential one, 1.7 for a Pareto law of index 2, 3.5 for a log-normal one of σ = 2.5.
-_LONG, _HEAVY = 1.6, 2.0
+_LONG = 1.6
+_EDGE = 0.3  # of the quarter before: the eighth furthest from 0 reaches no further where many share a limit
+_EVEN = 1000  # quantiles that stand for all records
 _REACH = 64.0  # eighths of the records on the longer side: how far a number without long tails may go
 
 
@@ -49,7 +51,7 @@ class Own:
     scored: bool
     masses: tuple[tuple[float, float], ...] = ()
     apart: bool = False
-    # What all records add up to, and how many they are as released; files keep to it where tails are long.
+    # What all records add up to, and how many they are as released; files keep to it where tails are heavy.
     total: tuple[Pin, int] | None = None
 
     @cached_property
@@ -121,22 +123,40 @@ class Own:
         return 1 - sum(share for _, share in self.masses)
 
     @cached_property
+    def above(self) -> float:
+        """The share of records whose score is above its middle, as released; of those that are drawn here."""
+        values = self.column.rounded(self._at((np.arange(_EVEN) + 0.5) / _EVEN)).astype(np.float64)
+        return float((self.score(values) > 0).mean())
+
+    @cached_property
     def has_long_tail(self) -> bool:
-        """Whether the released quantiles call for scores: a long tail, or an eighth of the records on one value."""
-        return self._reaches(_LONG)
+        """Whether the released quantiles call for scores: a long tail on the scale of regressions, or an eighth of the
+        records on one value."""
+        return self._reaches_far(self.column.modelled(self._eighths))
 
     @cached_property
     def has_heavy_tail(self) -> bool:
-        """Whether files keep to the number's total: an exponential tail that noise makes look long must not be bent."""
-        return self._reaches(_HEAVY)
+        """Whether files keep to the number's total: its mean hangs on few records, whatever the scale of regressions.
+        Elsewhere quantiles say more, and must not be bent."""
+        return self._reaches_far(self._eighths)
 
-    def _reaches(self, far: float) -> bool:
-        quantiles = self._at(np.arange(1, 8) / 8)
-        low, first, _, median, _, third, high = self.column.modelled(quantiles).tolist()
-        if max(high - median, median - low) > far * (third - first):
+    @cached_property
+    def _eighths(self) -> Floats:
+        return self._at(np.arange(1, 8) / 8)
+
+    def _reaches_far(self, quantiles: Floats) -> bool:
+        low, first, _, median, _, third, high = quantiles.tolist()
+        if max(high - median, median - low) > _LONG * (third - first):
             return True
-        eighths = self.column.rounded(quantiles)
+        eighths = self.column.rounded(self._eighths)
         return bool((eighths[1:] == eighths[:-1]).any())
+
+    @cached_property
+    def has_edge(self) -> bool:
+        """Whether numbers end at a limit that many share: planes do not see it, and spread them beyond."""
+        low, first, median, third, high = self.curve(np.array([1, 2, 4, 6, 7]) / 8).tolist()
+        before, last = (third - median, high - third) if median >= 0 else (median - first, first - low)
+        return bool(last < _EDGE * before)
 
     @cached_property
     def spread(self) -> Spread:

@@ -22,7 +22,7 @@ from tacita.privacy import Number, exact
 from tacita.synthesis.base import Synthesizer
 from tacita.synthesis.quantile.budget import COUNTS
 from tacita.synthesis.quantile.curve import Tail
-from tacita.synthesis.quantile.expected import expected_error
+from tacita.synthesis.quantile.expected import correlation_error, expected_error
 from tacita.synthesis.quantile.measuring import Costs, measure
 from tacita.synthesis.quantile.model import QuantileModel, ReleasedGroups
 from tacita.synthesis.quantile.variables import Column, Scale, Variable, check_spikes, column_of
@@ -232,11 +232,15 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
         sentences, figures = [], {}
         for size in sizes:
             records = max(1, size // models)
-            told = [self._told(one, costs, records) for one in variables]
+            told = [self._told(one, costs, records, models) for one in variables]
+            pairs = self._pairs(variables, costs, records)
             sentences += [f"If there are {records:,} records" + (f" in each of {models} groups:" if groups else ":")]
             sentences += [sentence for sentence, _ in told]
             if size == (self.rows or _USUAL_SIZES[1]):
                 figures = {name: value for _, those in told for name, value in those.items()}
+                figures |= {"rank correlation": sum(pairs) / len(pairs)} if pairs else {}
+            if pairs:
+                sentences.append(f"rank correlations of two numbers are off by about {sum(pairs) / len(pairs):.2g}")
             poor = [one.name for one, (_, those) in zip(variables, told, strict=True) if _is_poor(one.name, those)]
             if poor:
                 sentences.append(
@@ -250,7 +254,17 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
             sentences.append("a number that most records have as 0 is as far off as with only the other records")
         return Forecast(self.product, len(variables) * models, tuple(sentences), figures)
 
-    def _told(self, one: Variable, costs: Costs, records: int) -> tuple[str, dict[str, float]]:
+    @staticmethod
+    def _pairs(variables: tuple[Variable, ...], costs: Costs, records: int) -> list[float]:
+        """What to expect of the rank correlations of numbers with those before them."""
+        return [
+            correlation_error(costs.variables[one.name], records, len(one.numbers), codes=bool(one.levels))
+            for one in variables
+            for _ in one.numbers
+            if one.column.is_number
+        ]
+
+    def _told(self, one: Variable, costs: Costs, records: int, models: int) -> tuple[str, dict[str, float]]:
         """What is to be expected of one variable, in words and figures."""
         epsilon = costs.variables[one.name]
         if not one.column.is_number:
@@ -258,7 +272,7 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
             return f"{one.name}: counts by level are off by about {error:.3g}", {f"{one.name}: count error": error}
         expected = expected_error(epsilon, records, one.has_predictors, math.prod(one.levels), stays=costs.stays)
         figures = {
-            f"{one.name}: rank error": expected.ranks,
+            f"{one.name}: rank error": expected.ranks * math.sqrt(models),  # of the whole file
             f"{one.name}: quantiles": float(expected.quantiles),
             f"{one.name}: mean error": expected.mean,
             f"{one.name}: mean error, heavy tail": expected.heavy,

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _CLOSEST = 0.999
-_CLASSES = ((8, 2000), (4, 100))  # so many where records times ε are as many
+_CLASSES = ((8, 2000), (4, 200))  # so many where records times ε are as many
+SIGNS = np.array([[1.0, -1.0], [-1.0, 1.0]])
+"""How a table of four changes where records go together by one more, and its margins stay."""
 _ANGLES = np.linspace(-np.arcsin(_CLOSEST), np.arcsin(_CLOSEST), 401)
 
 
@@ -28,11 +30,14 @@ class Ranks:
     The moments come from a released draft; `scored` tells predictors that are normal scores from others.
     """
 
-    tables: NDArray[np.int64]
+    tables: Floats
     epsilon: float
     centre: Floats
     covariance: Floats
     scored: tuple[bool, ...]
+    # Of tables of four that rest on one measured number each: the scale of its noise in records. Other tables have
+    # noise of scale 1/ε in each count.
+    moved: tuple[float, ...] = ()
 
     def scores(self, u: Floats, predictors: Floats, random: np.random.Generator | None) -> Floats:
         """Normal scores given the predictors; with a generator, the noise of the tables is drawn as well."""
@@ -44,28 +49,39 @@ class Ranks:
     @property
     def closest(self) -> float:
         """How much of the variance of the rank the nearest predictor explains by itself."""
-        return max(_shrunk(one, self.epsilon, again=False) ** 2 for one in self.tables.astype(np.float64))
+        return float((self._correlations(None) ** 2).max())
 
     def _fit(self, random: np.random.Generator | None) -> tuple[Floats, float]:
         """Slopes, and the share of the variance that they explain."""
-        tables = self.tables.astype(np.float64)
-        if random is not None:
-            tables = tables + random.laplace(0.0, 1 / self.epsilon, tables.shape)
-        correlations = np.array([_shrunk(one, self.epsilon, again=random is not None) for one in tables])
+        correlations = self._correlations(random)
         spread = np.sqrt(np.maximum(np.diag(self.covariance), 1e-12))
         # The score of a value that many share is the mean of theirs: it goes with others by as much less as it varies.
         moments = correlations * np.where(self.scored, spread**2, spread)
         return _slopes(self.covariance, spread, moments)
 
+    def _correlations(self, random: np.random.Generator | None) -> Floats:
+        """With each predictor: as far as it is more than noise, or drawn from what the noise leaves open."""
+        found = []
+        for k, table in enumerate(self.tables):
+            moved = self.moved[k] if self.moved else None
+            if random is None:
+                found.append(_shrunk(*correlation_of(table, self.epsilon, moved)))
+                continue
+            noise = random.laplace(0.0, 1 / self.epsilon, table.shape) if moved is None else random.laplace(0.0, moved)
+            drawn = table + (noise if moved is None else noise * SIGNS)
+            found.append(correlation_of(drawn, self.epsilon, moved)[0])
+        return np.array(found)
+
     def to_dict(self) -> dict[str, Any]:
         arrays = {name: getattr(self, name).tolist() for name in ("tables", "centre", "covariance")}
-        return {**arrays, "epsilon": self.epsilon, "scored": list(self.scored)}
+        return {**arrays, "epsilon": self.epsilon, "scored": list(self.scored), "moved": list(self.moved)}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Ranks:
         centre, covariance = (np.array(stored[name], dtype=np.float64) for name in ("centre", "covariance"))
-        tables = np.array(stored["tables"], dtype=np.int64)
-        return cls(tables, stored["epsilon"], centre, covariance, tuple(stored["scored"]))
+        tables = np.array(stored["tables"], dtype=np.float64)
+        moved = tuple(stored.get("moved", ()))
+        return cls(tables, stored["epsilon"], centre, covariance, tuple(stored["scored"]), moved)
 
 
 def _slopes(covariance: Floats, spread: Floats, moments: Floats) -> tuple[Floats, float]:
@@ -105,15 +121,12 @@ def released_moments(released: Floats) -> tuple[Floats, Floats]:
     return centre, np.atleast_2d(away.T @ away / max(len(away), 1))
 
 
-def _shrunk(table: Floats, epsilon: float, *, again: bool) -> float:
-    """The correlation that a table shows, as far as it is more than noise."""
-    correlation, error = correlation_of(table, epsilon)
-    if again or not correlation:
-        return correlation
-    return correlation * max(0.0, 1 - (error / correlation) ** 2)
+def _shrunk(correlation: float, error: float) -> float:
+    """As far as it is more than noise."""
+    return correlation * max(0.0, 1 - (error / correlation) ** 2) if correlation else 0.0
 
 
-def correlation_of(table: Floats, epsilon: float) -> tuple[float, float]:
+def correlation_of(table: Floats, epsilon: float, moved: float | None = None) -> tuple[float, float]:
     """The correlation of two normal variables that are cut into these counts, and its standard error from the noise.
 
     Of a table of four it is the tetrachoric one; of a larger one that which gives the covariance of its classes' means.
@@ -139,7 +152,8 @@ def correlation_of(table: Floats, epsilon: float) -> tuple[float, float]:
     # Of counts as they are: clipped at zero, the noise of the many empty cells of two close numbers would part them.
     at = float(np.interp(float((table * weights).sum()) / total, reached, _ANGLES))
     slope = float(np.interp(at, _ANGLES, growth)) / np.cos(at)
-    noise = np.sqrt(2) / epsilon * float(np.sqrt((weights**2).sum())) / total
+    counted = float(np.sqrt((weights**2).sum())) / epsilon
+    noise = np.sqrt(2) * (counted if moved is None else moved * abs(float((weights * SIGNS).sum()))) / total
     return float(np.sin(at)), float(noise / max(slope, 1e-9))
 
 

@@ -168,6 +168,14 @@ class SelfCheck(Plan[Checked]):
         return bool(self.plan.takes_missing)
 
     @property
+    def keeps_rules(self) -> bool:
+        return bool(self.plan.keeps_rules)
+
+    def relies_on(self, schema: Schema) -> dict[str, Any]:
+        relied: dict[str, Any] = self.plan.relies_on(schema)
+        return relied
+
+    @property
     def how(self) -> How | None:
         inner: How | None = self.plan.how
         more = " The first file was then compared with the confidential one, and random noise was added to the results."

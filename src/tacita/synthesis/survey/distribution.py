@@ -20,11 +20,11 @@ from tacita.data.schema.units import published
 from tacita.implicates import Implicates
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.base import Model
+from tacita.synthesis.file.asking import asked
 from tacita.synthesis.file.bins import bins_for, number_of
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import FEW, Grid, Number, Shape
 from tacita.synthesis.file.fitting import Fit, drawn, fitted
-from tacita.synthesis.file.measuring import asked
 from tacita.synthesis.file.numbers import measure_number
 from tacita.synthesis.file.released import Tables, drawn_once_more, record_of, tables_from
 from tacita.synthesis.file.targets import Answer, public_answers

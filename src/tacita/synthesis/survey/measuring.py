@@ -10,10 +10,11 @@ from math import isqrt, log10
 import numpy as np
 
 from tacita.data import rowwise
+from tacita.errors import UsageError
 from tacita.mechanisms.kng.line import draw_threshold
-from tacita.noise.discrete import add_discrete_laplace
+from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
 from tacita.noise.entropy import Entropy, Request, reserve
-from tacita.noise.gaussian import add_discrete_gaussian
+from tacita.noise.gaussian import DiscreteGaussian, add_discrete_gaussian
 from tacita.privacy import text
 from tacita.synthesis.survey.columns import Floats, Frame, Integers, Measure, SurveyRows
 
@@ -68,6 +69,18 @@ class Budget:
     def deviation(self) -> float:
         """The standard deviation of the noise on a sum, in half-ranges."""
         return float(self.spread) ** 0.5 if self.gaussian else float(self.spread) * 2**0.5
+
+    def refuse_too_loud(self) -> None:
+        """Before anything is spent: no noise can be drawn for so small a budget."""
+        try:
+            for factor in (self.square**2 if self.gaussian else self.square, self.product):
+                loudest = self.spread * factor * (STEPS**4 if self.gaussian else STEPS**2)
+                DiscreteGaussian(loudest) if self.gaussian else DiscreteLaplace(loudest)
+            possible = self.threshold > 0
+        except UsageError:
+            possible = False
+        if not possible:
+            raise UsageError("epsilon: too small for any noise to be drawn; raise it")
 
     def noisy_sums(self, values: Integers, entropy: Entropy, label: str) -> Integers:
         if self.gaussian:

@@ -178,6 +178,7 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
             )
         if not self.normal(data.schema):
             return
+        self.budget(frame.records).refuse_too_loud()
         if frame.records - frame.cells <= len(self.columns) + 1:
             raise UsageError(
                 "by: the sample has too few records for its cells, so that no spread within cells can be told; give "

@@ -1,4 +1,4 @@
-"""`make accuracy`: `python -m tacita_studies.accuracy [--file NAME] [--plan NAME] [--draws 3] [--data DIR]`."""
+"""`make accuracy`: `python -m tacita_studies.accuracy [--tables] [--file NAME] [--plan NAME] [--draws 3] …`."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from tacita.errors import TacitaError, UsageError
+from tacita_studies.accuracy.coverage import Rehearsed
+from tacita_studies.accuracy.coverage_page import coverage_page
 from tacita_studies.accuracy.folder import TriedFile, in_folder, public_files
-from tacita_studies.accuracy.measure import attempts
+from tacita_studies.accuracy.measure import Attempt, attempts
 from tacita_studies.accuracy.page import page
 from tacita_studies.harness.replicates import each
 
 DRAWS = 8  # about half an hour on two cores
+TABLE_DRAWS = 200  # of the suite of tables, in about as long
 _USUAL_DATA = Path("../shared/data")
 
 
@@ -32,14 +36,17 @@ class Job:
     draws: int
     seed: int
 
-    @property
+    @cached_property
     def places(self) -> list[tuple[TriedFile, int]]:
         return [
             (file, at)
             for file in self.files
             for at, one in enumerate(attempts(file))
-            if not self.plans or one.mechanism in self.plans
+            if (not self.plans or one.mechanism in self.plans) and self.takes(one)
         ]
+
+    def takes(self, attempt: Attempt) -> bool:
+        return True
 
     def __call__(self, number: int) -> list[dict[str, Any]]:
         warnings.simplefilter("ignore")
@@ -47,24 +54,38 @@ class Job:
         return [row.as_json() for row in attempts(file)[at].rows(range(self.draws), self.seed)]
 
 
+@dataclass(frozen=True)
+class TableJob(Job):
+    """The tables among them, each rehearsed many times."""
+
+    def takes(self, attempt: Attempt) -> bool:
+        return "table" in attempt.specification
+
+    def __call__(self, number: int) -> list[dict[str, Any]]:
+        file, at = self.places[number]
+        return Rehearsed(attempts(file)[at]).coverage(self.draws, self.seed)
+
+
 def _arguments() -> argparse.ArgumentParser:
     usual = Path(os.environ.get("TACITA_DATA", _USUAL_DATA))
     parser = argparse.ArgumentParser(prog="make accuracy", description="What every plan is worth on real files.")
     parser.add_argument("--file", action="append", default=[], help="only this file; may be given several times")
     parser.add_argument("--plan", action="append", default=[], help="only this plan, such as SurveySynthesis")
-    parser.add_argument("--draws", type=int, default=DRAWS, help=f"rehearsals of each try (usually {DRAWS})")
+    usually = f"{DRAWS}, or {TABLE_DRAWS} of tables"
+    parser.add_argument("--draws", type=int, help=f"rehearsals of each try (usually {usually})")
+    parser.add_argument("--tables", action="store_true", help="the suite of tables: what their margins hold, at size")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--data", type=Path, help="a folder of other files, each with its schema and tries beside it")
     parser.add_argument("--public", type=Path, default=usual, help="where the public files are (or TACITA_DATA)")
-    parser.add_argument("--out", type=Path, default=Path("build/accuracy"), help="the folder of results.json")
-    parser.add_argument("--page", type=Path, help="where the page goes (usually beside results.json)")
+    parser.add_argument("--out", type=Path, default=Path("build/accuracy"), help="the folder of results")
+    parser.add_argument("--page", type=Path, help="where the page goes (usually beside the results)")
     parser.add_argument("--from", dest="made", type=Path, nargs="+", help="measure nothing: the page of these results")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     return parser
 
 
 def chosen(told: argparse.Namespace) -> tuple[TriedFile, ...]:
-    known = in_folder(told.data) if told.data is not None else public_files(told.public)
+    known = in_folder(told.data) if told.data is not None else public_files(told.public, tables=told.tables)
     names = [one.name for one in known]
     if strangers := [name for name in told.file if name not in names]:
         raise UsageError(f"--file {strangers[0]}: is not there; known are {', '.join(names)}")
@@ -72,24 +93,27 @@ def chosen(told: argparse.Namespace) -> tuple[TriedFile, ...]:
 
 
 def run(arguments: Sequence[str]) -> dict[str, Any]:
-    """The content of results.json, written with its page."""
+    """The content of results.json, or of coverage.json for tables, written with its page."""
     told = _arguments().parse_args(arguments)
+    name, paged = ("coverage", coverage_page) if told.tables else ("results", page)
     if told.made:
         documents = [json.loads(path.read_text(encoding="utf-8")) for path in told.made]
         rows = [row for document in documents for row in document["rows"]]
     else:
-        if told.draws < 1:
+        draws = told.draws if told.draws is not None else TABLE_DRAWS if told.tables else DRAWS
+        if draws < 1:
             raise UsageError("--draws: at least one")
-        job = Job(chosen(told), tuple(told.plan), told.draws, told.seed)
+        job = (TableJob if told.tables else Job)(chosen(told), tuple(told.plan), draws, told.seed)
         rows = [row for rows in each(job, len(job.places), told.workers, _say, "tries") for row in rows]
     document = {"version": version("tacita"), "rows": rows}
     told.out.mkdir(parents=True, exist_ok=True)
     if not told.made:
         text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-        (told.out / "results.json").write_text(text + "\n", encoding="utf-8")
+        (told.out / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     whole = not (told.file or told.plan or told.data or told.made)
-    place = told.page or (Path("docs/accuracy.md") if whole else told.out / "accuracy.md")
-    place.write_text(page(document), encoding="utf-8")
+    usual = "table-coverage" if told.tables else "accuracy"
+    place = told.page or (Path(f"docs/{usual}.md") if whole else told.out / f"{usual}.md")
+    place.write_text(paged(document), encoding="utf-8")
     return document
 
 

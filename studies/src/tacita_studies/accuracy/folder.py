@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -17,28 +18,35 @@ from tacita_studies.accuracy.tries import Tries
 
 _SUFFIX = ".accuracy.toml"
 HERE = Path(str(files("tacita_studies"))) / "accuracy" / "files"
+TABLES = HERE.parent / "tables"  # the suite of tables, which are rehearsed by the hundred
 
 
 @dataclass(frozen=True)
 class TriedFile:
-    """A data file, and the folder of its schema and tries."""
+    """A data file, and the folder of its schema and tries; the tries may have a folder of their own."""
 
     name: str
     data: Path
     described: Path
     prepare: Callable[[Path], pd.DataFrame] | None = None
+    tried_in: Path | None = None
 
     @property
     def tries_path(self) -> Path:
-        return self.described / f"{self.name}{_SUFFIX}"
+        return (self.tried_in or self.described) / f"{self.name}{_SUFFIX}"
+
+    @property
+    def schema_path(self) -> Path:
+        return self.described / f"{self.name}.schema.toml"
 
     @property
     def schema_name(self) -> str:
-        return f"{self.name}.schema.toml"
+        """As its tries name it."""
+        return os.path.relpath(self.schema_path, self.tries_path.parent)
 
     @property
     def schema(self) -> Schema:
-        return Schema.load(self.described / self.schema_name)
+        return Schema.load(self.schema_path)
 
     @property
     def tries(self) -> Tries:
@@ -49,7 +57,7 @@ class TriedFile:
         schema = self.schema
         frame = self._raw(schema) if self.prepare is None else self.prepare(self.data)
         if missing := [name for name in schema.names if name not in frame]:
-            raise UsageError(f"{self.data.name}: has no column {missing[0]}, which {self.schema_name} declares")
+            raise UsageError(f"{self.data.name}: has no column {missing[0]}, which {self.schema_path.name} declares")
         return frame[list(schema.names)].reset_index(drop=True)
 
     def _raw(self, schema: Schema) -> pd.DataFrame:
@@ -86,10 +94,15 @@ def in_folder(folder: Path) -> list[TriedFile]:
     return listed
 
 
-def public_files(folder: Path) -> list[TriedFile]:
-    """The public files that are there; how each is prepared is in `prepared`."""
+def public_files(folder: Path, *, tables: bool = False) -> list[TriedFile]:
+    """The public files that are there, each with its tries or with those of the suite of tables; how each is prepared
+    is in `prepared`."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: there is no such folder; name the one with the public files as TACITA_DATA")
     known: Mapping[str, tuple[str, Callable[[Path], pd.DataFrame]]] = PREPARED
-    listed = [TriedFile(name, folder / path, HERE, prepare) for name, (path, prepare) in known.items()]
-    return [one for one in listed if one.data.is_file()]
+    tried = TABLES if tables else HERE
+    listed = []
+    for name, (path, prepare) in known.items():
+        described = next(one for one in (HERE, TABLES) if (one / f"{name}.schema.toml").is_file())
+        listed.append(TriedFile(name, folder / path, described, prepare, tried))
+    return [one for one in listed if one.data.is_file() and one.tries_path.is_file()]

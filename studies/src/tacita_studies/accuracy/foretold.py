@@ -14,11 +14,13 @@ import numpy as np
 import pandas as pd
 
 from tacita.data.schema import Schema
+from tacita.mechanisms.change import Change
+from tacita.mechanisms.magnitude.base import MagnitudePlan
 from tacita.mechanisms.magnitude.sums import SmoothSums
 from tacita.mechanisms.table import Table
 from tacita.release.plans import Planned
 from tacita.release.spec import TableSpec
-from tacita_studies.accuracy.answers import Cells, labels
+from tacita_studies.accuracy.answers import ALL, Cells, labels
 
 
 @dataclass(frozen=True)
@@ -30,13 +32,22 @@ class Foretold:
 
 
 def foretold(
-    product: Planned[TableSpec], facts: Mapping[str, Any], counted: pd.DataFrame, by: tuple[str, ...], schema: Schema
+    product: Planned[TableSpec],
+    facts: Mapping[str, Any],
+    counted: pd.DataFrame,
+    by: tuple[str, ...],
+    schema: Schema,
+    measure: str | None = None,
 ) -> Foretold:
     """`facts` are what was released beside the noisy numbers, `counted` the records that the table is about."""
     plan = product.plan
     if isinstance(plan, Table):
         return _of_any_file(plan, facts, counted, by, schema)
-    if isinstance(plan, SmoothSums) and len(plan.of) == 1:
+    if isinstance(plan, Change):
+        return _of_change(plan, facts, counted, by, schema, measure)
+    if isinstance(plan, MagnitudePlan) and not (isinstance(plan, SmoothSums) and len(plan.of) == 1):
+        return Foretold({})
+    if isinstance(plan, SmoothSums):
         share = plan.forecast(schema).figures["typical_error_of_largest"]
         largest = counted[plan.of[0]].groupby(labels(counted, by)).max()
         return Foretold({str(name): share * float(size) for name, size in largest.items()})
@@ -46,21 +57,56 @@ def foretold(
 def _of_any_file(
     plan: Table, facts: Mapping[str, Any], counted: pd.DataFrame, by: tuple[str, ...], schema: Schema
 ) -> Foretold:
-    if plan.statistic == "share":
-        return Foretold({})  # what is said of a weighted share is in weights
+    if facts.get("visible") is False:
+        return Foretold({})
     figures = plan.forecast(schema).figures
-    names, sizes = np.unique(labels(counted, by).astype(str), return_counts=True)
-    per_record = plan.statistic in ("mean", "variance")
-    if "median_error" in figures:
+    names, code, sizes = np.unique(labels(counted, by).astype(str), return_inverse=True, return_counts=True)
+    clamps = {name: one["upper"] for name, one in facts.items() if "upper" in one}
+    if plan.statistic == "share":
+        # What is said of a share is said of the group that it is a share of.
+        group = _sums_of(labels(counted, by[:-1]), 1.0 if plan.weights is None else counted[plan.weights])
+        whole = np.array([group[" × ".join(name.split(" × ")[:-1]) or ALL] for name in names.tolist()])
+        told = figures.get("median_error_points_at_1000")
+        errors = (10 * told if told is not None else figures["median_error_in_clamps"] * clamps["count"]) / whole
+    elif plan.statistic == "ratio" or (plan.statistic == "mean" and plan.weights):
+        above, below = (np.bincount(code, _amount(counted, column, plan.weights)) for column in (*plan.of, None)[:2])
+        parts = (figures["median_error_in_clamps"] * clamps["above"],
+                 figures["median_error_in_clamps_below"] * clamps["below"] * above / below)  # fmt: skip
+        errors = np.hypot(*parts) / below
+    elif "median_error" in figures:
         errors = np.full(len(names), figures["median_error"])
     elif "median_error_at_1000" in figures:
         errors = 1000 * figures["median_error_at_1000"] / sizes
     elif "median_error_in_clamps" in figures:
-        clamp = max(one["upper"] for one in facts.values() if "upper" in one)
-        errors = figures["median_error_in_clamps"] * clamp / (sizes if per_record else np.ones(len(sizes)))
+        (clamp,) = clamps.values()
+        unit = clamp ** (2 if plan.statistic == "variance" else 1)
+        per_record = plan.statistic in ("mean", "variance")
+        errors = figures["median_error_in_clamps"] * unit / (sizes if per_record else np.ones(len(sizes)))
     else:
         return Foretold({})
-    return Foretold(dict(zip(names.tolist(), errors.tolist(), strict=True)), "median")
+    return Foretold(dict(zip(names.tolist(), np.asarray(errors).tolist(), strict=True)), "median")
+
+
+def _of_change(
+    plan: Change, facts: Mapping[str, Any], counted: pd.DataFrame, by: tuple[str, ...], schema: Schema, measure: Any
+) -> Foretold:
+    """What is said is of the change, and of each flow that is measured by itself."""
+    figures, names = plan.forecast(schema).figures, Cells.of(counted, by).names
+    if facts.get("visible") is False or measure not in ("change", "entry", "exit"):
+        return Foretold({})
+    limit = facts["change" if measure == "change" else "entered"]["upper"]
+    told = figures.get("median_error_of_change", figures.get("median_error_in_limits", np.nan) * limit)
+    return Foretold(dict.fromkeys(names, float(told)), "median")
+
+
+def _amount(counted: pd.DataFrame, column: str | None, weight: str | None) -> pd.Series[float]:
+    one = pd.Series(1.0, index=counted.index) if column is None else counted[column].fillna(0)
+    return one if weight is None else one * counted[weight]
+
+
+def _sums_of(cell: Any, values: Any) -> dict[str, float]:
+    summed = pd.Series(values, index=range(len(cell)) if np.isscalar(values) else None).groupby(cell).sum()
+    return {str(name): float(total) for name, total in summed.items()}
 
 
 def _of_jobs(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from attrs import evolve
 
 from tacita.data.schema import Categorical, Identifier, Schema
 from tacita.errors import SpecError, TacitaError
@@ -26,6 +27,7 @@ from tacita.release.spec import Spec
 from tacita.synthesis.panel import PanelSynthesis
 from tacita.synthesis.panel.formal.foresight import total_errors
 from tacita.synthesis.panel.settings import PanelPlan
+from tacita.synthesis.quantile import QuantileSynthesis
 from tacita_studies.accuracy.answers import Answers, Asked, Floats, Panel
 from tacita_studies.accuracy.folder import TriedFile
 from tacita_studies.accuracy.published import PublishedTable, from_survey_tables
@@ -102,7 +104,8 @@ class Attempt:
             share = self._shares.get(one.name)
             for at, cell in enumerate(one.cells):
                 if math.isfinite(one.truth[at]):
-                    row = replace(base, statistic=one.name, cell=cell, forecast=forecast)
+                    spoken = forecast if self._seen(one, at) else None
+                    row = replace(base, statistic=one.name, cell=cell, forecast=spoken)
                     if share is not None:
                         row = replace(row, forecast=share * abs(float(one.truth[at])), foretold="median")
                     yield row.with_numbers(one.truth[at], value[at], margin[at])
@@ -134,7 +137,20 @@ class Attempt:
 
     @cached_property
     def _forecast(self) -> Forecast:
-        return self.product.plan.forecast(self.planned.schema)
+        """As it is given to somebody who says how many records there are."""
+        plan = self.product.plan
+        if isinstance(plan, QuantileSynthesis) and not plan.keep and plan.rows is None:
+            plan = evolve(plan, rows=len(self.frame))
+        return plan.forecast(self.planned.schema)
+
+    def _seen(self, one: Asked, at: int) -> bool:
+        """Whether a forecast can be held against this cell: no error of ranks shows where many share a value."""
+        if not one.name.startswith("rank of ") or one.forecast is None:
+            return True
+        values = np.sort(self.frame[one.name.removeprefix("rank of ")].dropna().to_numpy())
+        here = values[min(int(one.truth[at]), len(values) - 1)]
+        shared = np.searchsorted(values, here, "right") - np.searchsorted(values, here, "left")
+        return bool(shared <= self._forecast.figures.get(one.forecast, math.inf))
 
     @cached_property
     def _shares(self) -> Mapping[str, float]:

@@ -38,6 +38,18 @@ def _colombian(path: Path) -> pd.DataFrame:
     return panel.assign(**numbers | {"employment": np.exp(frame["L"]).round().clip(1).astype(int)})
 
 
+def _colombian_years(path: Path) -> pd.DataFrame:
+    """Two years side by side, one row per plant; its size is that of the first year in which it is there."""
+    panel = _colombian(path)
+    years = {year: panel[panel["year"] == year].set_index("plant") for year in (1981, 1982)}
+    columns = {f"{name}{year}": one[name] for name in ("employment", "output") for year, one in years.items()}
+    wide = pd.DataFrame(columns)
+    first = wide["employment1981"].fillna(wide["employment1982"])
+    names = ["below 20", "20 to 49", "50 to 99", "100 or more"]
+    size = pd.cut(first, [-1, 19.5, 49.5, 99.5, np.inf], labels=names).astype("str")
+    return wide.assign(size=size).reset_index()
+
+
 def _british(path: Path) -> pd.DataFrame:
     """Thousands of employees in the file, and pay per head."""
     frame = pd.read_csv(path, dtype={"sector": "str"})
@@ -104,6 +116,7 @@ def _zinc(path: Path) -> pd.DataFrame:
 PREPARED: dict[str, tuple[str, Prepare]] = {
     "scf2019": ("scf2019/scfp2019.csv.gz", _families),
     "colombian_plants": ("colombian_plants/colombian.csv.gz", _colombian),
+    "colombian_years": ("colombian_plants/colombian.csv.gz", _colombian_years),
     "EmplUK": ("firm_panels/EmplUK.csv.gz", _british),
     "Snmesp": ("firm_panels/Snmesp.csv.gz", _spanish),
     "ses": ("laeken_eusilc_ses/ses.csv.gz", _employees),

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from tacita.data.schema import Schema
 from tacita.inference.survey.tables import ALL
-from tacita.mechanisms.magnitude import SmoothFlows
+from tacita.mechanisms.change import Change
+from tacita.mechanisms.magnitude import SmoothFlows, SmoothGrowth
 from tacita.mechanisms.magnitude.base import MagnitudePlan
 from tacita.mechanisms.table import Table
 from tacita.release.microdata import Microdata
@@ -22,18 +23,32 @@ from tacita.release.survey_tables import made_table
 from tacita.tables.magnitudes import MEASURE
 from tacita.tables.publish import attributes
 from tacita.tables.statistics import TOTAL
-from tacita_studies.accuracy.answers import Asked, labels, name_of
+from tacita_studies.accuracy.answers import Floats, labels, name_of
 from tacita_studies.accuracy.foretold import Foretold, foretold
 from tacita_studies.accuracy.rows import AccuracyRow
 from tacita_studies.accuracy.statistics import asked
 from tacita_studies.accuracy.tries import Compare, What
 
 Records = list[dict[str, Any]]
+Placed = dict[int, dict[str, Any]]
 QUANTILE = "quantile"
 _SAID: dict[str, What] = {
     "count": "count", "sum": "total", "mean": "mean", "variance": "variance", "share": "share", "ratio": "ratio",
     "median": "quantile", "quantiles": "quantile",
 }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows of a table that say the same of different cells: where they stand, and what they should be. NaN where there
+    is no truth, or where nothing was foretold."""
+
+    statistic: str
+    places: tuple[int, ...]
+    cells: tuple[str, ...]
+    truth: Floats
+    forecast: Floats
+    foretold: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,27 +62,48 @@ class PublishedTable:
     schema: Schema
 
     def rows(self, base: AccuracyRow) -> Iterator[AccuracyRow]:
+        for part in self.parts():
+            row = replace(base, statistic=part.statistic, foretold=part.foretold)
+            columns = self.table.select(["value", "margin_of_error"]).take(part.places).to_pydict()
+            numbers = zip(columns["value"], columns["margin_of_error"], strict=True)
+            for cell, truth, forecast, (value, margin) in zip(
+                part.cells, part.truth.tolist(), part.forecast.tolist(), numbers, strict=True
+            ):
+                if np.isfinite(truth):
+                    one = replace(row, cell=cell, forecast=None if np.isnan(forecast) else forecast)
+                    yield one.with_numbers(truth, np.nan if value is None else value, margin)
+
+    def parts(self) -> Iterator[Part]:
+        """Its rows by measure, and by which attributes they do not sum over, with the truth of each."""
         by = attributes(self.table)
         attributed = tuple(name for name in by if name not in (QUANTILE, MEASURE))
-        records = self.table.select([*by, "value", "margin_of_error"]).to_pylist()
+        records = self.table.select(by).to_pylist() if by else [{} for _ in range(self.table.num_rows)]
         for measure in dict.fromkeys(record.get(MEASURE) for record in records):
-            own = [record for record in records if record.get(MEASURE) == measure]
+            own = {at: record for at, record in enumerate(records) if record.get(MEASURE) == measure}
             for kept, inner in _by_kept(own, attributed, TOTAL).items():
-                yield from self._compared(base, self._compare(kept, measure), kept, attributed, inner)
+                yield self._part(self._compare(kept, measure), kept, attributed, inner, measure)
 
-    def _compared(
-        self, base: AccuracyRow, compare: Compare, kept: tuple[str, ...], by: tuple[str, ...], records: Records
-    ) -> Iterator[AccuracyRow]:
+    def _part(
+        self, compare: Compare, kept: tuple[str, ...], by: tuple[str, ...], records: Placed, measure: str | None
+    ) -> Part:
         counted = self._counted
         facts = getattr(self.result, "facts", {})
-        said = foretold(self.product, facts, counted, kept, self.schema) if kept == by else Foretold({})
+        said = foretold(self.product, facts, counted, kept, self.schema, measure) if kept == by else Foretold({})
         shown = tuple(name for name in by if compare.statistic != "share" or name not in compare.of)
-        row = replace(base, statistic=_named(compare, shown), foretold=said.of)
         empty = 0.0 if compare.statistic in ("count", "total") else np.nan
         middle = {QUANTILE: "0.5"} if compare.statistic == "quantile" else {}  # a table of medians does not say it
-        names = [_inside(middle | record, kept) for record in records]
-        cells = labels(pd.DataFrame(records), [name for name in attributes(self.table) if name != MEASURE])
-        yield from _against(row, next(asked(compare, counted)), names, cells, records, empty, said.errors)
+        names = [_inside(middle | record, kept) for record in records.values()]
+        listed = pd.DataFrame(list(records.values()), index=list(records))
+        cells = labels(listed, [name for name in attributes(self.table) if name != MEASURE])
+        truth = _truth_of(compare, counted)
+        return Part(
+            _named(compare, shown),
+            tuple(records),
+            tuple(cells),
+            np.array([truth.get(name, empty) for name in names]),
+            np.array([said.errors.get(name, np.nan) for name in names]),
+            said.of,
+        )
 
     @property
     def _counted(self) -> pd.DataFrame:
@@ -76,15 +112,20 @@ class PublishedTable:
         for name, levels in self.product.spec.where.items():
             inside &= self.original[name].isin(levels).to_numpy()
         counted, plan = self.original[inside], self.product.plan
-        if not isinstance(plan, SmoothFlows):
+        if not isinstance(plan, SmoothFlows | SmoothGrowth | Change):
             return counted
-        net = counted[plan.of[1]] - counted[plan.of[0]]
-        return counted.assign(creation=net.clip(lower=0), destruction=(-net).clip(lower=0), net=net)
+        before, after = counted[plan.of[0]], counted[plan.of[1]]
+        net = after - before
+        came, went = net.where(before == 0, 0), (-net).where(after == 0, 0)
+        flows = {"creation": net.clip(lower=0), "destruction": (-net).clip(lower=0), "entry": came, "exit": went}
+        return counted.assign(earlier=before, later=after, change=net, net=net, percent=100 * net, **flows)
 
     def _compare(self, kept: tuple[str, ...], measure: str | None) -> Compare:
         """What the table says: of jobs the sum of sizes or the rows, of any file its own statistic."""
         plan, size = self.product.plan, self.schema.by_role("size")
-        if isinstance(plan, MagnitudePlan):
+        if measure == "percent":
+            return Compare(statistic="ratio", of=(measure, "earlier"), by=kept)
+        if isinstance(plan, MagnitudePlan | Change):
             return Compare(statistic="total", of=(measure or plan.of[0],), by=kept)
         if not isinstance(plan, Table):
             return Compare(statistic="total" if size else "count", of=size, by=kept)
@@ -114,18 +155,24 @@ def from_survey_tables(
         for statistic in dict.fromkeys(record["statistic"] for record in records):
             own = [record for record in records if record["statistic"] == statistic]
             what, _, column = statistic.partition(" of ")
-            for kept, inner in _by_kept(own, by, ALL).items():
+            for kept, placed in _by_kept(dict(enumerate(own)), by, ALL).items():
+                inner = list(placed.values())
                 compare = Compare(statistic=what, of=(column,) if column else (), by=kept, weight=weight)
                 row = replace(base, statistic=_named(compare, by))
-                truth, names = next(asked(compare, original)), [_inside(record, kept) for record in inner]
-                yield from _against(row, truth, names, labels(pd.DataFrame(inner), by), inner, np.nan, {})
+                truth, names = _truth_of(compare, original), [_inside(record, kept) for record in inner]
+                yield from _against(row, truth, names, labels(pd.DataFrame(inner), by), inner)
 
 
-def _by_kept(records: Records, names: tuple[str, ...], everything: str) -> dict[tuple[str, ...], Records]:
+def _truth_of(compare: Compare, original: pd.DataFrame) -> dict[str, float]:
+    wanted = next(asked(compare, original))
+    return dict(zip(wanted.cells, wanted.truth.tolist(), strict=True))
+
+
+def _by_kept(records: Placed, names: tuple[str, ...], everything: str) -> dict[tuple[str, ...], Placed]:
     """The records of a table by the attributes that they do not sum over."""
-    kept: dict[tuple[str, ...], Records] = {}
-    for record in records:
-        kept.setdefault(tuple(name for name in names if record[name] != everything), []).append(record)
+    kept: dict[tuple[str, ...], Placed] = {}
+    for at, record in records.items():
+        kept.setdefault(tuple(name for name in names if record[name] != everything), {})[at] = record
     return kept
 
 
@@ -135,19 +182,11 @@ def _named(compare: Compare, by: tuple[str, ...]) -> str:
 
 
 def _against(
-    base: AccuracyRow,
-    asked_for: Asked,
-    inside: Sequence[str],
-    cells: Iterable[str],
-    records: Records,
-    empty: float,
-    forecasts: Mapping[str, float],
+    base: AccuracyRow, truth: Mapping[str, float], inside: Sequence[str], cells: Iterable[str], records: Records
 ) -> Iterator[AccuracyRow]:
-    """Each published cell beside the truth; a cell that the file has no records in is `empty`."""
-    truth = dict(zip(asked_for.cells, asked_for.truth, strict=True))
+    """Each published cell beside the truth, where the file has one."""
     for name, cell, record in zip(inside, cells, records, strict=True):
-        wanted = truth.get(name, empty)
+        wanted = truth.get(name, np.nan)
         if np.isfinite(wanted):
             published = np.nan if record["value"] is None else record["value"]
-            row = replace(base, cell=cell, forecast=forecasts.get(name))
-            yield row.with_numbers(wanted, published, record["margin_of_error"])
+            yield replace(base, cell=cell).with_numbers(wanted, published, record["margin_of_error"])

@@ -106,10 +106,12 @@ def _mean(frame: pd.DataFrame, compare: Compare, column: str | None, cells: Cell
 
 
 def _variance(frame: pd.DataFrame, compare: Compare, column: str | None, cells: Cells) -> Answers:
-    """Of the records of each cell, with the number of records as divisor."""
-    square = frame[column].to_numpy(dtype=np.float64) ** 2
-    mean = _mean(frame, compare, column, cells).value
-    return Answers.alone(_mean(frame.assign(**{str(column): square}), compare, column, cells).value - mean**2)
+    """Of the records of each cell, with one less than their number as divisor, as tables have it."""
+    values = frame[column].to_numpy(dtype=np.float64)
+    weights, code = weights_of(frame, compare), cells.code(frame)
+    away = (values - np.append(_mean(frame, compare, column, cells).value, 0.0)[code]) ** 2
+    number = cells.sums(code, weights * ~np.isnan(values))
+    return Answers.alone(cells.sums(code, np.nan_to_num(weights * away)) / np.maximum(number - 1, 1))
 
 
 def _ratio(frame: pd.DataFrame, compare: Compare, cells: Cells) -> Answers:

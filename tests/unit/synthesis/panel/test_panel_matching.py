@@ -65,6 +65,8 @@ def test_no_sum_is_kept_that_one_unit_outweighs() -> None:
     frame.loc[there, "jobs2003"] = 0
     frame.loc[there[0], "jobs2003"] = 5000
     assert ("jobs", 3, "staying") not in sums(frame).parts
+    frame.loc[there[:3], "jobs2003"] = [5000, 4500, 4000]  # none of the three outweighs the others, and they are few
+    assert ("jobs", 3, "staying") not in sums(frame).parts
     assert not sums(wide(15)).parts
 
 

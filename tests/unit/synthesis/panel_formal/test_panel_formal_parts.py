@@ -148,7 +148,7 @@ def _released(far: int, far_flows: tuple[int, int], scale: Fraction = Fraction(1
 
 
 def test_sums_of_all_years_are_shared_out_among_years() -> None:
-    targets = Targets.of(_released(500, (90, 45)), 10, 9000, lambda low, high: (0.0, 1e9), None)
+    targets = Targets.of(_released(500, (90, 45)), np.ones(10), 9000, lambda low, high: (0.0, 1e9), None)
     assert [(layer.low, layer.high) for layer in targets.layers] == [(0, 20), (20, 50), (50, 400), (400, 9000)]
     assert targets.layers[2].sums == pytest.approx(np.full(10, 50.0), rel=1e-3)
     assert targets.far_flows == pytest.approx(np.tile([10.0, 5.0], (9, 1)), rel=1e-3)
@@ -157,7 +157,7 @@ def test_sums_of_all_years_are_shared_out_among_years() -> None:
 
 def test_first_sizes_tell_the_first_year_and_less_so_those_after_it() -> None:
     known = {20: (1200.0, 1e-9), 50: (100.0, 1e-9), 400: (100.0, 1e-9)}
-    found = Targets.of(_released(500, (90, 45), Fraction(50)), 10, 9000, lambda low, high: known[high], None)
+    found = Targets.of(_released(500, (90, 45), Fraction(50)), np.ones(10), 9000, lambda low, high: known[high], None)
     assert found.layers[0].sums[0] == pytest.approx(1200, rel=0.02)
     far = found.layers[2].sums
     assert far[0] == pytest.approx(100, rel=0.02)
@@ -174,7 +174,7 @@ def test_what_lies_above_all_clamps_is_that_of_a_normal_law(middle: float, width
 
 
 def test_nothing_lies_above_a_clamp_that_is_the_bound() -> None:
-    targets = Targets.of(_released(500, (90, 45)), 10, 400, lambda low, high: (0.0, 1e9), None)
+    targets = Targets.of(_released(500, (90, 45)), np.ones(10), 400, lambda low, high: (0.0, 1e9), None)
     assert targets.layers[3].part(np.array([400, 399])).tolist() == [0.0, 0.0]
     assert targets.layers[3].sums == pytest.approx(np.zeros(10))
 
@@ -191,7 +191,7 @@ def test_odds_meet_the_sums_of_steps_below_and_beyond_their_clamp() -> None:
     random = np.random.default_rng(8)
     lost, gained = (random.geometric(0.1, 5000).astype(np.float64) for _ in range(2))
     odds = Odds(np.full(5000, 0.3), np.full(5000, 0.3), np.minimum(lost, 5), np.minimum(gained, 5))
-    targets = Targets.of(_released(500, (90, 45)), 10, 9000, lambda low, high: (0.0, 1e9), None)
+    targets = Targets.of(_released(500, (90, 45)), np.ones(10), 9000, lambda low, high: (0.0, 1e9), None)
     wanted = np.array([6600.0, 5600.0]), np.array([9000.0, 7300.0])
     targets.flows[0], targets.far_flows[0] = wanted
     found = odds.with_far(lost, gained, targets, 1)

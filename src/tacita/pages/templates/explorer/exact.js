@@ -1,4 +1,4 @@
-/* Privacy parameters as exact fractions, as in tacita.privacy.numbers: ten times "0.1" fills a cap of "1". */
+/* Privacy parameters as exact fractions, as in tacita.privacy.loss: ten times "0.1" fills a cap of "1". */
 
 const gcd = (a, b) => { while (b) [a, b] = [b, a % b]; return a < 0n ? -a : a; };
 

@@ -10,15 +10,16 @@ const FORMS = {
     if (!law) return null;
     return {
       margin: law.margin(double(exact(model.confidence))),
-      median_error: combinedMargin("0.5", [[law.variance, law.kurtosis]]),
+      median_error: law.margin(0.5),
     };
   },
   share(model, at) {
     const law = noiseFor(at, model.budget, model.reach, model.reach);
     if (!law) return null;
     const others = Array(model.levels - 1).fill([law.variance * 0.25 ** 2, law.kurtosis]);
-    const margin = combinedMargin(model.prudent, [[law.variance * 0.75 ** 2, law.kurtosis], ...others]);
-    return bySize("margin_points", 100 * margin);
+    const [wide, half] = [model.prudent, "0.5"].map(
+      (one) => 100 * combinedMargin(one, [[law.variance * 0.75 ** 2, law.kurtosis], ...others]));
+    return { ...bySize("margin_points", wide), ...bySize("median_error_points", half) };
   },
   sums(model, at) {
     const noise = inClamps(model, at, model.part, model.square);
@@ -37,16 +38,23 @@ const FORMS = {
   ratio(model, at) {
     const noises = model.parts.map(([part, square]) => inClamps(model, at, part, square));
     if (!noises.every(Boolean)) return null;
-    const [above, below] = noises.map((noise) => combinedMargin(model.prudent, [noise]));
-    return { margin_in_clamps: above, margin_in_clamps_below: below };
+    const [wide, half] = [model.prudent, "0.5"].map((one) => noises.map((noise) => combinedMargin(one, [noise])));
+    return {
+      margin_in_clamps: wide[0], margin_in_clamps_below: wide[1],
+      median_error_in_clamps: half[0], median_error_in_clamps_below: half[1],
+    };
   },
   quantiles(model, at) {
     const doubt = 1 - double(exact(model.confidence)), pure = pureFor(at, (model.budget * model.drawn) / (2 * model.shares.length));
     if (!pure) return null;
-    const ranks = ([share, most]) => [
-      `ranks_${share}`, Math.ceil((Math.log(1 / doubt) + model.uneven) / (pure / (model.records * 2 * most))),
-    ];
-    return Object.fromEntries(model.shares.map(ranks));
+    const ranks = ([share, most]) => {
+      const strays = (model.records * 2 * most) / pure;
+      return [
+        [`ranks_${share}`, Math.ceil((Math.log(1 / doubt) + model.uneven) * strays)],
+        [`median_error_ranks_${share}`, model.middle * strays],
+      ];
+    };
+    return Object.fromEntries(model.shares.flatMap(ranks));
   },
   jobs(model, at) {
     const law = laplace(model.reach / at.epsilon);

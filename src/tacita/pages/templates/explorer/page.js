@@ -126,6 +126,14 @@ function drawPromise(delta) {
   list.append(...words.left_open.map((sentence) => made("li", sentence)));
 }
 
+/* What one year may take inside the cap, where the specification says so. */
+function allowanceWords(cost) {
+  const allowed = exact(MODEL.cap.per_year), rest = minus(allowed, cost);
+  const stated = `The specification allows ε = ${text(allowed)} a year until ${MODEL.cap.until}`;
+  if (rest.above < 0n) return `${stated}: this release costs more, and would be refused.`;
+  return `${stated}: ε = ${text(rest)} of this year would be left.`;
+}
+
 function drawYears(cost, count, free) {
   const bar = one("years-bar");
   bar.textContent = "";
@@ -140,7 +148,7 @@ function drawYears(cost, count, free) {
   let words = "Nothing is spent, so the cap lasts.";
   if (count === 0) words = "Not even one release at this price fits what is left of the cap.";
   else if (count !== null) words = `At this price the cap is enough for ${whole(count)} release${count === 1 ? "" : "s"}: this one and ${whole(count - 1)} later.`;
-  put("years-words", words);
+  put("years-words", MODEL.cap.per_year ? `${words} ${allowanceWords(cost)}` : words);
   const yearly = state.years > 0 && free.above > 0n ? over(free, { above: BigInt(state.years), below: 1n }) : ZERO;
   put("years-allowance", state.years > 1
     ? `To last for ${state.years} releases alike, each may cost ε = ${text(rounded(double(yearly), 3, true))}.` : "Write a number above 1 to see what each may cost.");

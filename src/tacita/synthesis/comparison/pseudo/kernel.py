@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.compiled import njit
 from tacita.synthesis.survey.moments import Moments
 
 Floats = NDArray[np.float64]
@@ -129,7 +129,7 @@ def _box_limits(z: Floats, start: Integers) -> tuple[Floats, Floats]:
     return np.minimum.reduceat(z, start[:-1], axis=0), np.maximum.reduceat(z, start[:-1], axis=0)
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _extremes(z, cell, start, low, high, mean, precision, constant, centre, tilt, shift, found):  # type: ignore[no-untyped-def]
     d, many = z.shape[1], mean.shape[2]
     level, slope, bend = np.empty(many), np.empty((d, many)), np.empty((d, d, many))

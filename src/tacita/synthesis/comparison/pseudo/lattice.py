@@ -15,16 +15,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numba
 import numpy as np
 from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
 
+from tacita.compiled import njit
 from tacita.errors import TacitaError
 from tacita.noise.choice import choose
-from tacita.noise.entropy import Entropy, Request, Spare, reserve
+from tacita.noise.entropy import Entropy, Request, Spare, Uniform, reserve
 from tacita.noise.forcing import settles
-from tacita.noise.uniform import Uniform
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -83,7 +82,7 @@ def scores(counts: Integers, cost: Integers) -> Integers:
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _scores(counts, cost, found):  # type: ignore[no-untyped-def]
     cells, bins = counts.shape
     reach = 0
@@ -101,7 +100,7 @@ def _scores(counts, cost, found):  # type: ignore[no-untyped-def]
                     found[c, a] -= counts[c, b] * (MOST - cost[abs(a - b)])
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _log_weights(counts, costs, rate, found):  # type: ignore[no-untyped-def]
     """log Π_cells Σ_means exp(−rate·score) for each spread, in double precision."""
     space = np.empty_like(counts)

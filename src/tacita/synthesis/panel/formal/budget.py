@@ -13,15 +13,18 @@ _FULL = 3  # transitions of one unit that count in full; those of longer lives c
 _MOST_STATUSES = 8
 
 # Parts of the whole, in percent; what a panel does not have is shared out among the others.
-_LIVES, _STATIC, _PUBLIC, _CHANGE = 4, 2, 2, 1
+_LIVES, _GAPS, _STATIC, _PUBLIC, _CHANGE = 4, 4, 2, 2, 1
 _SIZES, _STATUS, _ENTRANTS, _LEVELS, _TOPS, _FAR = 10, 2, 5, 15, 10, 7
 _PRESENT, _LEAVING, _STEPS, _KINDS, _FLOWS, _FAR_FLOWS = 3, 4, 9, 2, 19, 4
 _RANGE, _CENTRES, _RATIOS, _MOVES = 1, 4, 4, 3
 _OCTAVES, _SUM, _YEARS = 1, 3, 9
 # What is added where a panel is small: there the level of every number comes first, where its range lies, and who is
 # there. What tells years apart is mostly noise then.
-_SMALL = {"octaves": 16, "sum": 24, "years": 1, "range": 6, "lives": 4}
+_SMALL = {"octaves": 16, "sum": 24, "years": 1, "range": 6, "lives": 4, "gaps": 2}
 _SMALL |= {"levels": -7, "tops": -3, "flows": -2}
+# What is added where ε is large: noise of counts is less than a unit then, that of sums is not.
+_LARGE = {"levels": 20, "tops": -6, "years": 12, "flows": 6, "sizes": -7, "lives": -3, "public": -1, "leaving": -2}
+_EPSILON = 100  # ε at which half of that is added
 _ENDS = Fraction(1, 20)  # of ε, for those that begin in each year, and the same for those that end
 _UNITS = 10_000  # units times ε at which half of that is added
 
@@ -48,6 +51,8 @@ class Budget:
         if years > 1:
             wanted |= {"steps": _STEPS, "kinds": _KINDS, "flows": _FLOWS, "flows of all years": _FAR_FLOWS}
             wanted |= {"present": _PRESENT, "leaving": _LEAVING}
+        if layout.period is not None and years > 2:
+            wanted["gaps"] = _GAPS
         if statuses(layout) > 1:
             wanted["sizes by status"] = _STATUS
         for name in layout.static:
@@ -63,9 +68,11 @@ class Budget:
                 wanted[f"moves {one.name}"] = _MOVES
         for one in layout.yearly:
             wanted |= {f"octaves {one.name}": _OCTAVES, f"sum {one.name}": _SUM}
-        parts = {name: part + small * _SMALL.get(name.partition(" ")[0], 0) for name, part in wanted.items()}
-        total = sum(parts.values(), Fraction(0)) / (1 - 2 * _ENDS)
-        parts |= {"lives begun": _ENDS * total, "lives ended": _ENDS * total}
+        large = epsilon / (epsilon + _EPSILON)
+        parts = {name: _part(name, part, small, large) for name, part in wanted.items()}
+        ends = _ENDS * (1 - large * Fraction(4, 5))
+        total = sum(parts.values(), Fraction(0)) / (1 - 2 * ends)
+        parts |= {"lives begun": ends * total, "lives ended": ends * total}
         return cls(tuple((name, epsilon * part / total) for name, part in parts.items()), years)
 
     def __getitem__(self, name: str) -> Fraction:
@@ -75,6 +82,11 @@ class Budget:
     def most_weight(self) -> int:
         """The largest weight that all transitions of one unit have together."""
         return max([count * weight_of(count) for count in range(1, self.years)], default=0)
+
+
+def _part(name: str, usual: int, small: Fraction, large: Fraction) -> Fraction:
+    kind = name.partition(" ")[0]
+    return max(usual + small * _SMALL.get(kind, 0) + large * _LARGE.get(kind, 0), Fraction(usual, 5))
 
 
 def weight_of(transitions: int) -> int:

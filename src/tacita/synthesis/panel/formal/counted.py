@@ -11,14 +11,18 @@ from collections.abc import Mapping
 import numpy as np
 
 from tacita.agreement.trees import onto_simplices
-from tacita.synthesis.panel.formal.lattice import Bins, Floats
+from tacita.synthesis.panel.formal.budget import weight_of
+from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers
 from tacita.synthesis.panel.formal.released import Noisy, size_counts
-from tacita.synthesis.panel.formal.smoothing import towards
+from tacita.synthesis.panel.formal.smoothing import towards, wandering
 from tacita.synthesis.panel.formal.units import alive, most_of
 from tacita.synthesis.panel.layout import Layout
 from tacita.synthesis.panel.predictors import Flags
 
 _CLEAR = 4.0  # standard deviations by which a year differs from the others
+_SURELY = 3.0  # the same for all gaps together
+_USUAL = 0.05  # how far the share of units that are away moves in a year, where noise hides it
+_MOST_AWAY = 0.95
 _ROUNDS = 200  # of fitting a table to its margins; seldom are more than a few needed
 
 
@@ -45,9 +49,41 @@ def life_counts(
 
 
 def units_there(found: Mapping[str, Noisy], layout: Layout, units: int) -> Floats:
-    """Units in each year. Earlier measurements, and made-up ones, have the table of lives alone."""
+    """Units with a row in each year. Earlier measurements, and made-up ones, have the table of lives alone."""
     told = life_counts(found, layout, units) if "lives begun" in found else found["lives"].values
-    return alive(layout, told)
+    return np.asarray(alive(layout, told) - within_lives(layout, told) * gap_shares(found, layout, units)[0])
+
+
+def gap_shares(
+    found: Mapping[str, Noisy], layout: Layout, units: int, random: np.random.Generator | None = None
+) -> tuple[Floats, float]:
+    """Of the units within their lives, the share that is away in each year; and of those that may have been away the
+    year before, too, the share that was. None are where noise may have made them up. With a generator drawn from what
+    the noise leaves open."""
+    nobody = np.zeros(len(layout.years))
+    if "gaps" not in found:
+        return nobody, 0.0
+    noisy = found["gaps"]
+    each, (going, staying) = noisy.values[:-2].astype(np.float64), noisy.values[-2:].tolist()
+    if going + staying < _SURELY * noisy.spread * 2**0.5:
+        return nobody, 0.0
+    # All years together are known twice; better where they were counted together.
+    each += (going + staying - float(each.sum())) / (2 + len(each))
+    weights = np.maximum(within_lives(layout, life_counts(found, layout, units), weighted=True)[1:-1], 1.0)
+    shares, _ = wandering(each / weights, noisy.spread / weights, _USUAL, random)
+    nobody[1:-1] = np.clip(shares, 0, _MOST_AWAY)
+    away = nobody[1:-1] * weights
+    return nobody, float(np.clip(staying / max(float(np.minimum(away[1:], away[:-1]).sum()), 1.0), 0, 1))
+
+
+def within_lives(layout: Layout, lives: Floats | Integers, *, weighted: bool = False) -> Floats:
+    """Units for which a year is neither the first nor the last that is seen, from a table of first and last years."""
+    first = np.maximum(np.arange(layout.first.levels) + layout.first.lower, layout.years[0])[:, None]
+    last = np.minimum(np.arange(layout.last.levels) + layout.last.lower, layout.years[-1])[None, :]
+    held = np.where(last > first, lives, 0) * 1.0
+    if weighted:
+        held *= np.vectorize(weight_of)(np.maximum(last - first, 0))
+    return np.array([held[(first < year) & (year < last)].sum() for year in layout.years])
 
 
 def usual_sizes(found: Mapping[str, Noisy], layout: Layout, units: int) -> Floats:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacita.synthesis.panel.formal.counted import units_there
+from tacita.synthesis.panel.formal.accounts import held_in_all_years
+from tacita.synthesis.panel.formal.counted import gap_shares, units_there
 from tacita.synthesis.panel.formal.former import centres_of, held_to_total, is_former, narrowed
 from tacita.synthesis.panel.formal.growth import draw_sizes
 from tacita.synthesis.panel.formal.lattice import Floats, Integers
 from tacita.synthesis.panel.formal.lives import draw_first, draw_static, draw_status
-from tacita.synthesis.panel.formal.pinned import OF_OTHERS, OF_SIZE, YearTotals, held_to
+from tacita.synthesis.panel.formal.pinned import OF_OTHERS, YearTotals, held_to
 from tacita.synthesis.panel.formal.ratios import Range
 from tacita.synthesis.panel.formal.released import PAY, Measurement, step_rows
 from tacita.synthesis.panel.formal.smoothing import law_of, pick_from, varied
 from tacita.synthesis.panel.formal.units import most_of
+from tacita.synthesis.panel.gaps import draw_gaps, inner
 from tacita.synthesis.panel.layout import Layout, Yearly
 from tacita.synthesis.panel.panel import MISSING, Panel
 from tacita.synthesis.panel.predictors import Flags
@@ -25,7 +27,9 @@ def draw_formal(public: Panel, found: Measurement, random: np.random.Generator, 
     made = public.blank()
     counts = draw_first(made, found, random, middle)
     draw_status(made, found, random, middle)
-    sizes = _held_sizes(made.layout, draw_sizes(made, counts, found, random, middle), found, random, middle)
+    sizes = draw_sizes(made, counts, found, random, middle)
+    _draw_gaps(made, found, random, middle)
+    sizes = _held_sizes(made.layout, np.where(made.gaps, MISSING, sizes), found, random, middle)
     draw_static(made, found, random, middle)
     size, *others = made.layout.yearly
     made.values[size.name] = _published(sizes, sizes != MISSING, size)
@@ -40,12 +44,24 @@ def draw_formal(public: Panel, found: Measurement, random: np.random.Generator, 
     return made
 
 
+def _draw_gaps(made: Panel, found: Measurement, random: np.random.Generator, middle: bool) -> None:
+    shares, staying = gap_shares(found.tables, made.layout, made.rows, None if middle else random)
+    if not shares.any():
+        return
+    for place, wanted in enumerate((shares * inner(made).sum(axis=1)).tolist()):
+        were, count = made.gaps[place - 1], int(wanted + random.random())
+        stay = int(staying * min(count, int((were & inner(made)[place]).sum())) + random.random())
+        draw_gaps(made, place, np.array([count - stay, stay]), were.astype(np.int64), random)
+
+
 def _held_sizes(
     layout: Layout, sizes: Integers, found: Measurement, random: np.random.Generator, middle: bool
 ) -> Integers:
     """Sizes that add up to the released sums."""
     totals = YearTotals.of(found, layout, layout.yearly[0].name, sizes.shape[1], None if middle else random)
-    return held_to(sizes, totals, most_of(layout, 0), OF_SIZE, random, middle=middle)
+    if totals is None:
+        return sizes
+    return held_in_all_years(sizes, totals, found, most_of(layout, 0), random, middle=middle)
 
 
 def _published(values: Integers, there: Flags, one: Yearly) -> Floats:
@@ -70,11 +86,11 @@ def _beside(
         noisy = found[f"moves {one.name}"]
         moves = law_of(varied(within.paths(noisy.values, noisy.spread), noisy.spread, doubt))
     apart, of = np.zeros(made.rows), classes.of(np.maximum(sizes, 0))
-    logs = np.zeros(sizes.shape)
+    logs, begun = np.zeros(sizes.shape), np.zeros(made.rows, dtype=bool)
     for place in range(len(layout.years)):
         here = sizes[place] != MISSING
-        there = here & (sizes[place - 1] != MISSING) if place else np.zeros(made.rows, dtype=bool)
-        new, old = np.flatnonzero(here & ~there), np.flatnonzero(there)
+        new, old = np.flatnonzero(here & ~begun), np.flatnonzero(here & begun)
+        begun |= here
         apart[new] = within.deviations(pick_from(starts, of[place, new], random), random) - effects[of[place, new]]
         if len(old):
             apart[old] += within.moves(pick_from(moves, within.row(apart[old]), random), random)
@@ -86,4 +102,4 @@ def _beside(
         logs = np.clip(held_to_total(logs, there, of, centres, found, one.name, doubt), 0, np.log1p(most))
     values = np.where(there, np.rint(np.expm1(logs)), MISSING).astype(np.int64)
     totals = YearTotals.of(found, layout, one.name, made.rows, doubt)
-    return held_to(values, totals, most, OF_OTHERS, random, middle=middle)
+    return values if totals is None else held_to(values, totals, most, OF_OTHERS, random, middle=middle)

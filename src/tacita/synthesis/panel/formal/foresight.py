@@ -1,12 +1,14 @@
-"""What `PanelSynthesis` says beforehand: how far yearly totals will be off, and where ε goes. No data.
+"""What `PanelSynthesis` says beforehand: how far yearly totals will be off, and where ε goes. No rows.
 
 The errors come from what is made of released sums, tried on made-up units: as many as asked for, with numbers spread
 as those of businesses usually are, evenly placed on a normal law of logarithms and the same in all years but for a
-total that moves a little. Only the noise is drawn, with one seed for all, so that a plan is always told the same.
+total that moves a little. Once octaves of sums are released, units are spread as these say. Only the noise is drawn,
+with one seed for all, so that a plan is always told the same.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
 
@@ -20,7 +22,7 @@ from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers
 from tacita.synthesis.panel.formal.pinned import YearTotals
 from tacita.synthesis.panel.formal.promise import LIVES, Promise
 from tacita.synthesis.panel.formal.released import Measurement, Noisy, size_cap
-from tacita.synthesis.panel.formal.sums import octave_count, octaves, sum_clamp, whole, year_clamp
+from tacita.synthesis.panel.formal.sums import octave_count, octaves, sum_clamp, unit_counts, whole, year_clamp
 from tacita.synthesis.panel.formal.units import most_of
 from tacita.synthesis.panel.layout import Layout
 
@@ -33,6 +35,7 @@ _MOVES = 0.05
 # Real files have other tails than made-up ones, and lives that differ: where noise hides that, from _FEW of a total
 # on, three real panels were off by so much more.
 _TAILS, _FEW = 0.3, 0.1
+_ALIKE = 2.0  # octaves from the middle unit to one that a tenth exceed
 _DRAWN = 0.006  # of a total, that files are off by without any noise
 
 
@@ -82,17 +85,19 @@ def foreseen(layout: Layout, promise: Promise) -> tuple[list[str], dict[str, flo
     return sentences, figures | {"noise of a count of units that begin in a year": lives}
 
 
-def worth_of(layout: Layout, promise: Promise, units: list[int]) -> Worth:
-    """What files of groups with so many units, from the smallest on, are worth. Of several groups the middle one."""
-    middle = units[len(units) // 2]
-    errors = total_errors(layout, promise, middle)
+def worth_of(layout: Layout, promise: Promise, groups: list[tuple[int, Mapping[str, Noisy]]]) -> Worth:
+    """What files of groups with so many units, and these counts of what they have in all years, are worth. Of several
+    groups that with the middle number of units."""
+    middle, counted = sorted(groups, key=lambda one: one[0])[len(groups) // 2]
+    errors = total_errors(layout, promise, middle, counted)
     off = ", ".join(f"{_percent(error)} for {name}" for name, error in errors.items())
     group = (
-        f"In a group of {middle:,} units, the middle one of {len(units)}"
-        if len(units) > 1
+        f"In a group of {middle:,} units, the middle one of {len(groups)}"
+        if len(groups) > 1
         else f"With {middle:,} units"
     )
-    said = f"{group}, a total of one year is typically off by {off}: this is the forecast of the plan, not an outcome."
+    said = f"{group}, a total of one year is typically off by {off}: this is a forecast, not an outcome. "
+    said += "It follows from noisy counts of how large units are; a few far larger than all others may not show there."
     if max(errors.values()) <= TOLERABLE:
         return Worth(f"{said} Growth of single units and regressions are further off.", enough=True)
     small = "The panel is too small for its ε, and its numbers are for trying out code, not for answers. "
@@ -124,15 +129,24 @@ def _too_small(layout: Layout, promise: Promise, tried: dict[int, dict[str, floa
     )
 
 
-def total_errors(layout: Layout, promise: Promise, units: int) -> dict[str, float]:
+def total_errors(
+    layout: Layout, promise: Promise, units: int, counted: Mapping[str, Noisy] | None = None
+) -> dict[str, float]:
     """Of each yearly number, the typical error of a year's total in a group of so many units, as a share of it: half
-    of all errors are smaller. At 1 nothing is known of the total."""
+    of all errors are smaller. At 1 nothing is known of the total. `counted` are released octaves, once there are."""
     alike: dict[tuple[int, bool], float] = {}  # numbers with the same bounds are told the same
     for at in range(len(layout.yearly)):
         key = most_of(layout, at), at > 0
         if key not in alike:
             alike[key] = min(_error(layout, promise, units, at), 1.0)
-    return {one.name: alike[most_of(layout, at), at > 0] for at, one in enumerate(layout.yearly)}
+    errors = {one.name: alike[most_of(layout, at), at > 0] for at, one in enumerate(layout.yearly)}
+    for at, one in enumerate(layout.yearly if counted else ()):
+        # Counts tell that units are alike. Of others they do not tell that none is larger still.
+        counts = (counted or {})[one.name]
+        own = min(_error(layout, promise, units, at, counts), 1.0)
+        middle, large = np.quantile(np.log2(_spread_as(counts, units)), [0.5, 0.9])
+        errors[one.name] = own if large - middle < _ALIKE else max(own, errors[one.name])
+    return errors
 
 
 def smallest(errors: dict[int, float]) -> int | None:
@@ -152,12 +166,14 @@ def _round(number: float) -> int:
     return int(-(-number // digits) * digits)
 
 
-def _error(layout: Layout, promise: Promise, units: int, at: int) -> float:
+def _error(layout: Layout, promise: Promise, units: int, at: int, counts: Noisy | None = None) -> float:
     random = np.random.default_rng(20)
     years, most = len(layout.years), most_of(layout, at)
     # In the middle of what the bounds allow, on a scale of logarithms, but so that few are above them.
     middle = np.log(max(most, 2)) / 2
     each = np.exp(np.minimum(middle + _WIDTH * ndtri((np.arange(units) + 0.5) / units), np.log(most)))
+    if counts is not None:
+        each = _spread_as(counts, units) / years
     off = []
     for _ in range(_TRIES):
         moved = np.exp(np.cumsum(random.standard_normal(years)) * _MOVES)
@@ -169,6 +185,13 @@ def _error(layout: Layout, promise: Promise, units: int, at: int) -> float:
             off.append(np.abs(told.middle / np.maximum(values.sum(axis=1), 1) - 1))
     typical = float(np.median(np.concatenate(off)))
     return float(np.hypot(typical * (1 + _TAILS * min(typical / _FEW, 1.0)), _DRAWN))
+
+
+def _spread_as(counts: Noisy, units: int) -> Floats:
+    """So many numbers, spread as released counts of octaves have them, evenly within each on a scale of logarithms."""
+    ends = np.concatenate([[0.0], np.cumsum(np.maximum(unit_counts(counts, units), 0.0))])
+    places = (np.arange(units) + 0.5) / units * max(float(ends[-1]), 1e-9)
+    return np.asarray(2.0 ** np.interp(places, ends, np.arange(len(ends))))
 
 
 def _measured(layout: Layout, promise: Promise, values: Integers, at: int, random: np.random.Generator) -> Measurement:

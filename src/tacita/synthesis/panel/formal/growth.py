@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacita.synthesis.panel.formal.budget import statuses
+from tacita.synthesis.panel.formal.counted import gap_shares
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers
 from tacita.synthesis.panel.formal.lives import Leaving
 from tacita.synthesis.panel.formal.released import COARSE, ROWS, Measurement, size_counts, step_rows
@@ -32,7 +33,8 @@ def draw_sizes(
     kinds, begin = stock(made), made.begins - made.layout.years[0]
     there = np.flatnonzero((begin == 0) & (made.last == MISSING))
     most = most_of(made.layout, 0)
-    targets = Targets.of(found, years, most, lambda low, high: first.between(there, low, high), doubt)
+    shares = gap_shares(found.tables, made.layout, made.rows)[0]
+    targets = Targets.of(found, 1 - shares, most, lambda low, high: first.between(there, low, high), doubt)
     for place in range(years):
         entering = np.flatnonzero((begin == place) & (made.last == MISSING))
         # In the first year those there before come last: they make up for what is missing to its sums.

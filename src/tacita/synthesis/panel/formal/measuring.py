@@ -106,6 +106,8 @@ def _lives(panel: Panel, asking: Asking) -> None:
     asking.ask("lives", _table((layout.first.levels, layout.last.levels), first, last), asking.change.lives())
     asking.ask("lives begun", _table((layout.first.levels,), first), asking.change.lives())
     asking.ask("lives ended", _table((layout.last.levels,), last), asking.change.lives())
+    if layout.period is not None and len(layout.years) > 2:
+        asking.ask("gaps", _gaps(panel), asking.change.counts(2 * asking.budget.most_weight))
     kind, life = stock(panel), lives_of(panel)
     for at, name in enumerate(layout.static):
         codes, levels = panel.static[name], len(layout.schema.levels(name))
@@ -124,6 +126,16 @@ def _lives(panel: Panel, asking: Asking) -> None:
         who = np.flatnonzero(has & (year > panel.begins) & (year <= panel.begins + room))
         position = (year[who] - panel.begins[who] - 1) * POSITIONS // room[who]
         asking.ask(f"change {change.name}", _table((POSITIONS,), position), asking.change.lives())
+
+
+def _gaps(panel: Panel) -> Integers:
+    """Units that are away in each year, and in all years those that were there the year before and those that were
+    not; the longer the life, the less each counts."""
+    weight = np.array([weight_of(count) for count in range(len(panel.gaps))])[transitions(panel)]
+    away, were = panel.gaps[1:-1], panel.gaps[:-2]
+    each = [weight[one].sum(dtype=np.int64) for one in away]
+    pairs = [np.where(away & (were == before), weight, 0).sum(dtype=np.int64) for before in (False, True)]
+    return np.array([*each, *pairs])
 
 
 # ---------------------------------------------------------------- sizes: first records, then transitions

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from attrs import evolve, frozen
 
@@ -88,9 +86,6 @@ class PanelModel(Model[Mapping[str, tuple[Frame, Measurement]]]):
     ) -> Mapping[str, tuple[Frame, Measurement]]:
         groups = {}
         for group, one in content["groups"].items():
-            tables = {
-                name: Noisy(np.array(noisy["values"], dtype=np.int64), Fraction(noisy["scale"]))
-                for name, noisy in one["tables"].items()
-            }
+            tables = {name: Noisy.from_dict(noisy) for name, noisy in one["tables"].items()}
             groups[group] = Frame.from_dict(one["public"]), Measurement(tables, one["clamps"])
         return groups

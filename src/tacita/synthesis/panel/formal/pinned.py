@@ -9,8 +9,8 @@ import numpy as np
 from tacita.synthesis.panel.formal.counted import units_there
 from tacita.synthesis.panel.formal.lattice import Floats, Integers
 from tacita.synthesis.panel.formal.released import Measurement
-from tacita.synthesis.panel.formal.smoothing import wandering
-from tacita.synthesis.panel.formal.sums import above_clamp, grain
+from tacita.synthesis.panel.formal.smoothing import joint, wandering
+from tacita.synthesis.panel.formal.sums import above_clamp, grain, share_below
 from tacita.synthesis.panel.formal.units import most_of
 from tacita.synthesis.panel.layout import Layout
 from tacita.synthesis.panel.panel import MISSING
@@ -20,6 +20,8 @@ from tacita.synthesis.panel.predictors import Flags
 _USUAL = 0.05  # how far a total moves in a year beyond the number of units, where noise hides it
 _OTHERWISE = 0.05  # how far the part above the clamp of single years goes its own way in a year
 _UNSEEN = 0.5  # of what lies above the clamp: how far it may be off
+_LEAST = 0.05  # of what a unit has in other years, that it has at least in one
+_MOSTLY = 0.9  # of a number: what lies below a clamp from which the rest is told
 _SURELY = 3.0  # variances by which released sums must differ from them to contradict
 _HIDDEN = 20.0  # a sum is so many times what was drawn, where nothing of it was seen
 _WIDTH = 1.4  # of logarithms of usual sizes
@@ -56,7 +58,7 @@ class YearTotals:
             return None
         total, off = _total(found, layout, name, units, random)
         shape, apart = _profile(found, layout, name, units, total, random)
-        return cls(total, off, shape, apart / np.maximum(shape * len(shape), 0.1))
+        return cls(total, off, shape, apart)
 
     @property
     def middle(self) -> Floats:
@@ -67,17 +69,18 @@ class YearTotals:
         `doubt` has it, or by as far as the two contradict each other. All files are drawn alike, so that with a
         generator this is drawn, too."""
         drawn = max(float(own.sum()), 1.0)
-        level = _between(
+        level = between(
             np.array([drawn]), np.array([self.total]), np.array([self.off / self.total]), doubt.level, random
         )
-        aims = _between(own / drawn, self.shape, self.apart, doubt.years, random)
+        aims = between(own / drawn, self.shape, self.apart, doubt.years, random)
         return np.asarray(np.maximum(level * aims / aims.sum(), 1.0))
 
 
-def _between(own: Floats, released: Floats, open_: Floats, doubt: float, random: np.random.Generator | None) -> Floats:
+def between(own: Floats, released: Floats, open_: Floats, doubt: float, random: np.random.Generator | None) -> Floats:
     """Both with the weight that their doubts leave them, which are shares."""
-    contradicted = float(np.mean((own / released - 1) ** 2 - _SURELY * open_**2))
-    doubts = np.sqrt(doubt**2 + max(contradicted, 0.0))
+    contradicted = (own / released - 1) ** 2 - _SURELY * open_**2
+    # All together, and each by itself: a single year may be unlike all others.
+    doubts = np.sqrt(doubt**2 + np.maximum(contradicted, max(float(contradicted.mean()), 0.0)))
     trust = open_**2 / np.maximum(open_**2 + doubts**2, 1e-300)
     if random is not None:
         own = own + doubts * released * random.standard_normal(len(own))
@@ -88,12 +91,19 @@ def _total(
     found: Measurement, layout: Layout, name: str, units: int, random: np.random.Generator | None
 ) -> tuple[float, float]:
     """All years together, and its standard deviation; with a generator drawn from all that fit."""
-    at = [one.name for one in layout.yearly].index(name)
-    clamp, noisy = found.caps[f"sum {name}"], found[f"sum {name}"]
-    above = above_clamp(found[f"octaves {name}"], units, clamp, most_of(layout, at) * len(layout.years), random)
-    spread = noisy.spread * grain(clamp)
-    off = float(np.hypot(spread, _UNSEEN * above))
-    total = max(int(noisy.values[0]) * grain(clamp) + above, off / 2, 1.0)
+    most, years = most_of(layout, [one.name for one in layout.yearly].index(name)), len(layout.years)
+    clamp, noisy, counts = found.caps[f"sum {name}"], found[f"sum {name}"], found[f"octaves {name}"]
+    above = above_clamp(counts, units, clamp, most * years, random)
+    off = float(np.hypot(noisy.spread * grain(clamp), _UNSEEN * above))
+    total = int(noisy.values[0]) * grain(clamp) + above
+    # Sums of single years tell the same, where most of it lies below their clamp.
+    sums, spread, cap = yearly_sums(found, name)
+    life = float(units_there(found.tables, layout, units).sum()) / max(units, 1)
+    below = share_below(counts, units, min(max(life, 1.0), float(years)), cap, most)
+    if below > _MOSTLY:
+        other = float(sums.sum()) / below
+        total, off = joint(total, off, other, float(np.hypot(spread * years**0.5, (1 - below) * other) / below))
+    total = max(total, off / 2, 1.0)
     if random is not None:
         # A sum is not negative, and keeps its mean.
         wide = np.sqrt(np.log1p((off / total) ** 2))
@@ -104,12 +114,10 @@ def _total(
 def _profile(
     found: Measurement, layout: Layout, name: str, there: int, total: float, random: np.random.Generator | None
 ) -> tuple[Floats, Floats]:
-    """Shares of the years, and how far each times their number may be off: as many as there are units, and beyond that
+    """Shares of the years, and by which part of itself each may be off: as many as there are units, and beyond that
     what sums of single years tell against their noise."""
     units = np.maximum(units_there(found.tables, layout, there), 1.0)
-    yearly = f"years {name}" if f"years {name}" in found.tables else "levels"
-    noisy, step = found[yearly], grain(found.caps[yearly]) if yearly != "levels" else 1
-    sums, spread = noisy.values * float(step), noisy.spread * step
+    sums, spread, _ = yearly_sums(found, name)
     # About what a unit has below the clamp of single years: as released, but not far beyond what the total tells.
     mean = float(sums.sum())
     if mean < 3 * spread * len(sums) ** 0.5:
@@ -120,12 +128,21 @@ def _profile(
     if random is not None:
         other = np.cumsum(random.standard_normal(len(units))) * _OTHERWISE * hidden
         apart = apart + other - other.mean()
-    shape = units * np.maximum(apart, 0.05)
-    return shape / shape.sum(), np.hypot(open_, hidden * _OTHERWISE * len(units) ** 0.5 / 2)
+    apart = np.maximum(apart, _LEAST)
+    shape = units * apart
+    return shape / shape.sum(), np.hypot(open_ / apart, hidden * _OTHERWISE * len(units) ** 0.5 / 2)
+
+
+def yearly_sums(found: Measurement, name: str) -> tuple[Floats, float, int]:
+    """Released sums of single years, the standard deviation of their noise, and their clamp."""
+    yearly = f"years {name}" if f"years {name}" in found.tables else "levels"
+    cap = found.caps[yearly]
+    step = float(grain(cap)) if yearly != "levels" else 1.0
+    return np.asarray(found[yearly].values * step, dtype=np.float64), found[yearly].spread * step, cap
 
 
 def held_to(
-    values: Integers, totals: YearTotals | None, most: int, doubt: Doubt, random: np.random.Generator, *, middle: bool
+    values: Integers, totals: YearTotals, most: int, doubt: Doubt, random: np.random.Generator, *, middle: bool
 ) -> Integers:
     """Whole numbers of every year moved so that they add up to what was released, within their bounds.
 
@@ -133,23 +150,21 @@ def held_to(
     rounded the same way in all years, so that a number that stayed the same still does. What is 0 stays so, unless
     hardly anything was drawn in a year whose sum is known: noise hid all sizes, and each unit has a usual one then.
     """
-    if totals is None:
-        return values
     there = values != MISSING
-    values = _seen(values, there, totals, random)
+    values = seen_at_all(values, there, totals, random)
     aims = totals.joined(np.where(there, values, 0).sum(axis=1).astype(np.float64), doubt, None if middle else random)
     rounding, held = random.random((values.shape[1],)), values.copy()
     for place, aim in enumerate(aims.tolist()):
         who = np.flatnonzero(there[place] & (values[place] > 0))
         if len(who):
             own = values[place, who].astype(np.float64)
-            for weights, furthest in ((_upper(own), _FIRST), (np.ones(len(who)), _FURTHEST)):
-                own = _moved(own, weights, aim, most, furthest)
+            for weights, furthest in ((upper(own), _FIRST), (np.ones(len(who)), _FURTHEST)):
+                own = moved_to(own, weights, aim, most, furthest)
             held[place, who] = np.clip(np.floor(own + rounding[who]), 1, most)
     return held
 
 
-def _seen(values: Integers, there: Flags, totals: YearTotals, random: np.random.Generator) -> Integers:
+def seen_at_all(values: Integers, there: Flags, totals: YearTotals, random: np.random.Generator) -> Integers:
     """The same, but for years of which noise hid all sizes: each unit has a usual share of what is released of them."""
     usual, seen = np.exp(_WIDTH * random.standard_normal(values.shape[1])), values.copy()
     for place, sum_ in enumerate(totals.middle.tolist()):
@@ -159,14 +174,14 @@ def _seen(values: Integers, there: Flags, totals: YearTotals, random: np.random.
     return seen
 
 
-def _upper(values: Floats) -> Floats:
+def upper(values: Floats) -> Floats:
     """0 up to the middle, and from there on as the logarithm goes, to 1 for the largest."""
     logs = np.log(values)
     middle = float(np.median(logs))
     return np.asarray(np.maximum(logs - middle, 0) / max(float(logs.max()) - middle, 1e-9))
 
 
-def _moved(values: Floats, weights: Floats, aim: float, most: int, furthest: float) -> Floats:
+def moved_to(values: Floats, weights: Floats, aim: float, most: int, furthest: float) -> Floats:
     low, high = -furthest, furthest
     for _ in range(50):
         shift = (low + high) / 2

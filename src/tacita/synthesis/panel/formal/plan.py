@@ -22,6 +22,8 @@ from tacita.synthesis.panel.formal.frame import Frame
 from tacita.synthesis.panel.formal.measuring import measure
 from tacita.synthesis.panel.formal.model import PanelModel
 from tacita.synthesis.panel.formal.promise import Promise
+from tacita.synthesis.panel.formal.released import Noisy
+from tacita.synthesis.panel.layout import Layout
 from tacita.synthesis.panel.reading import all_groups
 from tacita.synthesis.panel.settings import PanelPlan
 from tacita.synthesis.panel.streams import recorded_seed
@@ -32,6 +34,13 @@ def _as_alpha(given: Number | None) -> Fraction | None:
     if alpha is not None and alpha <= 0:
         raise UsageError('alpha: must be above 0, such as "0.1" for ten percent')
     return alpha
+
+
+def _seen(layout: Layout, group: Mapping[str, Any]) -> tuple[int, dict[str, Noisy]]:
+    """The units of a group, and released octaves of its numbers, which earlier measurements do not have."""
+    tables = ((one.name, group["tables"].get(f"octaves {one.name}")) for one in layout.yearly)
+    counted = {name: Noisy.from_dict(table) for name, table in tables if table is not None}
+    return Frame.from_dict(group["public"]).units, counted
 
 
 @frozen(kw_only=True)
@@ -87,10 +96,9 @@ class PanelSynthesis(PanelPlan[PanelModel]):
         return Forecast(self.product, cells, (files, *sentences), figures | {"files": float(self.sets)})
 
     def worth(self, schema: Schema, measured: Mapping[str, Any]) -> Worth:
-        """For readers of the page: the number of units in each group is public, and now known."""
+        """For readers of the page: the number of units in each group is public, and how large they are was counted."""
         layout = self.layout(schema)
-        frames = (Frame.from_dict(one["public"]) for one in measured["groups"].values())
-        return worth_of(layout, self.promise, sorted(frame.units for frame in frames))
+        return worth_of(layout, self.promise, [_seen(layout, one) for one in measured["groups"].values()])
 
     def run(self, data: Confidential, entropy: Entropy) -> PanelModel:
         """Everything is measured, one group in memory at a time."""

@@ -11,7 +11,7 @@ from tacita.synthesis.panel.formal.sensitivities import WholeHistory, WithinAlph
 from tacita.synthesis.panel.layout import Layout
 
 # Questions whose answers follow from lives, static variables and public columns alone.
-LIVES = ("lives", "static ", "public ", "change ")
+LIVES = ("lives", "gaps", "static ", "public ", "change ")
 
 
 @dataclass(frozen=True)

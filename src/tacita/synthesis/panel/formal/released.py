@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +41,10 @@ class Noisy:
     def spread(self) -> float:
         """The standard deviation of the noise."""
         return float(self.scale) * 2**0.5
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Noisy:
+        return cls(np.array(stored["values"], dtype=np.int64), Fraction(stored["scale"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +127,10 @@ def step_cap(noisy: Noisy, rows: Bins, units: float, rate: Fraction, above: int 
     if not len(caps):
         return above + 1
     each = units * float(moving.sum()) / total / 2 / len(moved)
-    covered = np.array([np.minimum(moved, cap).sum() * each for cap in caps])
-    return balanced_cap(
-        caps, covered, (caps - above) * float(rate) * 2**0.5, _DOUBT_STEPS if not above else _DOUBT_FAR_STEPS
-    )
+    more = [np.maximum(moved - cap, 0).astype(np.float64) for cap in caps]
+    hidden = np.array([float(one.sum()) * each for one in more])
+    # Of the units beyond a clamp a year has some and not others: the fewer and the farther, the less the law tells.
+    chance = np.array([float((one**2).sum()) * each for one in more])
+    doubt = _DOUBT_FAR_STEPS if above else _DOUBT_STEPS
+    noise = (caps - above) * float(rate) * 2**0.5
+    return int(caps[np.argmin(noise**2 + (doubt * hidden) ** 2 + chance)])

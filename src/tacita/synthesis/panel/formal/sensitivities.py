@@ -111,8 +111,10 @@ class WithinAlpha(WholeHistory):
 
     def _most(self, smaller: Integers) -> Integers:
         """How much more than each number its neighbour may be."""
-        whole = smaller * self.alpha.numerator // self.alpha.denominator
-        return np.maximum(whole, 1)
+        above, below = self.alpha.numerator, self.alpha.denominator
+        fits = int(smaller.max(initial=0)) * above < 1 << 63  # an α of many digits would wrap around
+        whole = smaller * above // below if fits else smaller.astype(object) * above // below
+        return np.maximum(whole, 1).astype(np.int64)
 
     def _held(self, low: int, high: int) -> int:
         """The largest k such that some s ≥ low and s + k ≤ high differ by at most max(1, α·s)."""

@@ -165,6 +165,7 @@ def pick_from(laws: Floats, row: Integers, random: np.random.Generator) -> Integ
 
 _CLEAR = 4.0  # standard deviations of its noise by which the end of a law must stand out
 _FALL = (0.8, 40.0)  # exponents of a tail
+_OPEN = 2.0  # standard deviations by which a cell may hold more than was counted
 
 
 def with_tail(
@@ -193,7 +194,12 @@ def with_tail(
     if shape is None:
         shape = np.eye(1, size - start)[0] if parent is None else law_of(parent[start:])
     body = onto_simplices(noisy[:start], np.zeros(start, dtype=np.int64), np.array([total - remainder]))
-    return np.concatenate([body, remainder * shape])
+    # What is carried on is no more than counts leave open; where they are clear, nothing is.
+    less = float(np.exp(-(2**0.5) / spread))
+    room = min(_OPEN * spread, 2 * less / (1 - less))  # of whole numbers, little noise hides none
+    end = np.minimum(remainder * shape, np.maximum(noisy[start:], 0.0) + room)
+    end[0] += remainder - float(end.sum())
+    return np.concatenate([body, end])
 
 
 def outwards(noisy: Floats, spread: float, middle: int, distance: Floats) -> Floats:

@@ -18,8 +18,10 @@ from tacita.synthesis.panel.formal.smoothing import balanced_cap
 
 _FINEST = 1 << 20  # steps below a clamp: finer ones would not show beside the noise
 _DOUBT, _DOUBT_YEARS = 2.0, 0.3  # of what lies above a clamp: of all years, and of one, whose noise is smoothed
-_CLEAR, _NEXT = 6.0, 2.0  # standard deviations of its noise by which a count stands out, and one beside such a count
-_HIDDEN, _LEAST_FALL = 0.7, 0.7  # units, in scales of noise, that an octave may hide; counts of one over those below it
+_CLEAR = 6.0  # standard deviations of its noise by which a count stands out
+_NEXT, _FURTHER = 1.8, 1.0  # scales of noise by which one above such a count does, and for each octave between them
+_HIDDEN = 0.7  # units, in scales of noise, that an octave may hide
+_LEAST_FALL, _FASTER = 0.6, 0.9  # counts of an octave over those below it: what lies above does not grow without end
 # How a unit's years differ from its mean, about: a number of one year is so many times the mean, so often.
 _TIMES, _OFTEN = np.array([0.5, 1.0, 2.0, 4.0]), np.array([0.3, 0.45, 0.2, 0.05])
 
@@ -72,11 +74,21 @@ def above_clamp(counts: Noisy, units: int, clamp: int, most: int, random: np.ran
 
 def year_clamp(counts: Noisy, units: int, life: float, years: int, rate: float, most: int) -> int:
     """A clamp for the sums of single years, of units that are there for `life` of them on average."""
-    law = unit_counts(counts, units) * life / years
-    each = WITHIN * 2.0 ** np.arange(len(law)) / life
     caps = np.unique(np.minimum(np.rint(2.0 ** np.arange(0, most.bit_length(), 0.5)).astype(np.int64), most))
-    covered = np.array([law @ (np.minimum(each[:, None] * _TIMES, cap) @ _OFTEN) for cap in caps.tolist()])
+    covered = _below(counts, units, life, caps) * life / years
     return balanced_cap(caps, covered, caps * rate * 2**0.5, _DOUBT_YEARS)
+
+
+def share_below(counts: Noisy, units: int, life: float, clamp: int, most: int) -> float:
+    """About which part of all years' numbers lies below a clamp of single years."""
+    part, whole_ = _below(counts, units, life, np.array([clamp, most])).tolist()
+    return float(part / max(whole_, 1e-300))
+
+
+def _below(counts: Noisy, units: int, life: float, caps: Integers) -> Floats:
+    each = WITHIN * 2.0 ** np.arange(len(counts.values)) / life
+    law = unit_counts(counts, units)
+    return np.array([law @ (np.minimum(each[:, None] * _TIMES, cap) @ _OFTEN) for cap in caps.tolist()])
 
 
 def _bins(counts: Noisy, most: int) -> Bins:
@@ -90,12 +102,14 @@ def unit_counts(counts: Noisy, units: int, random: np.random.Generator | None = 
     hills = Hills.of(own, counts.spread, units)
     clear, law = own > _CLEAR * counts.spread, hills.counts(random)
     top = int(np.flatnonzero(clear)[-1]) if clear.any() else min(int(hills.likeliest[0]), len(own) - 1)
-    while top + 1 < len(own) and own[top + 1] > _NEXT * counts.spread:
-        top += 1  # beside one that stands out, a mistake costs one octave
-        clear[top] = True
-    law[clear] = own[clear]
-    fall = _LEAST_FALL
     for at in range(top + 1, len(own)):
-        law[at] = min(law[at], max(own[at], 0.0) + _HIDDEN * scale, fall * law[at - 1])
-        fall = min(fall, law[at] / max(law[at - 1], 1e-300))
+        # Large units are few, and sizes of businesses have no gap for long: the nearer, the less a mistake costs.
+        if own[at] > scale * (_NEXT + _FURTHER * (at - top)):
+            top, clear[at] = at, True
+    law[clear] = own[clear]
+    fall, less = _LEAST_FALL, float(np.exp(-1 / scale))
+    hidden = min(_HIDDEN * scale, less / (1 - less))  # of whole numbers, little noise hides none
+    for at in range(top + 1, len(own)):
+        law[at] = min(law[at], max(own[at], 0.0) + hidden, fall * law[at - 1])
+        fall = _FASTER * min(fall, law[at] / max(law[at - 1], 1e-300))
     return law

@@ -54,25 +54,28 @@ class Targets:
     def of(
         cls,
         found: Measurement,
-        years: int,
+        here: Floats,
         most: int,
         opening: Callable[[int, int], tuple[float, float]],
         doubt: np.random.Generator | None,
     ) -> Targets:
-        """`opening` tells from first sizes what those of the first year have between two ends; `most` is the bound."""
+        """`opening` tells from first sizes what those of the first year have between two ends; `most` is the bound.
+        `here` is the share of units that have no gap in a year: all are drawn, so that sums are of more than are seen.
+        """
+        years = len(here)
         noisy, high, caps = found["levels"], found["tops"], found.caps
         values, spread = _opened(noisy, opening(0, caps["levels"]))
-        levels, _ = smoothed(values, spread, random=doubt)
+        levels, _ = smoothed(values / here, spread / here, random=doubt)
         levels = np.maximum(levels, 1.0)
         entrants = found["entrants"].values.astype(np.float64)
         values, spread = _opened(high, opening(caps["levels"], caps["tops"]))
-        ratio, open_ = smoothed(values / levels, spread / levels, _STEADY, doubt)
+        ratio, open_ = smoothed(values / here / levels, spread / here / levels, _STEADY, doubt)
         tops = np.maximum(ratio, 0.0) * levels
         top_gain = _gain((_ASTRAY_TOP * tops) ** 2, (open_ * levels) ** 2)
         upper = Layer(caps["levels"], caps["tops"], tops, top_gain)
         # One sum of all years; its years go with the layer below, and differ more than it does.
         profile = levels * np.maximum(ratio, 0.1 * float(np.abs(ratio).mean())) ** _FOLLOWS
-        beyond = not_negative(found["tops of all years"], doubt)[0] * profile / max(float(profile.sum()), 1e-300)
+        beyond = not_negative(found["tops of all years"], doubt)[0] * profile / max(float(profile @ here), 1e-300)
         beyond = np.maximum(beyond, 1.0)
         # The first year's is also known from first sizes; years near it go with it.
         left = float(np.hypot(found["tops of all years"].spread / years, _PROFILE * beyond[0]))
@@ -88,7 +91,8 @@ class Targets:
             # Rates move slowly; sums follow the total.
             flows = np.zeros((years - 1, 2))
             for at in range(2):
-                rates, spread = steps.values[:, at] / levels[:-1], steps.spread / levels[:-1]
+                seen = levels[:-1] * np.minimum(here[:-1], here[1:])
+                rates, spread = steps.values[:, at] / seen, steps.spread / seen
                 flows[:, at] = np.maximum(smoothed(rates, spread, random=doubt)[0], 0.0) * levels[:-1]
             beyond = flows * not_negative(found["flows of all years"], doubt) / np.maximum(flows.sum(axis=0), 1.0)
             own, open_far = 2 * steps.spread**2, found["flows of all years"].spread / (years - 1)

@@ -1,0 +1,122 @@
+"""The page of the suite of tables, made from the rows of coverage.json and nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from textwrap import fill
+from typing import Any
+
+from tacita_studies.accuracy.page import grouped
+
+Json = Mapping[str, Any]
+LEAST, MOST = 0.94, 0.99  # of margins of 95% that should hold the truth
+NEAR, FAR = 1.5, 3.0  # factors between the median error and what was foretold
+_HEAD = """# Margins and forecasts of tables, at size
+
+Every table of the suite is rehearsed many times on its file. `make accuracy ACCURACY=--tables` measures all of it and
+writes this page; the tables are in `studies/src/tacita_studies/accuracy/tables`.
+
+- **covered**: how many of the published 95% margins reach the file's own number; 94 to 99 in a hundred is wanted. A
+  margin that says more than it must is wide, not wrong.
+- **without margin**: values that are published without one, because nothing public bounds what lies above a limit.
+- **empty**: cells of which nothing is said.
+- **error / forecast**: the median error over the one that `tacita plan` foretells, once the limit of a record is put in
+  that the run bought; of quantiles in ranks. Within a factor of 1.5 is wanted. A value that many records share has
+  fewer errors in ranks than foretold.
+"""
+
+
+def coverage_page(document: Json) -> str:
+    """The whole page.
+
+    >>> row = {"file": "demo", "plan": "Table", "setting": "counts", "epsilon": 1.0, "statistic": "table: count by sex",
+    ...     "cells": 2, "draws": 200, "margins": 400, "covered": 384, "open": 0, "silent": 0, "outcome": 1.1,
+    ...     "error": 0.01, "words": ""}
+    >>> print(coverage_page({"rows": [row]}).splitlines()[-1])
+    | counts | 1 | count by sex | 2 | 96.0% of 400 | 0 | 0 | 1.0% | 1.10 |
+    """
+    refused = [row for row in document["rows"] if row["statistic"] == "refused"]
+    rows = [row for row in document["rows"] if row["statistic"] != "refused"]
+    parts = [_HEAD, _overall(rows), _by_statistic(rows)]
+    for (file,), own in grouped(rows, "file").items():
+        parts += [f"## {file}\n", _listed(own)]
+        parts += [_said(row) for row in refused if row["file"] == file]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def statistic_of(row: Json) -> str:
+    """Its kind: what coverage is counted by.
+
+    >>> statistic_of({"statistic": "table: mean of pay by sex, weighted", "plan": "Table"})
+    'mean, weighted'
+    """
+    told = row["statistic"].removeprefix("table: ")
+    kind = told.split(" ")[0]
+    if row["plan"] == "Change":
+        kind = told.split(" ")[2]
+    weighted = ", weighted" if told.endswith(", weighted") else ""
+    return f"{kind}{weighted}" + ("" if row["plan"] in ("Table", "Change") else f", {row['plan']}")
+
+
+def _overall(rows: Sequence[Json]) -> str:
+    tables = grouped(rows, "file", "setting", "epsilon")
+    ratios = [row["outcome"] for row in rows if row["outcome"]]
+    off = [max(one, 1 / one) for one in ratios]
+    large, worse = (sum(one > factor for one in ratios) for factor in (NEAR, FAR))
+    near = sum(one <= NEAR for one in off)
+    kinds = [_share(own) for own in _kinds(rows).values()]
+    told = [one for one in kinds if not math.isnan(one)]
+    held = sum(LEAST <= one <= MOST for one in told)
+    short = sum(one < LEAST for one in told)
+    most = max((row["draws"] for row in rows), default=0)
+    words = f"{len(tables)} tables of {len(grouped(rows, 'file'))} files, {most} rehearsals of each. Of {len(told)} "
+    words += f"statistics of a file, the margins of {held} hold between 94% and 99%, and those of {short} less. Of "
+    words += f"{len(ratios)} forecasts, {near} are within a factor of {NEAR:g}; {large} errors are more than {NEAR:g}, "
+    return fill(f"{words}and {worse} more than {FAR:g} times as large as foretold.", 120) + "\n"
+
+
+def _kinds(rows: Sequence[Json]) -> dict[tuple[Any, ...], list[Json]]:
+    return grouped([{**row, "kind": statistic_of(row)} for row in rows], "file", "kind")
+
+
+def _by_statistic(rows: Sequence[Json]) -> str:
+    lines = [
+        "| file | statistic | tables | covered | without margin | empty | error / forecast: least, most |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for (file, kind), own in _kinds(rows).items():
+        ratios = [row["outcome"] for row in own if row["outcome"]]
+        span = f"{min(ratios):.2f}, {max(ratios):.2f}" if ratios else "–"
+        every = sum(row[key] for row in own for key in ("margins", "open", "silent"))
+        shares = (f"{sum(row[key] for row in own) / max(every, 1):.0%}" for key in ("open", "silent"))
+        lines.append(f"| {file} | {kind} | {len(own)} | {_covered(own)} | {' | '.join(shares)} | {span} |")
+    return "\n".join(lines) + "\n"
+
+
+def _share(rows: Sequence[Json]) -> float:
+    margins = sum(row["margins"] for row in rows)
+    return sum(row["covered"] for row in rows) / margins if margins else math.nan
+
+
+def _covered(rows: Sequence[Json]) -> str:
+    margins = sum(row["margins"] for row in rows)
+    return f"{100 * _share(rows):.1f}% of {margins:,}" if margins else "–"
+
+
+def _listed(rows: Sequence[Json]) -> str:
+    lines = [
+        "| table | ε | statistic | cells | covered | without margin | empty | error | error / forecast |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        told = [row["setting"], f"{row['epsilon']:g}", row["statistic"].removeprefix("table: "), str(row["cells"])]
+        told += [_covered([row]), f"{row['open']:,}", f"{row['silent']:,}"]
+        told += ["–" if row["error"] is None else f"{100 * row['error']:.1f}%"]
+        told += ["–" if row["outcome"] is None else f"{row['outcome']:.2f}"]
+        lines.append(f"| {' | '.join(told)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _said(row: Json) -> str:
+    return f"- {row['setting']}, {row['epsilon']:g}: refused. “{' '.join(row['words'].split())}”\n"

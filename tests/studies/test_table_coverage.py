@@ -1,0 +1,153 @@
+"""Tables rehearsed by the hundred: what they count is so, and a plan whose margins are too narrow is found."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tacita.mechanisms.table.noise import Budget
+from tacita_studies.accuracy import command
+from tacita_studies.accuracy.coverage import Rehearsed, TableCoverage
+from tacita_studies.accuracy.coverage_page import coverage_page, statistic_of
+from tacita_studies.accuracy.folder import HERE, TABLES, in_folder
+from tacita_studies.accuracy.measure import attempts
+from tacita_studies.accuracy.prepared import PREPARED
+from tacita_studies.accuracy.tries import Tries
+
+SCHEMA = """
+[dataset]
+identity = "made-up"
+unit = "person"
+
+[variables]
+sex = { role = "confidential", type = "categorical", levels = ["f", "m"] }
+pay = { role = "confidential", type = "integer", lower = 0, upper = 1000 }
+weight = { role = "weight", type = "numeric", lower = 1, upper = 9 }
+"""
+TRIES = """
+[cap]
+neighbours = "replace"
+unit = "person"
+
+[[try]]
+name = "counts"
+epsilon = "1"
+[try.table]
+statistic = "count"
+by = ["sex"]
+
+[[try]]
+name = "several"
+epsilon = "4"
+vary = { statistic = ["mean", "sum", "median", "variance"] }
+[try.table]
+of = "pay"
+by = ["sex"]
+
+[[try]]
+name = "too small"
+epsilon = "1/1000000000000000000000000000000"
+[try.table]
+statistic = "variance"
+of = "pay"
+
+[[try]]
+name = "no table"
+epsilon = "1"
+[try.microdata]
+mechanism = "QuantileSynthesis"
+columns = ["pay"]
+"""
+DRAWS = 60
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("files")
+    random = np.random.default_rng(5)
+    frame = pd.DataFrame({"sex": random.choice(["f", "m"], 3000), "pay": random.integers(0, 1000, 3000)})
+    frame.assign(weight=1.5).to_csv(where / "people.csv.gz", index=False)
+    (where / "people.schema.toml").write_text(SCHEMA, encoding="utf-8")
+    (where / "people.accuracy.toml").write_text(TRIES, encoding="utf-8")
+    return where
+
+
+@pytest.fixture(scope="module")
+def rows(folder: Path) -> list[dict[str, Any]]:
+    told = ["--tables", "--data", str(folder), "--draws", str(DRAWS), "--workers", "1", "--out", str(folder / "out")]
+    return list(command.run(told)["rows"])
+
+
+def test_every_table_is_rehearsed_and_its_margins_and_forecasts_hold(rows: list[dict[str, Any]]) -> None:
+    answered = [row for row in rows if row["statistic"] != "refused"]
+    assert {row["setting"] for row in answered} == {
+        "counts", "several, mean", "several, sum", "several, median", "several, variance"
+    }  # fmt: skip
+    for row in answered:
+        assert (row["draws"], row["cells"], row["margins"]) == (DRAWS, 2, 2 * DRAWS)
+        assert row["covered"] / row["margins"] >= 0.88
+        assert row["outcome"] is None or row["outcome"] < 2
+
+
+def test_a_plan_that_refuses_is_one_row_with_its_words(rows: list[dict[str, Any]]) -> None:
+    (row,) = [row for row in rows if row["statistic"] == "refused"]
+    assert row["setting"] == "too small"
+    assert "epsilon" in row["words"]
+
+
+def test_the_page_is_made_of_results_alone(folder: Path, rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    place = folder / "out" / "coverage.json"
+    document = json.loads(place.read_text(encoding="utf-8"))
+    page = (folder / "out" / "table-coverage.md").read_text(encoding="utf-8")
+    assert page == coverage_page(document)
+    assert "too small" in page
+    command.run(["--tables", "--from", str(place), "--page", str(tmp_path / "page.md"), "--out", str(tmp_path)])
+    assert (tmp_path / "page.md").read_text(encoding="utf-8") == page
+    assert {statistic_of(row) for row in rows if row["draws"]} == {"count", "mean", "total", "quantile", "variance"}
+
+
+def test_rehearsals_differ_and_do_not_depend_on_what_was_remembered(folder: Path) -> None:
+    (file,) = in_folder(folder)
+    counts = next(one for one in attempts(file) if one.name == "counts")
+    first, again, other = (Rehearsed(counts).coverage(20, seed) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_margins_that_are_too_narrow_are_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice the noise that margins are made for."""
+    (file,) = in_folder(folder)
+    counts = next(one for one in attempts(file) if one.name == "counts")
+    honest = Budget.noisy
+
+    def loud(self: Budget, *given: Any) -> Any:
+        return honest(self.share(Fraction(1, 2)), *given)
+
+    monkeypatch.setattr(Budget, "noisy", loud)
+    (row,) = Rehearsed(counts).coverage(DRAWS, 1)
+    assert row["covered"] / row["margins"] < 0.9
+    assert row["outcome"] > 1.5
+
+
+def test_what_is_counted_is_what_it_says() -> None:
+    one = TableCoverage("demo", "Table", "counts", 1.0, "table: count")
+    none = np.nan
+    truth, value, margin, ratio = [10.0, 10, 10, none], [12.0, 12, none, 1], [2.0, none, none, 1], [1.0, 3, none, 9]
+    one.add(*(np.array(column) for column in (truth, value, margin, ratio)))
+    told = one.as_json()
+    assert (told["cells"], told["margins"], told["covered"], told["open"], told["silent"]) == (3, 1, 1, 1, 1)
+    assert (told["outcome"], told["error"]) == (2.0, pytest.approx(0.2))
+
+
+def test_the_suite_has_the_tables_that_it_is_for() -> None:
+    named = {path.name.removesuffix(".accuracy.toml"): Tries.load(path) for path in TABLES.glob("*.accuracy.toml")}
+    assert set(named) == {"adult", "cps2016", "ses", "ppp", "scf2019", "taxcalc_cps", "colombian_years"}
+    assert set(named) <= set(PREPARED)
+    tables = [one for tries in named.values() for one in tries.tried]
+    assert len(tables) >= 30
+    assert {epsilon for one in tables for epsilon in one.epsilon} == {"0.5", "1", "4"}
+    assert all(any((folder / f"{name}.schema.toml").is_file() for folder in (HERE, TABLES)) for name in named)
