@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.data.schema.bars import Bar
-from tacita.synthesis.file.graph import Graph, tabulate
+from tacita.synthesis.file.graph import Graph, tabulate_all
 from tacita.synthesis.file.sweeps import draw, leap
 
 Floats = NDArray[np.float64]
@@ -33,6 +33,7 @@ _DEGREE = 2  # of a trend
 _MOST_TRENDS = 60
 _TIED = 0.95  # of the records
 _LEAPS = 0.3  # of the records, in a pass: values that rules link are drawn together
+_FURTHEST = 80.0  # exponents
 _UNTIL, _EVERY = 20, 10  # passes before the priors are fitted for the first time, and between two times
 
 
@@ -127,8 +128,8 @@ class Field:
             self.passes += 1
             widen = self.passes >= _UNTIL and self.passes % _EVERY == 0
             pace = 1.0 if step < _SETTLED * passes else 0.5
-            for k, one in enumerate(wanted):
-                self._move(one, size, pace * _DAMPING / (2 + graph.busiest(k)), widen=widen)
+            for k, (one, counts) in enumerate(zip(wanted, self._tables(graph.tables), strict=True)):
+                self._move(one, size * counts, pace * _DAMPING / (2 + graph.busiest(k)), widen=widen)
             held = np.concatenate([np.bincount(self.pool[:, a], minlength=n) for a, n in enumerate(self.levels)])
             share = (self.margins * len(self.pool) + 1) / (held + 1)
             self.ones += 0.5 * np.clip(np.log(share), -1, 1)
@@ -136,15 +137,19 @@ class Field:
     def _pass(self, graph: Graph, random: np.random.Generator) -> None:
         flat = graph.flat([-self.theta[one] for one in graph.tables])
         laws = (graph.starts, -self.ones, graph.first, graph.views, flat, graph.bars)
-        draw(self.pool, self.held, random.random(self.pool.shape), *laws)
+        # Half as many bytes for what is looked up most; factors as far apart as these are as good as 0 or certain.
+        likely = np.exp(self.ones), np.exp(np.clip(-flat, -_FURTHEST, _FURTHEST)).astype(np.float32)
+        draw(self.pool, self.held, random.random(self.pool.shape), *laws, *likely)
         for block in (*graph.blocks, *self.tied):
             some = random.integers(len(self.pool), size=int(_LEAPS * len(self.pool)))
             leap(self.pool, some, random.permutation(block), random.random((some.size, block.size + 1)), *laws)
 
-    def _move(self, one: Wanted, size: float, pace: float, *, widen: bool) -> None:
+    def _tables(self, tables: Sequence[tuple[int, ...]]) -> list[Integers]:
+        return tabulate_all(self.pool, self.levels, tables) if tables else []
+
+    def _move(self, one: Wanted, counts: Floats, pace: float, *, widen: bool) -> None:
         """One step of θ of a table; now and then its prior is fitted as well (MacKay's rule)."""
         theta, rest, prior = self.theta[one.attributes], self.rest[one.attributes], self.prior[one.attributes]
-        counts = size * tabulate(self.pool, self.levels, one.attributes)
         slope = np.maximum(counts, _LEAST)
         known = slope**2 / one.variance
         pull = (one.counts - counts) * slope / one.variance
@@ -179,8 +184,8 @@ class Field:
         totals = [np.zeros(tuple(self.levels[a] for a in table)) for table in tables]
         for _ in range(passes):
             self._pass(graph, random)
-            for total, table in zip(totals, tables, strict=True):
-                total += tabulate(self.pool, self.levels, table)
+            for total, counts in zip(totals, self._tables(tables), strict=True):
+                total += counts
         return [total * (records / (len(self.pool) * passes)) for total in totals]
 
 

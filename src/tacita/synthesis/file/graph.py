@@ -28,18 +28,20 @@ class Graph:
         self.levels, self.tables = levels, list(tables)
         self.starts = np.concatenate(([0], np.cumsum(levels))).astype(np.int64)
         per_attribute: list[list[tuple[int, ...]]] = [[] for _ in levels]
-        self._copies: list[tuple[int, int, int]] = []  # table, axis that runs fastest, where the copy starts
-        size = 0
+        size, before = 0, 0
+        copies = [np.zeros(0, dtype=np.int32)]  # which cell each place of each view holds
         for table, attributes in enumerate(self.tables):
+            cells = np.arange(before, before + prod(self.shape(table)), dtype=np.int32).reshape(self.shape(table))
             for axis, own in enumerate(attributes):
                 others = [one for one in attributes if one != own]
                 strides = [prod(levels[one] for one in (*others[k + 1 :], own)) for k in range(len(others))]
                 pad = [(own, 0)] * (WIDEST - 1 - len(others))
                 looked_up = [number for pair in (*zip(others, strides, strict=True), *pad) for number in pair]
                 per_attribute[own].append((size, *looked_up, own, table))
-                self._copies.append((table, axis, size))
-                size += prod(levels[one] for one in attributes)
-        self.size = size
+                copies.append(np.moveaxis(cells, axis, -1).ravel())
+                size += cells.size
+            before += cells.size
+        self._copies = np.concatenate(copies)
         rows = [row for view in per_attribute for row in view]
         held = np.array(rows, dtype=np.int64).reshape(len(rows), 2 * WIDEST + 1)
         self.views, self.owner = np.ascontiguousarray(held[:, :-1]), np.ascontiguousarray(held[:, -1])
@@ -74,10 +76,8 @@ class Graph:
 
     def flat(self, values: Sequence[Floats]) -> Floats:
         """The views of all tables with these values, one after another."""
-        laid = np.empty(self.size)
-        for table, axis, start in self._copies:
-            laid[start : start + values[table].size] = np.moveaxis(values[table], axis, -1).ravel()
-        return laid
+        cells = np.concatenate([np.zeros(0), *(one.ravel() for one in values)])
+        return np.asarray(cells[self._copies])
 
     def span(self, a: int) -> slice:
         return slice(int(self.starts[a]), int(self.starts[a + 1]))

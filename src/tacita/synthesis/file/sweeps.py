@@ -10,11 +10,13 @@ import numpy as np
 
 from tacita.compiled import njit
 
+_SMALLEST = 1e-290  # below it, products have lost digits
+
 
 @njit(cache=True, nogil=True)
-def _place(view, record):  # type: ignore[no-untyped-def]
+def _place(views, view, record):  # type: ignore[no-untyped-def]
     """Where the levels of the view's own attribute begin, given the record's other values."""
-    return view[0] + record[view[1]] * view[2] + record[view[3]] * view[4]
+    return views[view, 0] + record[views[view, 1]] * views[view, 2] + record[views[view, 3]] * views[view, 4]
 
 
 @njit(cache=True, nogil=True)
@@ -27,15 +29,44 @@ def _gather(pull, record, a, starts, ones, first, views, flat, rank):  # type: i
     for view in range(first[a], first[a + 1]):
         if rank[views[view, 1]] > rank[a] or rank[views[view, 3]] > rank[a]:
             continue
-        place = _place(views[view], record)
-        for level in range(size):
+        place = np.uint64(_place(views, view, record))  # no check for negative places: several levels go at once
+        for level in range(np.uint64(size)):
             pull[level] += flat[place + level]
     return size
 
 
 @njit(cache=True, nogil=True)
-def _bar(pull, size, record, a, bars, rank):  # type: ignore[no-untyped-def]
-    """Take out the levels of a that cannot occur beside those of the record's other values whose rank is not higher."""
+def _multiply(chances, record, a, starts, ones, first, views, flat):  # type: ignore[no-untyped-def]
+    """Chances of each level of attribute a given the record's other values, from those that each table gives it."""
+    size = starts[a + 1] - starts[a]
+    for level in range(size):
+        chances[level] = ones[starts[a] + level]
+    for view in range(first[a], first[a + 1]):
+        place = np.uint64(_place(views, view, record))
+        for level in range(np.uint64(size)):
+            chances[level] *= flat[place + level]
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _total(chances, size):  # type: ignore[no-untyped-def]
+    """Their sum, in four parts that do not wait for one another."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    whole = size - size % 4
+    for level in range(0, whole, 4):
+        a += chances[level]
+        b += chances[level + 1]
+        c += chances[level + 2]
+        d += chances[level + 3]
+    for level in range(whole, size):
+        a += chances[level]
+    return (a + b) + (c + d)
+
+
+@njit(cache=True, nogil=True)
+def _bar(pull, size, record, a, bars, rank, out):  # type: ignore[no-untyped-def]
+    """Take out the levels of a that cannot occur beside those of the record's other values whose rank is not higher, by
+    setting what is held of them to `out`."""
     bars_of, listed, barred, scores, limits = bars
     for at in range(bars_of[a], bars_of[a + 1]):
         bar = listed[at]
@@ -54,7 +85,7 @@ def _bar(pull, size, record, a, bars, rank):  # type: ignore[no-untyped-def]
         if known:
             for level in range(size):
                 if total + scores[own + level] > 0.0:
-                    pull[level] = np.inf
+                    pull[level] = out
 
 
 @njit(cache=True, nogil=True)
@@ -90,17 +121,25 @@ def _chosen(pull, size, left, otherwise):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def draw(records, held, uniforms, starts, ones, first, views, flat, bars):  # type: ignore[no-untyped-def]
+def draw(records, held, uniforms, starts, ones, first, views, flat, bars, likely_ones, likely):  # type: ignore[no-untyped-def]
     """Each value of each record, but for the first `held`, drawn anew given the others:
-    P(level) ∝ exp(−what speaks against it)."""
+    P(level) ∝ exp(−what speaks against it).
+
+    `likely_ones` and `likely` hold exp(−`ones`) and exp(−`flat`): products of them need no exponential for each level
+    of each record. Where they leave the range of numbers, sums do.
+    """
     pull = np.empty(_widest(starts))
     rank = np.zeros(records.shape[1], dtype=np.int64)
     for i in range(records.shape[0]):
         record = records[i]
         for a in range(held, records.shape[1]):
-            size = _gather(pull, record, a, starts, ones, first, views, flat, rank)
-            _bar(pull, size, record, a, bars, rank)
-            total, _ = _chances(pull, size)
+            size = _multiply(pull, record, a, starts, likely_ones, first, views, likely)
+            _bar(pull, size, record, a, bars, rank, 0.0)
+            total = _total(pull, size)
+            if not _SMALLEST < total < np.inf:
+                size = _gather(pull, record, a, starts, ones, first, views, flat, rank)
+                _bar(pull, size, record, a, bars, rank, np.inf)
+                total, _ = _chances(pull, size)
             if total > 0.0:
                 record[a] = _chosen(pull, size, uniforms[i, a] * total, record[a])
 
@@ -124,11 +163,11 @@ def leap(records, some, block, uniforms, starts, ones, first, views, flat, bars)
         for k in range(block.size):
             a = block[k]
             size = _gather(pull, record, a, starts, ones, first, views, flat, rank)
-            _bar(pull, size, record, a, bars, rank)
+            _bar(pull, size, record, a, bars, rank, np.inf)
             total, least = _chances(pull, size)
             ratio -= np.log(total) - least
             size = _gather(pull, other, a, starts, ones, first, views, flat, rank)
-            _bar(pull, size, other, a, bars, rank)
+            _bar(pull, size, other, a, bars, rank, np.inf)
             total, least = _chances(pull, size)
             if total == 0.0:
                 ratio = -np.inf
@@ -157,7 +196,7 @@ def mend(records, held, order, starts, slopes, one_weight, first, views, flat, w
         record = records[i]
         for a in range(held, records.shape[1]):
             size = _gather(pull, record, a, starts, slopes, first, views, flat, rank)
-            _bar(pull, size, record, a, bars, rank)
+            _bar(pull, size, record, a, bars, rank, np.inf)
             old = record[a]
             best, least = old, pull[old] - bends[a] * (1 + 1e-9) - 1e-12
             for level in range(size):
@@ -196,8 +235,9 @@ def graft(records, order, donors, block, tables, starts, slopes, one_weight, vie
         if not differs:
             continue
         for table in tables:
-            view = views[kin[table, 0]]
-            old, new = _place(view, record) + record[view[5]], _place(view, other) + other[view[5]]
+            view = kin[table, 0]
+            own = views[view, 5]
+            old, new = _place(views, view, record) + record[own], _place(views, view, other) + other[own]
             if old != new:
                 gain += flat[new] - flat[old] + weight[table]
         if gain >= -1e-9:
@@ -232,4 +272,4 @@ def _count(flat, kin, views, record, amount):  # type: ignore[no-untyped-def]
     for view in kin:
         if view < 0:
             break
-        flat[_place(views[view], record) + record[views[view, 5]]] += amount
+        flat[_place(views, view, record) + record[views[view, 5]]] += amount
