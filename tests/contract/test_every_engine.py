@@ -98,7 +98,8 @@ def test_no_plan_is_left_out() -> None:
         assert len(fast) >= least
 
 
-@pytest.mark.parametrize(("opening", "example"), CASES, indirect=["opening"])
+# The scope is said because an argument beside the fixture would make it that of one test: a server for each.
+@pytest.mark.parametrize(("opening", "example"), CASES, indirect=["opening"], scope="module")
 def test_equal_noise_gives_equal_results(example: Example, opening: Opening) -> None:
     recording, result, fingerprint = recorded(example)
     data = opening(rows_of(example), example.files.schema)
