@@ -32,7 +32,9 @@ def growth(result: Measurements, keys: dict[str, Any], confidence: float) -> Est
     rate = change / safe
     half_rate = margin(confidence, [(change_noise, change_kurtosis), (rate**2 * noise, kurtosis)])
     # Solved at the shorter denominator, which the noise allows for, as for any ratio.
-    half_rate = (half_rate + change_unseen + np.abs(rate) * unseen) / safe * (1 + 0.25 * (half_earlier / safe) ** 2)
+    # Nothing bounds a percentage of a total whose tail is open, be it 0.
+    missing = unseen * np.where(np.isfinite(unseen), np.abs(rate), 1.0)
+    half_rate = (half_rate + change_unseen + missing) / safe * (1 + 0.25 * (half_earlier / safe) ** 2)
     below = unseen if signed else np.zeros(1)
     value = [earlier, later, change, np.where(known, 100 * rate, np.nan)]
     half = np.where(known, 100 * half_rate, np.inf)

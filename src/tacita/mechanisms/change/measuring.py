@@ -14,7 +14,7 @@ from tacita.data.confidential import Confidential
 from tacita.data.pairs import Moved, Pairs, moved, octaves
 from tacita.data.schema import Schema
 from tacita.lazy import later
-from tacita.mechanisms.table.clamp import clamp_from
+from tacita.mechanisms.table.clamp import Clamp, clamp_from
 from tacita.mechanisms.table.measuring import BOUGHT, FEW_STEPS, Facts, Noisy
 from tacita.mechanisms.table.noise import FINEST, Budget, Reach, reach_of
 from tacita.noise.entropy import Entropy
@@ -31,17 +31,19 @@ CHANGED = Fraction(3, 5)  # share of the budget of growth for the change, the re
 @dataclass(frozen=True)
 class Limit:
     """How far one unit can move sums, in whole units of 2^halvings steps. `unseen` is what all units together may have
-    beyond it, in limits."""
+    beyond it, in limits; where the tail is `open`, nothing bounds that (`table/clamp.py`)."""
 
     most: int
     halvings: int
     unseen: float = 0.0
+    open: bool = False
 
     @classmethod
-    def above(cls, steps: int, unseen: float = 0.0) -> Limit:
+    def above(cls, steps: int, clamp: Clamp | None = None) -> Limit:
         """The least limit of about `FINEST` units at most that is no less than so many steps."""
         halvings = max(0, (max(steps, 1) - 1).bit_length() - (FINEST.bit_length() - 1))
-        return cls(-(-max(steps, 1) >> halvings), halvings, unseen)
+        beyond = {} if clamp is None else {"unseen": clamp.unseen, "open": clamp.open}
+        return cls(-(-max(steps, 1) >> halvings), halvings, **beyond)
 
     @property
     def even(self) -> Limit:
@@ -58,9 +60,10 @@ class Limit:
 
     def facts(self, size: float, law: dict[str, str]) -> Facts:
         unit = size * (1 << self.halvings)
-        return {
+        told = {
             "lower": -self.most * unit, "upper": self.most * unit, "unseen": self.unseen, "step": unit, "law": law
         }  # fmt: skip
+        return told | ({"open": True} if self.open else {})
 
 
 def growth(data: Confidential, pairs: Pairs, budget: Budget, records: int, entropy: Entropy) -> tuple[Noisy, Facts]:
@@ -176,7 +179,7 @@ def _limit(
         return None
     if 1 << clamp.exponent >= furthest:
         return Limit.above(furthest), rest
-    return Limit.above(1 << clamp.exponent, clamp.unseen), rest
+    return Limit.above(1 << clamp.exponent, clamp), rest
 
 
 def furthest_change(pairs: Pairs, schema: Schema) -> int:
