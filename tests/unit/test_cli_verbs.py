@@ -123,18 +123,22 @@ def test_plan_says_how_the_ledger_stands(folder: Path, tacita: Call) -> None:
     assert tacita("run", spec, "--out", folder / "one").code == 0
     assert "strong α = 0.1 neighbours ε = 2 ε = 1 ε = 1 ε = 0 It fits." in tacita("plan", spec).out
     replaced('epsilon = "1"', 'epsilon = "3/2"')(folder)
-    assert "It does not fit what is left under strong α = 0.1 neighbours (ε = 1)" in tacita("plan", spec).out
+    said = tacita("plan", spec)
+    assert "It does not fit what is left under strong α = 0.1 neighbours (ε = 1)" in said.out
+    assert said.code == tacita("run", spec, "--out", folder / "two").code == 3
     replaced('epsilon = "2"', 'epsilon = "5"')(folder)
-    said = tacita("plan", spec).out
-    assert "The ledger's cap is ε = 2, not ε = 5" in said
-    assert "Correct [cap]." in said
+    said = tacita("plan", spec)
+    assert "The ledger's cap is ε = 2, not ε = 5" in said.out
+    assert "Correct [cap]." in said.out
+    assert said.code == tacita("run", spec, "--out", folder / "two").code == 3
 
 
 def test_a_release_over_the_cap_is_planned_and_said_not_to_fit(folder: Path, tacita: Call) -> None:
     replaced('epsilon = "1"', 'epsilon = "3"')(folder)
     said = tacita("plan", folder / "release.toml")
-    assert said.code == 0
+    assert said.code == 3
     assert "It does not fit the cap" in said.out
+    assert "The error to expect" in said.out
 
 
 def test_a_cap_that_this_release_would_break_leaves_the_ledger_as_it_was(folder: Path, tacita: Call) -> None:

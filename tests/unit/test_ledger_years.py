@@ -271,8 +271,9 @@ def test_plan_says_what_is_left_for_later_years_and_run_refuses_beyond(folder: P
     )
     assert tacita("run", spec, "--out", folder / "one").code == 0
     write_jobs(folder / "jobs.parquet", lambda job: "north" if job % 4 else "south")
-    said = tacita("plan", spec).out
-    assert "does not fit what is left of 2026 under strong α = 0.1 neighbours (ε = 0.25)" in said
+    said = tacita("plan", spec)
+    assert "does not fit what is left of 2026 under strong α = 0.1 neighbours (ε = 0.25)" in said.out
+    assert said.code == 3
     before = ledger.read_bytes()
     refused = tacita("run", spec, "--out", folder / "two")
     assert refused.code == 3
@@ -323,4 +324,5 @@ def test_terms_that_cannot_be_are_refused_before_anything_is_made(
     assert message in said.err
     assert not (folder / "jobs.ledger").exists()
     planned = tacita("plan", folder / "release.toml")
+    assert planned.code == said.code
     assert planned.code == 2 or "would refuse" in planned.out

@@ -119,12 +119,16 @@ def _asked_kind() -> Any:
 
 @app.command(epilog="Example:  tacita plan release.toml")
 def plan(spec: SpecFile) -> None:
-    """Say what a release would promise, cost and deliver. Touches no data and spends nothing."""
+    """Say what a release would promise, cost and deliver. Touches no data and spends nothing.
+
+    Exit code 3 where it does not fit what the cap and the ledger allow: then `tacita run` would refuse it.
+    """
     from tacita.release.outlook import show_plan
     from tacita.release.plans import prepare
     from tacita.release.spec import Spec
 
-    show_plan(console(), prepare(Spec.load(spec)))
+    if code := show_plan(console(), prepare(Spec.load(spec))):
+        raise typer.Exit(code)
 
 
 @app.command(epilog="Example:  tacita explore release.toml --out explore.html")

@@ -35,8 +35,9 @@ _SOFT_SUMS = {
 }
 
 
-def show_plan(console: Console, planned: PlannedRelease) -> None:
-    """The guarantee in plain words, the cost of each table, and the error to expect."""
+def show_plan(console: Console, planned: PlannedRelease) -> int:
+    """The guarantee in plain words, the cost of each table, and the error to expect. Returns the exit code that
+    `tacita run` would end with, as far as caps and the ledger decide: 0 where it fits."""
     guarantee, spec = planned.guarantee, planned.spec
     console.print(f"\n{spec.title}", style="bold", highlight=False)
     console.print("This is a plan. No data was opened and nothing was spent.\n")
@@ -62,7 +63,7 @@ def show_plan(console: Console, planned: PlannedRelease) -> None:
     if spec.cap.yearly is not None:
         cost.add_row("of it", "", str(spec.cap.yearly))
     console.print(Padding(cost, (0, 0, 0, 2), expand=False))
-    _show_standing(console, planned)
+    code = _show_standing(console, planned)
     _show_brought(console, planned)
     console.print("\nThe error to expect", style="bold")
     for product in planned.products:
@@ -72,6 +73,7 @@ def show_plan(console: Console, planned: PlannedRelease) -> None:
         for sentence in forecast.sentences:
             _say(console, sentence, indent=4)
     console.print()
+    return code
 
 
 _BROUGHT = {
@@ -93,7 +95,7 @@ def _show_brought(console: Console, planned: PlannedRelease) -> None:
         _say(console, f"{product.spec.name}: {said}.")
 
 
-def _show_standing(console: Console, planned: PlannedRelease) -> None:
+def _show_standing(console: Console, planned: PlannedRelease) -> int:
     """Whether `tacita run` would take it: every cap it counts against, not [cap] alone.
 
     Without the confidential file the ledger knows this data set by its declared name only.
@@ -104,7 +106,7 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
     if not planned.fits:
         what = "the allowance of one year" if cost <= cap else "the cap"
         _say(console, _no(f"It does not fit {what}", f"{planned.way_to_fit}."))
-        return
+        return RefusedError.exit_code
     if spec.reason is not None:
         words = "It takes nothing from the cap, and stands in the ledger as a disclosure without a guarantee, with its "
         _say(console, f"{words}reason. From then on no account of this file bounds anything.")
@@ -115,17 +117,17 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
                 spec.cap.yearly.refuse_beyond(cap, now().year)
         except (RefusedError, UsageError) as error:
             _say(console, _no("[cap] does not hold together", _sentence(str(error))))
-            return
+            return error.exit_code
         _say(console, f"It fits. The ledger is new; {cap.minus(cost)} would be left for later releases.")
         _show_years(console, Share(new, cost, now().year))
-        return
+        return 0
     ledger = Ledger.open(path, read_only=True)
     declared = ledger.caps()
     if declared.get(relation, cap) != cap:
         if cap not in ledger.raised_from(relation):
             words = f"The ledger's cap is {declared[relation]}, not {cap}"
             _say(console, _no(words, "Correct [cap]."))
-            return
+            return RefusedError.exit_code
         words = f"The ledger's cap was raised to {declared[relation]} since this specification was written"
         _say(console, f"{words}; it runs as it is.")
     schema = planned.schema
@@ -141,9 +143,9 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
         )
     except (RefusedError, UsageError) as error:
         _say(console, _no("The ledger does not allow it", _sentence(str(error))))
-        return
+        return error.exit_code
     if spec.reason is not None:
-        return
+        return 0
     silent = [one for one in declared if one not in {share.account.neighbours for share in shares}]
     _show_shares(console, shares, silent, planned.guarantee.assumes)
     if relation not in declared:
@@ -158,6 +160,7 @@ def _show_standing(console: Console, planned: PlannedRelease) -> None:
     if not full:
         fits = "It fits." if len(shares) == 1 else "It fits every cap that it counts against."
         _say(console, f"{fits} Releases of the same rows under another name would count too; only the run finds them.")
+    return RefusedError.exit_code if full else 0
 
 
 def _show_shares(
