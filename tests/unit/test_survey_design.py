@@ -7,10 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import tacita as tc
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema, SurveyDesign
 from tacita.errors import RefusedError, SchemaError, UsageError
 from tacita.inference.survey import Design, total
+from tacita.plan import check
+from tacita.plan.bounded import Bounded
 from tacita.release.trial import mock_tables
 
 VARIABLES: dict[str, Any] = {
@@ -161,6 +164,29 @@ def test_a_weight_that_is_none_is_refused_with_the_first_column_of_the_design(wr
     assert str(caught.value).startswith("person.w: a weight is missing, zero, negative or infinite")
     assert "variables.w.missing" not in str(caught.value)
     assert "3.25" not in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", [-1.0, -0.001, np.inf])
+@pytest.mark.parametrize(
+    "plan",
+    [
+        tc.Table("sum", "1", of="pay", weights="w"),
+        tc.Change("growth", "1", of=["pay", "fpc"], weights="w"),
+        tc.FileSynthesis(["pay", "w"], "1", weight="w"),
+        tc.FileSynthesis(["pay", "w"], "1"),
+        tc.SurveySynthesis(["pay"], "1", weight="w", by=["gender"]),
+        tc.SelfCheck(tc.FileSynthesis(["pay", "w"], "1")),
+        Bounded(tc.Table("sum", "1", of="pay", weights="w", neighbours=tc.AddRemoveOne("house")), 2),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_one_negative_weight_is_refused_whatever_the_schema_says_of_bounds(plan: Any, wrong: float) -> None:
+    """Without a [design] it was clamped to the lower bound, and counted."""
+    check(plan, Confidential.from_frame(sample(), schema()))
+    with pytest.raises(SchemaError, match="w: a weight is negative or infinite"):
+        check(plan, Confidential.from_frame(sample(w=[wrong, *[2.0] * 7]), schema()))
+    coded = schema(w=VARIABLES["w"] | {"missing": 1, "missing_codes": [-1]})
+    check(plan, Confidential.from_frame(sample(w=[-1, *[2.0] * 7]), coded))
 
 
 def test_weights_are_not_looked_at_for_columns_outside_the_design() -> None:

@@ -220,6 +220,16 @@ class Confidential:
 
         self.check_once(f"one row for each {column}", check)
 
+    def check_weight(self, column: str) -> None:
+        """Refuse a file in which a weight is negative or infinite."""
+
+        def check() -> None:
+            problem = FileChecks(self._tables, self.schema, self._engine, self.form).misweighed(column)
+            if problem is not None:
+                raise SchemaError(problem)
+
+        self.check_once(f"{column} as a weight", check)
+
     def check_once(self, rule: str, check: Callable[[], None]) -> None:
         """Do a check of all rows, unless these rows have passed it: a run asks several times."""
         if rule not in self._passed:

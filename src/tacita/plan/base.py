@@ -142,6 +142,11 @@ class Plan(Generic[R], metaclass=Renaming):
         """Whether what it makes keeps the schema's [[rules]]; what holds no records has none to keep."""
         return True
 
+    def weighed_by(self, schema: Schema) -> str | None:
+        """The column by which records count, where they do not count alike: a file with a negative weight is refused,
+        whatever its schema does with numbers out of bounds."""
+        return None
+
     def relies_on(self, schema: Schema) -> dict[str, Any]:
         """What its result follows from in the schema beside the declared variables, as JSON values: with another one it
         is another request, whose result is not stored yet."""

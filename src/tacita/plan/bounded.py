@@ -97,6 +97,9 @@ class Bounded(Plan[R]):
     def keeps_rules(self) -> bool:
         return self.plan.keeps_rules
 
+    def weighed_by(self, schema: Schema) -> str | None:
+        return self.plan.weighed_by(schema)
+
     def relies_on(self, schema: Schema) -> dict[str, Any]:
         return self.plan.relies_on(schema)
 

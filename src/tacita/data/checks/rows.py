@@ -208,6 +208,23 @@ class FileChecks:
             f"then at most so many rows of each {unit} are used, and the loss is that of all of them"
         )
 
+    def misweighed(self, column: str) -> str | None:
+        """What is wrong where a weight is not one; clamped to the declared bounds it would count all the same."""
+        name = self._table_of(column)
+        table, kind = self.tables[name], self.schema[column].kind
+        assert isinstance(kind, Integer | Numeric)  # plans see to it
+        number = number_of(table[column])
+        wrong = (number < 0) | (number == math.inf)
+        if kind.missing_codes:
+            wrong = wrong & ~number.isin(list(kind.missing_codes))
+        (found,) = self.engine.collect(table.aggregate(wrong=wrong.any())).to_pylist()
+        if not found["wrong"]:
+            return None
+        return (
+            f"{name}.{column}: a weight is negative or infinite, and would count as the nearest declared bound; repair "
+            f"the file, or declare the value with variables.{column}.missing_codes and missing"
+        )
+
     def _repeats(self, table: Any, key: str) -> bool:
         return any_repeated(self.engine, table, [key])
 

@@ -146,6 +146,9 @@ class Change(Plan[Measurements]):
         amount = Amount((*self.of, *weight))
         return Pairs(self.by, self.where, (amount, amount), Period(column, (years[0], years[1]), name))
 
+    def weighed_by(self, schema: Schema) -> str | None:
+        return self.weights
+
     def reads(self, schema: Schema) -> tuple[str, ...]:
         pairs = self.pairs(schema)
         pairs.cells.check(schema)

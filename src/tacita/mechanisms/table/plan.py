@@ -225,6 +225,9 @@ class Table(Plan[Measurements]):
     def brings(self) -> Brings:
         return "values" if self.statistic in ("median", "quantiles") or self.sampling else "counts"
 
+    def weighed_by(self, schema: Schema) -> str | None:
+        return self.weights
+
     def reads(self, schema: Schema) -> tuple[str, ...]:
         self.cells.check(schema)
         if self.levels:

@@ -140,7 +140,7 @@ class FileModel(Model[Tables]):
         if not self.released.pins:
             return units
         numbers = [one for one in self.columns if isinstance(one, Number)]
-        weight, stands_for = self.plan.weighing(self.schema), self.released.records / rows
+        weight, stands_for = self.plan.weighed_by(self.schema), self.released.records / rows
         return kept_still(self.book, units, held_units(numbers, units, self.released.pins, weight, stands_for, random))
 
     def _written(self, units: Mapping[str, Integers]) -> pa.Table:

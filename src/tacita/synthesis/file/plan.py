@@ -123,7 +123,7 @@ class FileSynthesis(Synthesizer[FileModel]):
     def reads(self, schema: Schema) -> tuple[str, ...]:
         for name in self.columns:
             column_of(schema, name)
-        weight = self.weighing(schema)
+        weight = self.weighed_by(schema)
         grid = self._numbers(schema).get(weight or "")
         if weight is not None and (grid is None or grid.first < 0):
             raise UsageError(
@@ -193,7 +193,7 @@ class FileSynthesis(Synthesizer[FileModel]):
 
     def _totals(self, schema: Schema) -> dict[str, Amount]:
         """What is added up directly: the weight, and numbers of many values times the weight."""
-        weight = self.weighing(schema)
+        weight = self.weighed_by(schema)
         wide = [
             name
             for name, grid in self._numbers(schema).items()
@@ -205,7 +205,7 @@ class FileSynthesis(Synthesizer[FileModel]):
             return {name: Amount((name,)) for name in wide}
         return {weight: Amount((weight,)), **{name: Amount((weight, name)) for name in wide}}
 
-    def weighing(self, schema: Schema) -> str | None:
+    def weighed_by(self, schema: Schema) -> str | None:
         """The column of weights: the one that is named, or the one that the schema calls a weight."""
         declared = [name for name in self.columns if schema[name].role == "weight"]
         return declared[0] if self.weight is None and len(declared) == 1 else self.weight
@@ -252,7 +252,7 @@ class FileSynthesis(Synthesizer[FileModel]):
             sentences.append(
                 f"{name}: the median is off by about {100 * rank:.2g}% of the ranks{'' if name in totals else words}"
             )
-        if self.weighing(schema) is not None:
+        if self.weighed_by(schema) is not None:
             sentences.append("weighted totals are measured directly; those that hang on few records may still be off")
         elif totals:
             ranks = spending(total_each, pure=not self.delta).scale(Reach.of_one(1, 1))
@@ -310,7 +310,7 @@ class FileSynthesis(Synthesizer[FileModel]):
         entropy: Entropy,
     ) -> dict[str, Pin]:
         paid, replaced, totals = spending(each, pure=not self.delta), self.size_is_public, self._totals(schema)
-        if self.weighing(schema) is not None:
+        if self.weighed_by(schema) is not None:
             rows = len(columns[self._drawn(schema)[0]])
             pinning = Pinning(np.zeros(rows, dtype=np.int64), 1, replaced, schema)
             return pinning.measure_all(columns, totals, paid, entropy)

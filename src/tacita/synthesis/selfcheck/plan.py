@@ -171,6 +171,10 @@ class SelfCheck(Plan[Checked]):
     def keeps_rules(self) -> bool:
         return bool(self.plan.keeps_rules)
 
+    def weighed_by(self, schema: Schema) -> str | None:
+        weight: str | None = self.plan.weighed_by(schema)
+        return weight
+
     def relies_on(self, schema: Schema) -> dict[str, Any]:
         relied: dict[str, Any] = self.plan.relies_on(schema)
         return relied

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, TypeVar
 
 from attrs import Attribute, field, frozen
 
+from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.plan.fields import RECORD, Named, OneUnit, as_names, as_relation, by_name, each_once, replaced
 from tacita.synthesis.base import Model, Synthesizer
@@ -39,6 +40,9 @@ class SurveyPlan(Synthesizer[M]):
     keep: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once)
     transforms: Named[Transform] = field(default=Named(), converter=_as_transforms)
     neighbours: OneUnit = field(default=RECORD, converter=as_relation, validator=replaced)
+
+    def weighed_by(self, schema: Schema) -> str | None:
+        return self.weight
 
     @property
     def design(self) -> tuple[str, ...]:
