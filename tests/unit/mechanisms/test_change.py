@@ -129,7 +129,7 @@ def test_margins_hold_the_truth(statistic: str, of: Any, relation: Any) -> None:
 @pytest.mark.parametrize("statistic", ["growth", "flows"])
 @pytest.mark.parametrize(("shape", "epsilon", "is_open"), [(0.6, "4", True), (3.0, "16", False)])
 def test_above_an_open_tail_no_margin_is_given(statistic: str, shape: float, epsilon: str, is_open: bool) -> None:
-    """As for sums: firms whose sales have a Pareto tail of shape below 1 have as much in every octave as in the last."""
+    """As for sums: sales with a Pareto tail of shape below 1 have as much in every octave as in the one before."""
     count, number = 30_000, {**NUMBER, "lower": 0, "upper": 10**15}
     variables = {"firm": {"role": "id", "entity": "firm"}, "before": number, "after": number}
     schema = Schema.from_dict({"dataset": {"identity": "firms", "unit": "firm"}, "variables": variables})

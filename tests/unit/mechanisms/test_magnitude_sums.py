@@ -12,9 +12,10 @@ import pytest
 from support.magnitudes import firms, schema
 from tacita.data.confidential import Confidential
 from tacita.errors import SchemaError, TacitaError
-from tacita.mechanisms.magnitude import SmoothSums
+from tacita.mechanisms.magnitude import SmoothFlows, SmoothGrowth, SmoothSums
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.forcing import Tape
+from tacita.plan import check
 from tacita.privacy import NumbersWithin
 from tacita.tables import publish
 from tacita.tables.estimates import estimated
@@ -45,6 +46,18 @@ def test_sums_and_scales_are_exact() -> None:
         seen = asked(plan(of=[name]), frame)
         assert seen["centre"].tolist() == [round(total * parts) for total in cells[name].sum()]
         assert seen["scale_num"].tolist() == [max(round(most * parts), 11) for most in cells[name].max()]
+
+
+@pytest.mark.parametrize("kind", [SmoothSums, SmoothFlows, SmoothGrowth])
+@pytest.mark.parametrize(("column", "value"), [("jobs", 10.49), ("before", 11.5)])
+def test_numbers_between_two_steps_are_refused(kind: Any, column: str, value: float) -> None:
+    """10.49 and 11.5 jobs lie within 10% of each other, and would be read as 10 and 12: twice what noise is made for."""
+    one, frame = kind("0.1", "4", of=["before", "jobs"], by=["place"], unit="firm"), firms()
+    sizes = schema(jobs={"role": "confidential"})
+    check(one, Confidential.from_frame(frame, sizes))
+    frame.loc[3, column] = value
+    with pytest.raises(SchemaError, match=f"{column}: a value is not on the declared grid"):
+        check(one, Confidential.from_frame(frame, sizes))
 
 
 def test_only_some_units_are_added_up() -> None:

@@ -13,6 +13,7 @@ from attrs import Factory, field, frozen
 from numpy.typing import NDArray
 
 from tacita.data.confidential import Confidential
+from tacita.data.grid import check_grid
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.measured import Measurements, refuse_own_names
@@ -244,6 +245,7 @@ class MagnitudePlan(Plan[Measurements]):
         if data.form == "linked":
             raise UsageError(f"{self.product}: sums read one file with a row for each {self.unit}; join the tables")
         self.law()
+        data.check_once(f"{self.of} on their grid", lambda: check_grid(data, self.of, data.schema))
 
     def run(self, data: Confidential, entropy: Entropy) -> Measurements:
         self.reads(data.schema)

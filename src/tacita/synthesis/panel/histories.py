@@ -14,6 +14,7 @@ import ibis
 from tacita.data.checks import any_repeated
 from tacita.data.confidential import Confidential, engine_of, rows
 from tacita.data.engine import level_code, number_of, text_of
+from tacita.data.grid import check_grid
 from tacita.data.schema import Categorical, Integer, Numeric
 from tacita.errors import SchemaError
 from tacita.synthesis.panel.layout import Layout
@@ -40,7 +41,8 @@ def check_histories(data: Confidential, layout: Layout, *, whole_steps: bool) ->
         _check_years(data, layout, table)
         _check_constant(data, layout, table)
     if whole_steps:
-        _check_grid(data, layout, table)
+        years = layout.years if layout.period is None else layout.years[:1]
+        check_grid(data, [one.column(year) for one in layout.yearly for year in years], layout.schema)
 
 
 def _check_years(data: Confidential, layout: Layout, table: Any) -> None:
@@ -96,29 +98,3 @@ def _number(table: Any, name: str, layout: Layout) -> Any:
         number = ibis.ifelse(number.isin([float(one) for one in kind.missing_codes]), ibis.null("float64"), number)
     clamped = ibis.least(ibis.greatest(number, float(kind.lower)), float(kind.upper))
     return ibis.ifelse(number.isnull(), ibis.null("float64"), clamped)
-
-
-def _check_grid(data: Confidential, layout: Layout, table: Any) -> None:
-    years = layout.years if layout.period is None else layout.years[:1]
-    columns = [one.column(year) for one in layout.yearly for year in years]
-    flags = {f"f{at}": off_grid(table[name], layout.schema[name].kind).any() for at, name in enumerate(columns)}
-    (found,) = engine_of(data).collect(table.aggregate(**flags)).to_pylist()
-    for at, name in enumerate(columns):
-        if found[f"f{at}"]:
-            kind = layout.schema[name].kind
-            step = f"{kind.scale} decimal places" if isinstance(kind, Numeric) else "whole numbers"
-            raise SchemaError(
-                f"{name}: a value is not on the declared grid ({step}), in whose steps the promise is made; round the "
-                "values in the file, or declare more places"
-            )
-
-
-def off_grid(stored: Any, kind: Any) -> Any:
-    """Whether a number is no multiple of its step, as exactly as its file stores numbers."""
-    number = number_of(stored)
-    parts = 10.0**kind.scale if isinstance(kind, Numeric) else 1.0
-    nearest = (number * parts + 0.5).floor().cast("float64") / parts
-    if stored.type().is_floating() and stored.type().nbytes == 4:
-        nearest = nearest.cast("float32").cast("float64")
-    finite = number.abs() < float("inf")
-    return (finite & (nearest != number)).fill_null(False)
