@@ -51,7 +51,7 @@ def test_sums_and_scales_are_exact() -> None:
 @pytest.mark.parametrize("kind", [SmoothSums, SmoothFlows, SmoothGrowth])
 @pytest.mark.parametrize(("column", "value"), [("jobs", 10.49), ("before", 11.5)])
 def test_numbers_between_two_steps_are_refused(kind: Any, column: str, value: float) -> None:
-    """10.49 and 11.5 jobs lie within 10% of each other, and would be read as 10 and 12: twice what noise is made for."""
+    """10.49 and 11.5 jobs lie within 10% of each other, and would be read as 10 and 12: two steps apart, not one."""
     one, frame = kind("0.1", "4", of=["before", "jobs"], by=["place"], unit="firm"), firms()
     sizes = schema(jobs={"role": "confidential"})
     check(one, Confidential.from_frame(frame, sizes))
