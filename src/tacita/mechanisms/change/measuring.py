@@ -42,8 +42,8 @@ class Limit:
     def above(cls, steps: int, clamp: Clamp | None = None) -> Limit:
         """The least limit of about `FINEST` units at most that is no less than so many steps."""
         halvings = max(0, (max(steps, 1) - 1).bit_length() - (FINEST.bit_length() - 1))
-        beyond = {} if clamp is None else {"unseen": clamp.unseen, "open": clamp.open}
-        return cls(-(-max(steps, 1) >> halvings), halvings, **beyond)
+        limit = cls(-(-max(steps, 1) >> halvings), halvings)
+        return limit if clamp is None else replace(limit, unseen=clamp.unseen, open=clamp.open)
 
     @property
     def even(self) -> Limit:
