@@ -97,6 +97,20 @@ def people(folder: Path, cap: str = "add-remove", names: tuple[str, ...] = tuple
     return _written(folder, HEAD.format(title="People", schema="people.schema.toml", cap=CAPS[cap]) + "".join(tables))
 
 
+def many_people(folder: Path) -> PlannedRelease:
+    """Thirty tables over a schema of forty columns."""
+    more = [f"c{at}" for at in range(34)]
+    column = '[variables.{}]\ntype = "categorical"\nrole = "confidential"\nlevels = ["a", "b", "c"]\n'
+    people(folder)
+    schema = folder / "people.schema.toml"
+    head, hierarchy, tail = schema.read_text(encoding="utf-8").partition("[hierarchy")
+    schema.write_text(head + "".join(map(column.format, more)) + hierarchy + tail, encoding="utf-8")
+    words = (folder / "release.toml").read_text(encoding="utf-8")
+    for name in more[: 30 - len(STATISTICS)]:
+        words += f'\n[[table]]\nname = "by-{name}"\nepsilon = "0.5"\nby = ["region", "{name}"]\n'
+    return _written(folder, words)
+
+
 JOBS = {
     "log": 'mechanism = "LogLaplace"\nby = ["place"]',
     "gamma": 'mechanism = "SmoothGamma"\nby = ["place"]',

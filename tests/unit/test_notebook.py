@@ -66,3 +66,6 @@ def test_a_model_and_its_files_show_what_they_are() -> None:
     assert "<b>" not in model._repr_html_() + model.sample(m=2)._repr_html_()
     assert "2 synthetic files of 60, 60 rows" in model.sample(m=2)._repr_html_()
     assert model.plan.restore(model.to_bytes()).implicates.rows == model.implicates.rows
+    for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(RefusedError, match=r"cannot be pickled or copied: .* model\.to_bytes\(\)"):
+            attempt(model)

@@ -227,7 +227,7 @@ def explorer_model(release: PlannedRelease) -> dict[str, Any]:
     return {
         "title": release.spec.title,
         "file": release.spec.path.name or "release.toml",
-        "cap": {name: getattr(cap, name) for name in ("epsilon", "delta", "alpha", "per_year", "until")},
+        "cap": {name: getattr(cap, name) for name in ("epsilon", "delta", "alpha", "account", "per_year", "until")},
         "alphas": alphas,
         "promises": {alpha or "": _promise(release, alpha) for alpha in alphas or [None]},
         "holds": release.guarantee.holds,

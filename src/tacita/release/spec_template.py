@@ -13,8 +13,10 @@ from typing import Any
 Line = str | dict[str, str]
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([\w.-]+)\s*\]\]?\s*(?:#.*)?$")
-_PRICE = re.compile(r"(\s*(epsilon|delta|alpha|margin|margin_at)\s*=\s*)(\"[^\"]*\"|'[^']*'|\d+)(\s*(?:#.*)?)$")
-_PRICED = {"cap": ("epsilon", "delta", "alpha"), "table": ("epsilon", "delta"), "microdata": ("epsilon", "delta")}
+_PRICE = re.compile(r"(\s*(epsilon|delta|alpha|margin|margin_at|per_year|until)\s*=\s*)(\"[^\"]*\"|'[^']*'|\d+)(\s*(?:#.*)?)$")
+_WHOLE = ".until"  # a year stands without quotes
+_CAP = ("epsilon", "delta", "alpha", "per_year", "until")
+_PRICED = {"cap": _CAP, "table": ("epsilon", "delta"), "microdata": ("epsilon", "delta")}
 
 
 def template_of(words: str) -> list[Line] | None:
@@ -56,7 +58,8 @@ def filled(lines: list[Line], values: dict[str, str | None]) -> str:
             made.append(line)
             continue
         value = values.get(line["slot"], line["value"])
-        value = f'"{value}"' if value and line["slot"] in values else value
+        if value and line["slot"] in values and not line["slot"].endswith(_WHOLE):
+            value = f'"{value}"'
         if value:
             made.append(f"{line['before']}{value}{line['after']}")
     return "\n".join(made) + "\n"
@@ -92,5 +95,5 @@ def _with(raw: dict[str, Any], marks: dict[str, str]) -> dict[str, Any]:
         inner: Any = changed
         for step in way:
             inner = inner[int(step)] if isinstance(inner, list) else inner.setdefault(step, {})
-        inner[last] = mark
+        inner[last] = int(mark) if slot.endswith(_WHOLE) else mark
     return changed

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from attrs import field, frozen
 
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
-from tacita.errors import UsageError
+from tacita.errors import RefusedError, UsageError
 from tacita.implicates import Implicates
 from tacita.noise.entropy import Entropy
 from tacita.notebook import shown
@@ -134,6 +134,12 @@ class Model(Generic[Released]):
         released = cls.released_from(content, table, plan, schema)
         seed = content["seed"]
         return cls(plan, schema, released, int(seed, 16) if isinstance(seed, str) else seed, content["rehearsal"])
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise RefusedError(
+            "a model cannot be pickled or copied: a pickle runs code where it is opened, and says nothing of its version. "
+            "Keep model.to_bytes(), open it with plan.restore(…), or ask the ledger again, which costs nothing"
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self.plan.columns)}; {self.plan.guarantee})"

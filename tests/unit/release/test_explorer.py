@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -297,9 +298,29 @@ def test_years_share_what_is_left(tmp_path: Path) -> None:
 def test_the_page_says_what_is_left_of_a_year(tmp_path: Path) -> None:
     page = explorer_page(people(tmp_path, "years", ("count", "median")))
     now = moved(page, "", tmp_path)["words"]["years-words"]
-    assert "allows ε = 2 a year until 2030: ε = 1 of this year would be left." in now
+    assert "With ε = 2 a year until 2030: ε = 1 of this year would be left." in now
     dearer = moved(page, 'set("epsilon-text-0", "1.75");', tmp_path)["words"]["years-words"]
     assert "this release costs more, and would be refused" in dearer
+
+
+@pytest.mark.browser
+def test_an_allowance_is_moved_written_down_and_taken_away(tmp_path: Path) -> None:
+    """One that the cap cannot keep up until its horizon is refused by the page as by the ledger."""
+    page = explorer_page(people(tmp_path, names=("count", "median")))
+    alone = moved(page, 'set("per-year", "3");', tmp_path)
+    assert alone["words"]["years-words"].endswith("takes both: what one year may cost, and the last year it is planned for.")
+    assert read_again(alone["spec"], tmp_path).spec.cap.yearly is None
+    last = datetime.now(UTC).year + 4
+    now = moved(page, f'set("per-year", "3"); set("until", "{last}");', tmp_path)
+    assert f"With ε = 3 a year until {last}: ε = 2 of this year would be left." in now["words"]["years-words"]
+    assert f"until = {last}\n" in now["spec"]
+    cap = read_again(now["spec"], tmp_path).spec.cap
+    assert (cap.per_year, cap.until) == ("3", last)
+    long = moved(page, f'set("per-year", "9"); set("until", "{last}");', tmp_path)["words"]["years-words"]
+    assert "5 years may take ε = 45 and 40 is left of the cap, so it would be refused." in long
+    declared = explorer_page(people(tmp_path, "years", ("count", "median")))
+    gone = moved(declared, 'set("per-year", ""); set("until", "");', tmp_path)
+    assert read_again(gone["spec"], tmp_path).spec.cap.yearly is None
 
 
 @pytest.mark.browser

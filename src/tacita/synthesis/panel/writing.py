@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ def write_panel(
         # The files need no rows, but engines spread work by rows: so one for each level of a public column.
         public = layout.keep[0] if layout.group is None else layout.group_column[0]
         model = _measured(plan, data, folder, entropy, ledger, label)
-        draw = ModelWriter(place, model.only(todo))
+        draw = ModelWriter(place, plan, model.only(todo).to_bytes())
         _each(data, layout, todo, lambda table: table.select(public).distinct(), draw, workers)
     run.finish()
     (folder / REHEARSED).unlink(missing_ok=True)
@@ -228,14 +229,22 @@ class GroupWriter:
 
 @dataclass(frozen=True, eq=False)
 class ModelWriter:
-    """The same from what was measured."""
+    """The same from what was measured: other processes get it as the ledger keeps it, since models do not pickle."""
 
     place: Partitions
-    model: PanelModel
+    plan: PanelSynthesis
+    measured: bytes
 
     def __call__(self, group: str, _: pa.Table) -> None:
+        model = _restored(self.plan, self.measured)
         for number in self.place.waiting(group):
-            self.place.put(group, number, self.model.group_file(group, number, self.place.sets))
+            self.place.put(group, number, model.group_file(group, number, self.place.sets))
+
+
+@lru_cache(maxsize=1)
+def _restored(plan: PanelSynthesis, measured: bytes) -> PanelModel:
+    """Once in each process, not for each of its groups."""
+    return plan.restore(measured)
 
 
 __all__ = ["ALL", "RECORD", "GroupWriter", "write_panel"]

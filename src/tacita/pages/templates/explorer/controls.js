@@ -8,6 +8,11 @@ function slots() {
   changed("cap.epsilon", state.cap, start.cap);
   changed("cap.delta", state.capDelta, start.capDelta);
   if (state.alpha) changed("cap.alpha", state.alpha, start.alpha);
+  if (Boolean(state.perYear) === Boolean(state.until)) { // one without the other is no allowance yet
+    const told = (value) => value ? text(value) : null;
+    if (told(state.perYear) !== told(start.perYear)) values["cap.per_year"] = told(state.perYear);
+    if (state.until !== start.until) values["cap.until"] = state.until && String(state.until);
+  }
   MODEL.products.forEach((product, at) => {
     changed(`${product.slot}.epsilon`, state.epsilon[at], start.epsilon[at]);
     if (`${product.slot}.epsilon` in values) {
@@ -20,19 +25,22 @@ function slots() {
   return values;
 }
 
+/* Exact numbers stand in quotes, years do not. */
+const written = (slot, value) => slot === "cap.until" ? value : `"${value}"`;
+
 function specification() {
   const values = slots();
   if (MODEL.lines) {
     return MODEL.lines.map((line) => {
       if (typeof line === "string") return line;
-      const value = line.slot in values ? values[line.slot] && `"${values[line.slot]}"` : line.value;
+      const value = line.slot in values ? values[line.slot] && written(line.slot, values[line.slot]) : line.value;
       return value ? line.before + value + line.after : null;
     }).filter((line) => line !== null).join("\n") + "\n";
   }
   const names = Object.fromEntries(MODEL.products.map((product) => [product.slot, `${product.slot.split(".")[0]} "${product.name}"`]));
   return Object.entries(values).filter(([, value]) => value).map(([slot, value]) => {
     const place = slot.slice(0, slot.lastIndexOf("."));
-    return `# ${names[place] || "[cap]"}\n${slot.slice(place.length + 1)} = "${value}"\n`;
+    return `# ${names[place] || "[cap]"}\n${slot.slice(place.length + 1)} = ${written(slot, value)}\n`;
   }).join("\n") || "# nothing was changed\n";
 }
 
@@ -50,6 +58,7 @@ function draw() {
   waiting = requestAnimationFrame(() => { waiting = 0; drawAll(); });
 }
 function drawAll() {
+  active = document.activeElement;
   const cost = total();
   drawRelease(cost);
   drawPromise(totalDelta());
@@ -81,6 +90,17 @@ function connect() {
   number("spent", (read) => { state.spent = read; }, false);
   one("keep").addEventListener("change", (event) => { state.keep = event.target.checked; });
   one("years").addEventListener("input", (event) => { state.years = Math.max(1, Math.floor(Number(event.target.value)) || 1); draw(); });
+  one("per-year").addEventListener("change", (event) => {
+    const read = exact(event.target.value), wrong = Boolean(event.target.value.trim()) && !(read && read.above);
+    event.target.setAttribute("aria-invalid", String(wrong));
+    if (!wrong) state.perYear = read && read.above ? read : null;
+    draw();
+  });
+  one("until").addEventListener("change", (event) => {
+    const read = Number(event.target.value);
+    state.until = Number.isInteger(read) && read >= 2000 && read <= 2999 ? read : null;
+    draw();
+  });
   one("years-apply").addEventListener("click", () => {
     setTotal(double(minus(state.cap, state.spent)) / state.years);
     draw();

@@ -14,6 +14,7 @@ const state = {
   delta: MODEL.products.map((product) => exact(product.delta)),
   alpha: MODEL.cap.alpha && exact(MODEL.cap.alpha),
   cap: exact(MODEL.cap.epsilon), capDelta: exact(MODEL.cap.delta), spent: ZERO, years: 1,
+  perYear: MODEL.cap.per_year && exact(MODEL.cap.per_year), until: MODEL.cap.until,
   sizes: [10, 100, 1000, 10000], share: 1, keep: false,
 };
 const start = { ...state, epsilon: [...state.epsilon], delta: [...state.delta] };
@@ -86,6 +87,9 @@ function lasts(cost, delta) {
 
 /* ---------------------------------------------------------------- drawing */
 
+/* Asked once for each drawing: in between it would make the browser lay out what was drawn so far. */
+let active = null;
+
 function drawRelease(cost) {
   const delta = totalDelta(), count = lasts(cost, delta), free = minus(state.cap, state.spent);
   const left = minus(free, cost), fits = atMost(cost, free) && atMost(delta, state.capDelta);
@@ -107,9 +111,9 @@ function drawRelease(cost) {
   }
   drawYears(cost, count, free);
   const slider = one("total"), shown = Math.round(100 * Math.log10(Math.max(double(cost), 1e-3)));
-  if (document.activeElement !== slider) slider.value = shown;
+  if (active !== slider) slider.value = shown;
   slider.setAttribute("aria-valuetext", `ε = ${short(cost)}`);
-  if (document.activeElement !== one("total-text")) one("total-text").value = text(cost);
+  if (active !== one("total-text")) one("total-text").value = text(cost);
 }
 
 function guessWords(cost, exceptFor) {
@@ -126,10 +130,16 @@ function drawPromise(delta) {
   list.append(...words.left_open.map((sentence) => made("li", sentence)));
 }
 
-/* What one year may take inside the cap, where the specification says so. */
-function allowanceWords(cost) {
-  const allowed = exact(MODEL.cap.per_year), rest = minus(allowed, cost);
-  const stated = `The specification allows ε = ${text(allowed)} a year until ${MODEL.cap.until}`;
+/* What one year may take inside the cap. The ledger refuses an allowance that the cap cannot keep up: so does the page. */
+function allowanceWords(cost, free) {
+  const { perYear, until } = state;
+  if (!perYear && !until) return "";
+  if (!perYear || !until) return "An allowance takes both: what one year may cost, and the last year it is planned for.";
+  const rest = minus(perYear, cost), years = BigInt(Math.max(1, until - new Date().getUTCFullYear() + 1));
+  const stated = `With ε = ${text(perYear)} a year until ${until}`, needed = times(perYear, { above: years, below: 1n });
+  if (MODEL.cap.account !== "rho" && !atMost(needed, free)) {
+    return `${stated}: ${years} year${years > 1n ? "s" : ""} may take ε = ${text(needed)} and ${short(free.above < 0n ? ZERO : free)} is left of the cap, so it would be refused.`;
+  }
   if (rest.above < 0n) return `${stated}: this release costs more, and would be refused.`;
   return `${stated}: ε = ${text(rest)} of this year would be left.`;
 }
@@ -148,7 +158,7 @@ function drawYears(cost, count, free) {
   let words = "Nothing is spent, so the cap lasts.";
   if (count === 0) words = "Not even one release at this price fits what is left of the cap.";
   else if (count !== null) words = `At this price the cap is enough for ${whole(count)} release${count === 1 ? "" : "s"}: this one and ${whole(count - 1)} later.`;
-  put("years-words", MODEL.cap.per_year ? `${words} ${allowanceWords(cost)}` : words);
+  put("years-words", `${words} ${allowanceWords(cost, free)}`.trim());
   const yearly = state.years > 0 && free.above > 0n ? over(free, { above: BigInt(state.years), below: 1n }) : ZERO;
   put("years-allowance", state.years > 1
     ? `To last for ${state.years} releases alike, each may cost ε = ${text(rounded(double(yearly), 3, true))}.` : "Write a number above 1 to see what each may cost.");
@@ -156,8 +166,7 @@ function drawYears(cost, count, free) {
 }
 
 function drawProduct(at, all) {
-  const product = MODEL.products[at], epsilon = state.epsilon[at], cost = charge(at);
-  const figures = forecast(product, epsilon, state.delta[at], state.alpha);
+  const product = MODEL.products[at], epsilon = state.epsilon[at], cost = charge(at), open = one(`product-${at}`).open;
   const share = all ? double(cost) / all : 0;
   put(`share-${at}`, cost.above ? percent(share) : "");
   put(`price-${at}`, product.costs ? `ε = ${short(epsilon)}` : cost.above ? `ε = ${short(cost)}, fixed` : "no guarantee");
@@ -165,22 +174,27 @@ function drawProduct(at, all) {
   put(`alone-${at}`, product.costs ? `Alone it takes a guess from 50% to ${likely(belief(0.5, double(cost)))} at the most.` : "");
   const slider = one(`epsilon-${at}`), field = one(`epsilon-text-${at}`);
   if (slider) {
-    if (document.activeElement !== slider) slider.value = Math.round(100 * Math.log10(double(epsilon)));
-    if (document.activeElement !== field) field.value = text(epsilon);
+    if (active !== slider) slider.value = Math.round(100 * Math.log10(double(epsilon)));
+    if (active !== field) field.value = text(epsilon);
   }
   const headline = (words) => {
     put(`head-${at}`, words);
     if (slider) slider.setAttribute("aria-valuetext", `ε = ${short(epsilon)}, ${words}`);
   };
+  /* Figures that would come out as they stand are left alone: a move of one price then draws one table. */
   const shown = one(`figures-${at}`);
+  const asked = [text(epsilon), text(state.delta[at]), state.alpha && text(state.alpha), state.share, state.sizes, open].join("|");
+  if (shown.asked === asked) return;
+  shown.asked = asked;
   shown.textContent = "";
+  const figures = forecast(product, epsilon, state.delta[at], state.alpha);
   if (!figures) {
     shown.append(made("p", missingWords(product), "note"));
     headline("no forecast here");
     return;
   }
   const read = reading(product, figures, state.alpha, state.share);
-  if (one(`product-${at}`).open) {
+  if (open) {
     shown.append(tableOf(read));
     if (read.note) shown.append(made("p", read.note, "note"));
     shown.append(...grown(product, epsilon));
