@@ -27,20 +27,24 @@ class Draft:
 _EPSILON = 'epsilon = "2"               # all releases together; nobody\'s odds change by more than a factor e^2'
 _DELTA = 'delta = "1e-9"              # the chance that this fails, for synthetic records with a delta'
 _ADDED = 'neighbours = "add-remove"   # whether a unit is in the file at all is hidden'
+_TITLE = '# title = ""                # what readers see; otherwise its name'
+_WEIGHTS = 'weights = "TODO"            # every record counts by its weight'
 _COUNT = (
     "[[table]]                   # add as many as you like",
     'name = "counts"',
+    _TITLE,
     'by = ["TODO"]               # categorical columns of the schema',
     'epsilon = "0.5"             # or margin = "5%" with margin_at = 500: the cost follows',
     "",
     "[[table]]",
     'name = "means"',
+    _TITLE,
     'statistic = "mean"          # count | sum | mean | variance | share | ratio | median | quantiles',
     'of = "TODO"                 # a number',
     'by = ["TODO"]',
     'epsilon = "0.5"',
 )
-_WEIGHTED = (*_COUNT[:4], *_COUNT[4:10], 'weights = "TODO"            # every record counts by its weight', _COUNT[10])
+_WEIGHTED = (*_COUNT[:4], _WEIGHTS, *_COUNT[4:-1], _WEIGHTS, _COUNT[-1])
 _FILES = (
     "",
     "# [[microdata]]             # synthetic records",
@@ -71,7 +75,8 @@ DRAFTS: dict[Kind, Draft] = {
         ),
         (
             "[[table]]",
-            'name = "payroll"',
+            'name = "totals"',
+            _TITLE,
             'statistic = "sum"           # or "flows" of two years',
             'of = "TODO"                 # a number of each unit',
             'by = ["TODO"]               # public categories',
@@ -91,6 +96,7 @@ DRAFTS: dict[Kind, Draft] = {
         (
             "[[table]]",
             'name = "employment"',
+            _TITLE,
             'by = ["TODO"]               # workplace attributes of the schema',
             'epsilon = "1"',
             'margin_share = "1/10"       # a tenth of the budget pays for useful margins',

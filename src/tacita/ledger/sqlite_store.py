@@ -116,7 +116,10 @@ _OBJECTS = {
 class SqliteStore(Store):
     """An append-only file."""
 
-    missing = "no such file; correct the path, or create it with Ledger.open(path, cap=Loss(…), neighbours=…)"
+    missing = (
+        "no such file; correct the path. The first `tacita run` makes it, as does Ledger.open(path, cap=Loss(…), "
+        "neighbours=…) in Python"
+    )
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path, self.name = path, path.name

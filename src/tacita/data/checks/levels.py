@@ -7,13 +7,36 @@ With `outside = "<level>"` a column whose every value is written otherwise than 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from tacita.data.engine import Engine, text_of
 from tacita.data.schema import Categorical
 
 _NO_NUMBER = re.compile(r"\+\d.*|-?0\d+(\.\d+)?|-?\d+\.\d*0")
+_SHORT = 200  # levels of a column that is asked about together with others
 _AT_ONCE = 1_000  # levels in one question: the first few usually answer it, and a long list is slow to compile
+
+
+def as_declared(table: Any, kinds: Mapping[str, Categorical], engine: Engine) -> set[str]:
+    """Columns with nothing to complain about: every value is declared, or, with a rule for others, some value is.
+
+    All columns are asked about at once: a question for each takes minutes in files of hundreds. Long lists, and columns
+    that are not so plain, are left to those questions.
+    """
+    asked = {}
+    for at, (column, kind) in enumerate(kinds.items()):
+        if len(kind.levels) <= _SHORT:
+            value = text_of(table[column])
+            if kind.outside != "error":
+                asked[f"{at}"] = (value.isin(list(kind.levels)).fill_null(False).any(), column)
+            else:
+                known = value.isin([*kind.levels, *kind.missing_codes]).fill_null(kind.missing is not None)
+                asked[f"{at}"] = (known.all(), column)
+    if not asked:
+        return set()
+    (found,) = engine.collect(table.aggregate(**{at: rule for at, (rule, _) in asked.items()})).to_pylist()
+    return {column for at, (_, column) in asked.items() if found[at]}
 
 
 def none_matches(table: Any, column: str, kind: Categorical, engine: Engine) -> bool:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tacita.data.checks.design import design_problems, positive_rules
-from tacita.data.checks.levels import never_written, never_written_problem, none_matches, unmatched_problem
+from tacita.data.checks.levels import as_declared, never_written, never_written_problem, none_matches, unmatched_problem
 from tacita.data.checks.rules import rule_problems
 from tacita.data.engine import Engine, bounds_of, code_text, is_missing, is_whole, number_of, text_of
 from tacita.data.schema import Categorical, Date, Identifier, Integer, Numeric, Schema
@@ -127,17 +127,21 @@ class FileChecks:
         if not there:
             return [f"{name}: the file has no rows; open the right file"]
         problems = [text for (_, text), is_broken in zip(rules, broken, strict=True) if is_broken]
-        for column in self._columns(name, todo):
-            kind = self.schema[column].kind
-            if isinstance(kind, Categorical):
-                problems += self._check_levels(f"{name}.{column}", table, column, kind)
+        kinds = {column: self.schema[column].kind for column in self._columns(name, todo)}
+        lists = {column: kind for column, kind in kinds.items() if isinstance(kind, Categorical)}
+        seen = self.scan.column_names if self.scan is not None else ()
+        plain = as_declared(table, {one: kind for one, kind in lists.items() if one not in seen}, self.engine)
+        for column, kind in lists.items():
+            problems += self._check_levels(f"{name}.{column}", table, column, kind, plain=column in plain)
         return problems
 
-    def _check_levels(self, where: str, table: Any, column: str, kind: Categorical) -> list[str]:
+    def _check_levels(self, where: str, table: Any, column: str, kind: Categorical, *, plain: bool) -> list[str]:
         """Where values outside the list are refused. Of those inside there are no more than the list has, so one value
         more is enough to know: a column of free text must not fill memory."""
         if (level := never_written(table[column].type(), kind)) is not None:
             return [never_written_problem(where, level)]
+        if plain:
+            return []
         if kind.outside != "error":
             return [unmatched_problem(where, column)] if none_matches(table, column, kind, self.engine) else []
         enough = len(kind.levels) + len(kind.missing_codes) + 2
