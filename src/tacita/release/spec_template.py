@@ -13,7 +13,9 @@ from typing import Any
 Line = str | dict[str, str]
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([\w.-]+)\s*\]\]?\s*(?:#.*)?$")
-_PRICE = re.compile(r"(\s*(epsilon|delta|alpha|margin|margin_at|per_year|until)\s*=\s*)(\"[^\"]*\"|'[^']*'|\d+)(\s*(?:#.*)?)$")
+_PRICE = re.compile(
+    r"(\s*(epsilon|delta|alpha|margin|margin_at|per_year|until)\s*=\s*)(\"[^\"]*\"|'[^']*'|\d+)(\s*(?:#.*)?)$"
+)
 _WHOLE = ".until"  # a year stands without quotes
 _CAP = ("epsilon", "delta", "alpha", "per_year", "until")
 _PRICED = {"cap": _CAP, "table": ("epsilon", "delta"), "microdata": ("epsilon", "delta")}

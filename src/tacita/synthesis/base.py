@@ -137,8 +137,8 @@ class Model(Generic[Released]):
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise RefusedError(
-            "a model cannot be pickled or copied: a pickle runs code where it is opened, and says nothing of its version. "
-            "Keep model.to_bytes(), open it with plan.restore(…), or ask the ledger again, which costs nothing"
+            "a model cannot be pickled or copied: a pickle runs code where it is opened, and says nothing of its "
+            "version. Keep model.to_bytes(), open it with plan.restore(…), or ask the ledger again, which costs nothing"
         )
 
     def __repr__(self) -> str:

@@ -308,7 +308,9 @@ def test_an_allowance_is_moved_written_down_and_taken_away(tmp_path: Path) -> No
     """One that the cap cannot keep up until its horizon is refused by the page as by the ledger."""
     page = explorer_page(people(tmp_path, names=("count", "median")))
     alone = moved(page, 'set("per-year", "3");', tmp_path)
-    assert alone["words"]["years-words"].endswith("takes both: what one year may cost, and the last year it is planned for.")
+    assert alone["words"]["years-words"].endswith(
+        "takes both: what one year may cost, and the last year it is planned for."
+    )
     assert read_again(alone["spec"], tmp_path).spec.cap.yearly is None
     last = datetime.now(UTC).year + 4
     now = moved(page, f'set("per-year", "3"); set("until", "{last}");', tmp_path)
