@@ -196,6 +196,13 @@ def test_labels_of_a_stata_file_are_levels_and_no_row_is_read(tmp_path: Path) ->
     assert "4321" not in text
 
 
+def test_labels_of_columns_of_a_sas_file_are_drafted(tmp_path: Path) -> None:
+    labels = {"place": "Place of work", "hours": "Hours a week"}
+    pyreadstat.write_xport(FRAME, str(tmp_path / "a.xpt"), column_labels=labels)
+    drafted = tomllib.loads(draft_schema(tmp_path / "a.xpt", unit="person"))["variables"]
+    assert {name: entry.get("label") for name, entry in drafted.items()} == labels | {"pay": None}
+
+
 @pytest.mark.parametrize("name", ["again.csv", "again.parquet"])
 def test_the_confidential_rows_saved_anew_are_no_public_copy(tmp_path: Path, name: str) -> None:
     """In another order and another format they are the same rows, and their values would stand in the schema."""

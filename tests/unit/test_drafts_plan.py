@@ -3,6 +3,7 @@
 import re
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -176,3 +177,24 @@ def test_a_drafted_panel_is_rehearsed_on_mock_rows(tmp_path: Path, tacita: Call)
     done = tacita("rehearse", spec, "--mock", "--seed", 1, "--out", tmp_path / "rehearsal")
     assert done.code == 0, done.err
     assert list((tmp_path / "rehearsal" / "microdata").rglob("implicate-01.parquet"))
+
+
+def test_someone_at_a_terminal_is_asked_what_the_file_is(
+    tmp_path: Path, tacita: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("tacita.cli.sys.stdin", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("tacita.cli.typer.prompt", lambda words, default: (asked.append(words), "jobs")[1])
+    FILES["jobs"].to_csv(tmp_path / "f.csv", index=False)
+    said = tacita("init", tmp_path / "f.csv", "--out", tmp_path)
+    assert said.code == 0, said.err
+    assert asked == ["What is the file"]
+    assert "establishments: one row is an establishment or firm" in " ".join(said.out.split())
+    assert tomllib.loads((tmp_path / "f.release.toml").read_text())["cap"]["neighbours"] == "strong"
+
+
+def test_counts_of_a_survey_are_drafted_with_its_weight(tmp_path: Path, tacita: Call) -> None:
+    FILES["survey"].to_csv(tmp_path / "f.csv", index=False)
+    assert tacita("init", tmp_path / "f.csv", "--kind", "survey", "--out", tmp_path).code == 0
+    tables = tomllib.loads((tmp_path / "f.release.toml").read_text())["table"]
+    assert [one["weights"] for one in tables] == ["finalwgt", "finalwgt"]

@@ -241,8 +241,8 @@ def _about(path: Path) -> Any:
 
 
 def _descriptions(path: Path) -> dict[str, tuple[str, dict[str, str]]]:
-    """The label of each column and those of its codes, where the file has them."""
-    if not path.name.lower().endswith((".dta", ".sav", ".zsav")):
+    """The label of each column and those of its codes, where the file has them; SAS keeps those of codes elsewhere."""
+    if not path.name.lower().endswith(STATISTICAL):
         return {}
     about = _about(path)
     columns = {name: label or "" for name, label in about.column_names_to_labels.items()}

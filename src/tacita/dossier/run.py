@@ -11,6 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tacita.data.confidential import Confidential
 from tacita.dossier.attacks import attacked
 from tacita.dossier.comparators import Compared, compared, methods
@@ -32,6 +34,8 @@ from tacita.release.folder import check_target, written_whole
 _PER_FILE = 8  # seconds for the models of each synthetic file, whatever its size
 _PER_CELL = 1e-6  # seconds more per row and column, on two ordinary cores
 _PER_PAIR = 4e-7  # … and per row and pair of columns, for marginals and interactions
+_TRIED = 1_000_000  # numbers that are sorted to see how busy the machine is: a twentieth of a second
+_BUSY = 1.5  # times as long as alone: said from here on
 _BYTES = 60  # working memory per row, column and file
 
 
@@ -143,7 +147,7 @@ def _microdata(request: Request, progress: Progress, say: Callable[[str], None])
     tables = [table for _, table in loaded]
     del loaded
     names, left_out = common_columns(tables, request.schema)
-    say(estimate(files, len(names)))
+    say(estimate(files, len(names), shared_with()))
     progress("Encoding the files", 0, 1)
     held = tables[-1] if request.holdout is not None else None
     synthetic = tables[1 : 1 + len(paths)]
@@ -172,15 +176,23 @@ def _microdata(request: Request, progress: Progress, say: Callable[[str], None])
     return Looked(files, tuple(left_out), comparison, scope, tuple(answers), (*unanswered, *skipped), tuple(practice))
 
 
-def estimate(files: tuple[File, ...], columns: int) -> str:
+def shared_with() -> float:
+    """How many times longer work takes now than its computing: 1 on an idle machine, 4 where three others work too."""
+    wall, busy = time.perf_counter(), time.process_time()
+    np.sort(np.sin(np.arange(_TRIED)))
+    return max(1.0, (time.perf_counter() - wall) / max(time.process_time() - busy, 1e-3))
+
+
+def estimate(files: tuple[File, ...], columns: int, shared: float = 1.0) -> str:
     """How long and how much memory, said before the work starts; a guess within a factor of about two."""
     rows = sum(one.looked_at for one in files)
     pairs = columns * (columns - 1) / 2
     fits = (len(files) - 1) * _PER_FILE
-    seconds = 10 + fits + rows * columns * _PER_CELL + rows * pairs * _PER_PAIR
+    seconds = shared * (10 + fits + rows * columns * _PER_CELL + rows * pairs * _PER_PAIR)
     memory = 0.4 + rows * columns * _BYTES / 1e9
     spoken = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
-    return f"About {spoken} and {memory:.1f} GB of memory for {rows:,} rows of {columns} columns."
+    busy = f" The machine is busy: that is {shared:.0f} times as long as alone." if shared >= _BUSY else ""
+    return f"About {spoken} and {memory:.1f} GB of memory for {rows:,} rows of {columns} columns.{busy}"
 
 
 def _promise(request: Request) -> Guarantee | None:
