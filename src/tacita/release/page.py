@@ -27,7 +27,7 @@ from tacita.mechanisms.table.levels import LEVEL
 from tacita.pages import render
 from tacita.pages.charts import budget_bar
 from tacita.pages.render import code
-from tacita.privacy import UNCHECKED, AddRemoveOne, Guarantee, Loss, ReplaceOne, text, unchecked_units
+from tacita.privacy import UNCHECKED, AddRemoveOne, Guarantee, Loss, NumbersWithin, ReplaceOne, text, unchecked_units
 from tacita.privacy.json_form import guarantee_from_json, loss_from_json, neighbours_from_json
 from tacita.release.bundle_files import bundle_files, corrections, fingerprint, harmless_text
 from tacita.release.microdata import FOLDER, csv_name, is_unfit
@@ -163,6 +163,8 @@ def _guess(guarantee: Guarantee) -> str:
         return f"this {relation.unit} reported that value"
     if isinstance(relation, AddRemoveOne) and relation.unit != "worker":
         return f"this {relation.unit} is in the file"
+    if isinstance(relation, NumbersWithin):
+        return f"the numbers of this {relation.unit} are these, and not {float(1 + relation.alpha):g} times as large"
     return "this person holds a job there"
 
 

@@ -97,6 +97,9 @@ def changed(folder: Path, old: str, new: str) -> Spec:
 def test_the_bundle_holds_them_and_verifies(folder: Path) -> None:
     run(Spec.load(folder / "firms.toml"), folder / "bundle")
     assert any("follow from" in line for line in verify(folder / "bundle"))
+    page = (folder / "bundle" / "report.html").read_text(encoding="utf-8")
+    assert "such as “the numbers of this" in page  # no guess about a person: it is numbers that are hidden
+    assert "times as large”" in page
     frame = firms(400)
     pay = pd.read_csv(folder / "bundle" / "tables" / "pay.csv")
     assert pay[pay.level == "total"].value.sum() == pytest.approx(frame.pay.sum(), rel=0.03)
