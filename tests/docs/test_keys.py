@@ -22,6 +22,8 @@ from tacita.release.spec_values import Part
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "tools" / "keys.py")))
+STATES = """{"features": [{"properties": {"STATE": "A"}, "geometry": {"type": "Polygon", "coordinates":
+ [[[0, 0], [1, 0], [1, 1], [0, 0]]]}}]}"""
 EXAMPLES = [(section, key) for section, words in TOOL.WORDS.items() for key in words["keys"]]
 
 
@@ -58,6 +60,7 @@ def test_an_example_is_accepted(section: str, key: str, tmp_path: Path) -> None:
     elif section != "settings":
         (tmp_path / "places.csv").write_text("code,label\nA1,Here\n")
         (tmp_path / "places-tree.csv").write_text("place,state\nA1,A\nB1,B\n")
+        (tmp_path / "states.geojson").write_text(STATES)
         (tmp_path / "regions.csv").write_text("married,grown\nyes,yes\nno,no\n")
         assert Schema.from_dict(schema_with(section, written), folder=tmp_path).unit == "person"
 

@@ -1,5 +1,6 @@
 """The guide to levels: its schema and its table do what it says."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 from tacita import Schema, Table
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "levels-of-a-table.md").read_text(encoding="utf-8")
-TREES, TABLE = (tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL))
+TREES, TABLE, MAP = (tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL))
 
 
 def test_the_guide_s_trees_and_table_make_a_plan() -> None:
@@ -26,3 +27,12 @@ def test_the_guide_s_trees_and_table_make_a_plan() -> None:
     crossed = Table("count", "1", by=["tract", "sector"], levels=["state", "division"])
     named = {line.split(" (")[0] for line in crossed.forecast(schema).sentences}
     assert named == {"tract × sector", "state × sector", "tract × division", "state × division"}
+
+
+def test_the_guide_s_map_is_read(tmp_path: Path) -> None:
+    ring = [[0, 0], [1, 0], [1, 1], [0, 0]]
+    state = {"properties": {"GEOID": "01"}, "geometry": {"type": "Polygon", "coordinates": [ring]}}
+    (tmp_path / "states.geojson").write_text(json.dumps({"features": [state]}), encoding="utf-8")
+    tract = {"role": "confidential", "type": "categorical", "levels": ["0100101", "0200101"]}
+    content = {"dataset": {"identity": "p", "unit": "person"}, "variables": {"tract": tract}, **MAP}
+    assert [one.level for one in Schema.from_dict(content, folder=tmp_path).shapes] == ["state"]

@@ -26,6 +26,7 @@ from tacita.release.bundle_files import BUNDLE_FORM, corrections, write_csv, wri
 from tacita.release.folder import written_whole
 from tacita.release.former import Kind
 from tacita.release.microdata import Microdata, write_microdata
+from tacita.release.page_maps import shapes_record, write_shapes
 from tacita.release.records import STAMP, code_hash, write_records
 from tacita.release.spec import Spec
 from tacita.release.verify import verify as verify_bundle
@@ -138,6 +139,7 @@ class Release:
         moment = datetime.fromisoformat(self.date).replace(tzinfo=UTC).timestamp()
         with written_whole(target, force=force, kind=kind, moment=moment) as folder:
             _write_products(self, folder)
+            write_shapes(folder, self.schema.shapes)
             write_json(folder / "plan.json", _plan_document(self))
             write_json(folder / "ledger.json", _ledger_document(self))
             if self.evidence is not None:
@@ -200,6 +202,7 @@ def _plan_document(release: Release) -> dict[str, Any]:
         "public_inputs": _public_inputs(release),
         "spec": release.spec,
         "schema": release.schema.to_dict(),
+        **({"shapes": shapes_record(release.schema.shapes)} if release.schema.shapes else {}),
     }
 
 

@@ -43,7 +43,8 @@ _EXCHANGE, _HERE = 2, -100  # of Linux's renameat2
 def named_files(spec: Spec, schema: Schema) -> list[Path]:
     """Every file that a specification stands on: none of them may be lost to an output."""
     ledger = [] if isinstance(spec.ledger_place, str) else [spec.ledger_place]
-    return [spec.path, spec.resolve(spec.schema_path), *ledger, *source_files(spec.data_source), *schema.code_lists]
+    public = [*schema.code_lists, *(one.path for one in schema.shapes)]
+    return [spec.path, spec.resolve(spec.schema_path), *ledger, *source_files(spec.data_source), *public]
 
 
 def source_files(source: str | Mapping[str, str]) -> list[Path]:

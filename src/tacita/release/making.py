@@ -119,6 +119,8 @@ def _public_inputs(planned: PlannedRelease) -> Iterator[PublicInput]:
     yield PublicInput("The schema: variables, levels and bounds", schema.source or "written by the data steward")
     for path in schema.code_lists:
         yield PublicInput(f"Code list {path.name}", schema.source or "beside the schema", fingerprint(path)[0])
+    for one in schema.shapes:
+        yield PublicInput(f"Shapes of {one.level} ({one.path.name})", schema.source or "beside the schema", one.sha256)
     if isinstance(planned.spec.cap.relation, StrongAlpha | WeakAlpha):
         attributes = ", ".join(schema.by_role("workplace"))
         yield PublicInput(
@@ -130,8 +132,8 @@ def _public_inputs(planned: PlannedRelease) -> Iterator[PublicInput]:
             yield PublicInput(f"The totals by {column} that {table.name} adds up to", "given in the specification")
         if isinstance(table.clamp, tuple):
             yield PublicInput(f"The limits of numbers in {table.name}", "given in the specification")
-    for one in planned.spec.public_input:
-        yield PublicInput(one.what, one.source)
+    for given in planned.spec.public_input:
+        yield PublicInput(given.what, given.source)
 
 
 def _today() -> str:

@@ -27,6 +27,7 @@ from tacita.plan.how import How, Worth
 from tacita.release.checked import check_view, verdict_of
 from tacita.release.facts import spoken
 from tacita.release.microdata import FOLDER, WITHHELD
+from tacita.release.page_maps import maps_of
 from tacita.release.plans import plan_from_record
 from tacita.release.survey_tables import file_of
 from tacita.tables.publish import attributes, without_totals
@@ -87,7 +88,7 @@ def _said(value: Any) -> str:
 # ---------------------------------------------------------------- tables
 
 
-def table_view(folder: Path, record: Mapping[str, Any]) -> View:
+def table_view(folder: Path, record: Mapping[str, Any], plan: Mapping[str, Any]) -> View:
     """One published table: a picture of some cells, the margins by size of cell, the mechanism's settings."""
     table = pq.read_table(folder / "tables" / f"{record['name']}.parquet")
     cells = without_totals(table, record["settings"].get("totals") or ())
@@ -113,6 +114,7 @@ def table_view(folder: Path, record: Mapping[str, Any]) -> View:
         "picture": error_bars(labels, values[shown].tolist(), margins[shown].tolist(), confidence, floor=floor)
         if labels
         else None,
+        "maps": maps_of(folder, plan, table, record["title"]),
         "bands": list(_by_size(values, margins)),
         "settings": settings_of(record["mechanism"]),
     }

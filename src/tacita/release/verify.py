@@ -45,6 +45,7 @@ from tacita.release.bundle_files import (
 from tacita.release.measurements import rebuild
 from tacita.release.microdata import FOLDER, check_made_again, check_microdata
 from tacita.release.page import render_page
+from tacita.release.page_maps import check_shapes
 from tacita.release.plans import PUBLISHING, plan_from_record
 from tacita.release.records import PAGE, code_hash, records
 from tacita.release.sealed_claims import check_claims
@@ -100,6 +101,7 @@ def checks(folder: Path, kept: str | Path | None = None, keys: Iterable[str] = (
             reason = "".join(letter if letter.isprintable() else " " for letter in one["reason"])
             yield f"{SUPERSEDED}on {one['date']}, on record: {reason}"
         _check_tables(folder, plan)
+        check_shapes(folder, plan)
         _check_microdata(folder, plan, ledger)
         yield "each table and each synthetic file is the same in both formats"
         if "evidence.json" in manifest["files"]:

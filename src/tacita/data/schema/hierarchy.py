@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WHOLE = "Total"
 """The one code of a last level that nothing is said of: everything together."""
 
-HIERARCHY_KEYS = ("column", "levels", "file", "prefix")
+HIERARCHY_KEYS = ("column", "levels", "file", "prefix", "shapes")
 
 
 @dataclass(frozen=True)

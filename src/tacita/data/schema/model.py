@@ -17,6 +17,7 @@ from tacita.data.schema.hierarchy import Hierarchy
 from tacita.data.schema.kinds import Categorical, Identifier, Integer, Numeric, Role, Variable
 from tacita.data.schema.rulebook import refuse_contradiction
 from tacita.data.schema.rules import Rule, rules_of
+from tacita.data.schema.shapes import Shapes, shapes_of
 from tacita.data.schema.toml_file import read_toml
 from tacita.errors import SchemaError, naming
 
@@ -70,6 +71,8 @@ class Schema:
     """Trees over the levels of categorical columns: a tract lies in a county, a county in a state."""
     code_lists: tuple[Path, ...] = ()
     """Files that levels and trees were read from: public inputs a release lists. No part of the schema's hash."""
+    shapes: tuple[Shapes, ...] = ()
+    """What areas of a level look like on a map: public inputs too. No part of the schema's hash."""
     unfinished: tuple[str, ...] = ()
     """Drafted columns that still say TODO: nothing may use them. No part of the schema's hash."""
 
@@ -181,6 +184,7 @@ class Schema:
             design=SurveyDesign.from_dict(content["design"]) if content.get("design") is not None else None,
             hierarchies=hierarchies,
             code_lists=tuple((folder or Path()) / name for name in dict.fromkeys(files)),
+            shapes=shapes_of(trees, hierarchies, folder),
             unfinished=unfinished,
         )
 
