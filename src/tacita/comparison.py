@@ -1,7 +1,8 @@
 """Methods kept for comparison: use them to see what another method gains, not to publish with.
 
 `StepsSynthesis` (bowen2018), `HistogramSynthesis`, `IndependentSynthesis` and `DirichletSynthesis` for files of
-categories; `PseudoPosterior` and `CensoredPosterior` (hu2024) for weighted surveys.
+categories; `PseudoPosterior` and `CensoredPosterior` (hu2024) for weighted surveys; `SlowSums` (per-record
+zero-concentrated privacy, with its relation `PerRecord`) for sums of establishments.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING
 from tacita.lazy import lazily
 
 if TYPE_CHECKING:
+    from tacita.mechanisms.slow import SlowSums
+    from tacita.privacy import PerRecord
     from tacita.synthesis import (
         CensoredPosterior,
         DirichletSynthesis,
@@ -25,8 +28,11 @@ __all__ = [
     "DirichletSynthesis",
     "HistogramSynthesis",
     "IndependentSynthesis",
+    "PerRecord",
     "PseudoPosterior",
+    "SlowSums",
     "StepsSynthesis",
 ]
 
-__getattr__ = lazily("tacita", dict.fromkeys(__all__, "synthesis"))
+_ELSEWHERE = {"PerRecord": "privacy", "SlowSums": "mechanisms.slow"}
+__getattr__ = lazily("tacita", {name: _ELSEWHERE.get(name, "synthesis") for name in __all__})

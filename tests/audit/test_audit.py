@@ -19,7 +19,7 @@ from tacita.audit.run import PlanReport, Size, known_plans, try_claim
 from tacita.audit.toy import Toy
 from tacita.cli import app
 from tacita.errors import UsageError, VerificationError
-from tacita.mechanisms import eree, magnitude
+from tacita.mechanisms import eree, magnitude, slow
 from tacita.privacy import NumbersWithin
 
 ALL = examples.examples()
@@ -30,7 +30,7 @@ LEAST_TWINS = 15
 def test_every_plan_of_the_package_has_examples() -> None:
     plans = {
         name
-        for module in (eree, magnitude, synthesis)
+        for module in (eree, magnitude, slow, synthesis)
         for name in module.__all__
         if inspect.isclass(thing := getattr(module, name)) and hasattr(thing, "guarantee")
     }

@@ -24,6 +24,7 @@ from tacita.data.schema import Schema
 from tacita.errors import TacitaError
 from tacita.lazy import third_party
 from tacita.mechanisms import eree, magnitude
+from tacita.mechanisms.slow import SlowSums
 from tacita.mechanisms.survey import SurveyLaplace
 from tacita.plan.bounded import Bounded
 from tacita.privacy import AddRemoveOne, ReplaceOne
@@ -49,7 +50,7 @@ class Example:
 @cache
 def examples() -> tuple[Example, ...]:
     """All of them, those of other packages last."""
-    own = (*_tables(), *_magnitudes(), *_quantiles(), *_cells(), *_bounded(), *_surveys(), *_panels())
+    own = (*_tables(), *_magnitudes(), *_slowly(), *_quantiles(), *_cells(), *_bounded(), *_surveys(), *_panels())
     own += tuple(_checked())
     own += tuple(Example(*claim) for claim in (*statistic_claims(), *change_claims()))
     own += tuple(Example(*claim, adaptive=True) for claim in mixed_claims())
@@ -146,6 +147,19 @@ def _magnitudes() -> Iterator[Example]:
         for setting, given in settings.items():
             plan = magnitude_plan(getattr(magnitude, name), given)
             yield Example(setting, plan, panel_files(plan.guarantee.neighbours))
+
+
+SLOW_SETTINGS: dict[str, dict[str, Any]] = {
+    "log": {"of": "pay2000", **_PLACED, "offset": "20", "reference": "100"},
+    "square root": {"of": "jobs2001", "by": ["county"], "scaling": "square-root", "offset": "1", "reference": "10"},
+    "fourth root, all firms": {"of": "pay2001", "scaling": "fourth-root", "offset": "1/2", "reference": "50"},
+}
+
+
+def _slowly() -> Iterator[Example]:
+    for setting, given in SLOW_SETTINGS.items():
+        plan = SlowSums("0.5", unit="firm", **given)
+        yield Example(setting, plan, panel_files(plan.guarantee.neighbours))
 
 
 # ---------------------------------------------------------------- one row per unit

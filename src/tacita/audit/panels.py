@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from tacita.audit.families import Family, Files, Random, picked
 from tacita.data.schema import Schema
 from tacita.lazy import later
-from tacita.privacy import Neighbours, NumbersWithin
+from tacita.privacy import Neighbours, NumbersWithin, PerRecord
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,10 +55,12 @@ def panel_files(neighbours: Neighbours, *, long: bool = False) -> Files:
         if isinstance(neighbours, NumbersWithin):
             firms[place] = _strange(random, firms[place], steady=True)
             others = [_within(random, firms[place], neighbours.alpha) for _ in range(count)]
+        elif isinstance(neighbours, PerRecord):
+            others = [_slowly(random, firms[place], neighbours) for _ in range(count)]
         else:
             others = [_strange(random, firms[place], steady=False) for _ in range(count)]
         near = tuple(_frame([*firms[:place], one, *firms[place + 1 :]], long) for one in others)
-        return Family(_frame(firms, long), near, mutual=not isinstance(neighbours, NumbersWithin))
+        return Family(_frame(firms, long), near, mutual=not isinstance(neighbours, NumbersWithin | PerRecord))
 
     return Files(schema(long=long), family)
 
@@ -114,6 +116,27 @@ def _within(random: Random, firm: Firm, alpha: Fraction) -> Firm:
             up = min(steps + max(int(alpha * steps), 1), most * step)
             down = max(min(ceil(steps / (1 + alpha)), steps - 1), 0)
             other[name] = float(picked(random, (up, down, steps))) / step
+    return other
+
+
+def _slowly(random: Random, firm: Firm, relation: PerRecord) -> Firm:
+    """Every number moves up or down as far as the relation lets it: from nothing to the reference, or as far above."""
+    other, a, c = dict(firm), float(relation.offset), float(relation.reference)
+    power = {"square-root": 0.5, "fourth-root": 0.25, "log": None}[relation.scaling]
+
+    def moved(number: float, way: int) -> float:
+        if power is None:
+            return (a + number) * (1 + c / a) ** way - a
+        root = (a + number) ** power + way * ((a + c) ** power - a**power)
+        return float(max(root, 0.0) ** (1 / power) - a)
+
+    for year in YEARS:
+        for name, step, most in ((f"jobs{year}", 1, _MOST_JOBS), (f"pay{year}", 10, _MOST_PAY)):
+            if np.isnan(firm[name]):
+                continue
+            up = floor(min(moved(firm[name], 1), most) * step) / step
+            down = ceil(max(moved(firm[name], -1), 0.0) * step) / step
+            other[name] = float(picked(random, (up, down, firm[name])))
     return other
 
 

@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 
 from tacita.audit.drawn import law_findings
-from tacita.audit.examples import MAGNITUDE_SETTINGS, TABLE_SETTINGS, Example, examples, magnitude_plan, table_plan
+from tacita.audit.examples import (
+    MAGNITUDE_SETTINGS,
+    SLOW_SETTINGS,
+    TABLE_SETTINGS,
+    Example,
+    examples,
+    magnitude_plan,
+    table_plan,
+)
 from tacita.audit.forced import Finding, force, opened
 from tacita.audit.jobs import Form, job_files
 from tacita.audit.panels import panel_files
@@ -32,9 +40,10 @@ from tacita.mechanisms.eree import (
 )
 from tacita.mechanisms.eree.staircase_design import least_noise
 from tacita.mechanisms.magnitude import SmoothSums
+from tacita.mechanisms.slow import SlowSums
 from tacita.noise.entropy import Entropy, SeededEntropy
 from tacita.noise.forcing import Tape
-from tacita.privacy import Guarantee
+from tacita.privacy import Guarantee, PerRecord
 from tacita.synthesis import PanelSynthesis, PseudoPosterior
 from tacita.synthesis.panel.formal.budget import Budget
 from tacita.synthesis.panel.formal.promise import Promise
@@ -61,6 +70,8 @@ def table_twins() -> tuple[Twin, ...]:
         twin("a size that is also a code for missing", "SmoothStudent", _CodeInside, "workplace", "size"),
         twin("cells in which nobody works are left out", "TruncatedLaplace", _OccupiedCells, "workplace"),
         _magnitudes("every sum gets all of ε", EverySumGetsAll, "two numbers"),
+        _slowly("a fifth less noise on a logarithm", LessOnTheScale),
+        _slowly("noise for another offset", OtherOffset, offset="200"),
         _asymptotic(),
         _spent_twice(),
     )
@@ -170,6 +181,28 @@ class EverySumGetsAll(SmoothSums):
 def _magnitudes(name: str, mechanism: type[SmoothSums], setting: str) -> Twin:
     plan = magnitude_plan(mechanism, MAGNITUDE_SETTINGS["SmoothSums"][setting])
     return Twin(name, "SmoothSums", Example(name, plan, panel_files(plan.guarantee.neighbours), adaptive=True))
+
+
+class OtherOffset(SlowSums):
+    """The scale begins at ten times the offset of the promise, so that large numbers lie further apart on it."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        promised = PerRecord(self.unit, self.scaling, offset=self.offset / 10, reference=self.reference)
+        return replace(super().guarantee, neighbours=promised)
+
+
+class LessOnTheScale(SlowSums):
+    """A fifth less noise on the logarithm."""
+
+    @property
+    def variance(self) -> Fraction:
+        return super().variance * Fraction(16, 25)
+
+
+def _slowly(name: str, mechanism: type[SlowSums], **changed: str) -> Twin:
+    plan = mechanism("0.5", unit="firm", **{**SLOW_SETTINGS["log"], **changed})
+    return Twin(name, "SlowSums", Example(name, plan, panel_files(plan.guarantee.neighbours), adaptive=True))
 
 
 class _SoldAsProved(PseudoPosterior):

@@ -15,7 +15,15 @@ strong α = 0.1 neighbours; weak α = 0.1 neighbours. ...
 
 from tacita.privacy.guarantee import UNCHECKED, UNPROTECTED, Guarantee, Holds, in_sequence, unchecked_units
 from tacita.privacy.loss import Loss, Number, exact, text
-from tacita.privacy.neighbours import AddRemoveOne, Neighbours, NumbersWithin, ReplaceOne, StrongAlpha, WeakAlpha
+from tacita.privacy.neighbours import (
+    AddRemoveOne,
+    Neighbours,
+    NumbersWithin,
+    PerRecord,
+    ReplaceOne,
+    StrongAlpha,
+    WeakAlpha,
+)
 
 __all__ = [
     "UNCHECKED",
@@ -27,6 +35,7 @@ __all__ = [
     "Neighbours",
     "Number",
     "NumbersWithin",
+    "PerRecord",
     "ReplaceOne",
     "StrongAlpha",
     "WeakAlpha",

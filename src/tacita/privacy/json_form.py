@@ -24,6 +24,7 @@ from tacita.privacy import (
     Loss,
     Neighbours,
     NumbersWithin,
+    PerRecord,
     ReplaceOne,
     StrongAlpha,
     WeakAlpha,
@@ -67,9 +68,12 @@ def neighbours_to_json(neighbours: Neighbours) -> dict[str, str]:
             return {"kind": "weak-alpha", "alpha": text(neighbours.alpha)}
         case NumbersWithin():
             return {"kind": "numbers-within", "unit": neighbours.unit, "alpha": text(neighbours.alpha)}
+        case PerRecord():
+            sizes = {"offset": text(neighbours.offset), "reference": text(neighbours.reference)}
+            return {"kind": "per-record", "unit": neighbours.unit, "scaling": neighbours.scaling, **sizes}
     raise UsageError(
-        "neighbours: use AddRemoveOne(unit), ReplaceOne(unit), StrongAlpha(alpha), WeakAlpha(alpha) or "
-        "NumbersWithin(unit, alpha)"
+        "neighbours: use AddRemoveOne(unit), ReplaceOne(unit), StrongAlpha(alpha), WeakAlpha(alpha), "
+        "NumbersWithin(unit, alpha) or PerRecord(unit, scaling, offset=…, reference=…)"
     )
 
 
@@ -85,9 +89,18 @@ def neighbours_from_json(value: Mapping[str, Any]) -> Neighbours:
             return WeakAlpha(alpha)
         case {"kind": "numbers-within", "unit": str(unit), "alpha": str(alpha), **rest} if not rest:
             return NumbersWithin(unit, alpha)
+        case {
+            "kind": "per-record",
+            "unit": str(unit),
+            "scaling": "square-root" | "fourth-root" | "log" as scaling,
+            "offset": str(offset),
+            "reference": str(reference),
+            **rest,
+        } if not rest:
+            return PerRecord(unit, scaling, offset=offset, reference=reference)
     raise UsageError(
-        "neighbours: kind must be add-remove-one, replace-one (unit), strong-alpha, weak-alpha (alpha) or "
-        "numbers-within (unit, alpha)"
+        "neighbours: kind must be add-remove-one, replace-one (unit), strong-alpha, weak-alpha (alpha), "
+        "numbers-within (unit, alpha) or per-record (unit, scaling, offset, reference)"
     )
 
 

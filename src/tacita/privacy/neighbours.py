@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal, get_args
 
 from tacita.errors import UsageError
 from tacita.privacy.loss import Number, exact, text
@@ -137,4 +139,83 @@ class NumbersWithin(_Alpha):
         return f"{hidden} or one step; not when it was there, its categories, or roughly how large it is"
 
 
-Neighbours = AddRemoveOne | ReplaceOne | StrongAlpha | WeakAlpha | NumbersWithin
+Scaling = Literal["square-root", "fourth-root", "log"]
+STEPS = 1 << 26
+"""Into so many steps the stretch from nothing to the reference is divided, so that noise can be exact."""
+ROUNDING = 2
+"""Steps that rounding may add to the distance of two files."""
+
+
+@dataclass(frozen=True, init=False)
+class PerRecord:
+    """One unit's number differs, and the loss grows slowly with how large it is (Seeman and others, arXiv 2310.12827;
+    Finley and others, arXiv 2409.18118).
+
+    With f the root or the logarithm, F(v) = (f(offset + v) − f(offset)) / (f(offset + reference) − f(offset)). Two
+    files are neighbours when one unit has v in one and w in the other, |F(w) − F(v)| ≤ 1: such as nothing and the
+    reference. Further apart the loss grows with the square of that distance: `policy`. Units, their categories and
+    which numbers are missing are the same in both files.
+
+    >>> relation = PerRecord("firm", "log", offset="10000", reference="1000000")
+    >>> print(relation)
+    one firm's number, by log scaling from 10000 with the loss of 1000000
+    >>> [round(relation.policy(v), 3) for v in (0, 10_000, 1_000_000, 100_000_000)]
+    [0.0, 0.023, 1.0, 3.983]
+    """
+
+    unit: str
+    scaling: Scaling
+    offset: Fraction
+    reference: Fraction
+
+    def __init__(self, unit: str, scaling: Scaling, *, offset: Number, reference: Number) -> None:
+        _require_word(unit)
+        if scaling not in get_args(Scaling):
+            raise UsageError(f"scaling: must be one of {', '.join(get_args(Scaling))}")
+        for name, given in (("offset", offset), ("reference", reference)):
+            value = exact(given, name)
+            if not 0 < value <= 10**18:
+                raise UsageError(
+                    f'{name}: must be above 0 and at most 10^18, in the number\'s own units, such as "1000"'
+                )
+            object.__setattr__(self, name, value)
+        if self.reference * 10**9 < self.offset:
+            raise UsageError("reference: is so far below the offset that nothing tells its size; raise it")
+        object.__setattr__(self, "unit", unit)
+        object.__setattr__(self, "scaling", scaling)
+
+    def __str__(self) -> str:
+        return (
+            f"one {self.unit}'s number, by {self.scaling} scaling from {text(self.offset)} "
+            f"with the loss of {text(self.reference)}"
+        )
+
+    def policy(self, number: float) -> float:
+        """What a unit with this number loses, as a multiple of the stated ρ, against having nothing."""
+        return ((STEPS * self._scaled(number) + ROUNDING) / (STEPS + ROUNDING)) ** 2
+
+    def _scaled(self, number: float) -> float:
+        ratio, whole = (float(Fraction(one) / self.offset) for one in (number, self.reference))
+        if self.scaling == "log":
+            return math.log1p(ratio) / math.log1p(whole)
+        power = 0.5 if self.scaling == "square-root" else 0.25
+        return math.expm1(power * math.log1p(ratio)) / math.expm1(power * math.log1p(whole))
+
+    @property
+    def policy_in_words(self) -> str:
+        """The policy function as a reader may compute it; rounding adds less than a ten-millionth."""
+        a, c = text(self.offset), text(self.reference)
+        if self.scaling == "log":
+            return f"ρ · (ln(1 + v/{a}) / ln(1 + {c}/{a}))²"
+        root = "√" if self.scaling == "square-root" else "∜"
+        return f"ρ · (({root}(1 + v/{a}) − 1) / ({root}(1 + {c}/{a}) − 1))²"
+
+    @property
+    def meaning(self) -> str:
+        return (
+            f"the number of any one {self.unit}, the less the larger it is: {text(self.reference)} loses ρ, and v "
+            f"loses {self.policy_in_words}; not that it is in the file, or its categories"
+        )
+
+
+Neighbours = AddRemoveOne | ReplaceOne | StrongAlpha | WeakAlpha | NumbersWithin | PerRecord

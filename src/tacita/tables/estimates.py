@@ -62,8 +62,9 @@ def estimated(result: Measurements, confidence: float) -> Estimates:
 
 
 def _kind(result: Measurements) -> str:
-    if "magnitudes" in result.facts:
-        return "magnitudes"
+    for own in ("magnitudes", "slow"):
+        if own in result.facts:
+            return own
     statistic = result.statistic
     if statistic == "mean" and result.plan["weights"]:
         return "ratio"
@@ -296,6 +297,12 @@ def _magnitudes(result: Measurements, keys: dict[str, Any], confidence: float) -
     return magnitudes(result, keys, confidence)
 
 
+def _slow(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
+    from tacita.tables.slow import slow
+
+    return slow(result, keys, confidence)
+
+
 def _growth(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
     from tacita.tables.changes import growth  # which is made of what stands here
 
@@ -317,6 +324,7 @@ _ESTIMATES: dict[str, Callable[[Measurements, dict[str, Any], float], Estimates]
     "ratio": _ratios,
     "quantiles": _quantiles,
     "magnitudes": _magnitudes,
+    "slow": _slow,
     "growth": _growth,
     "flows": _flows,
 }

@@ -1,0 +1,8 @@
+"""Sums with noise on their root or logarithm, for comparison: per-record zero-concentrated privacy.
+
+What a unit loses grows slowly with its number, without end; the noise of a cell grows with the cell.
+"""
+
+from tacita.mechanisms.slow.sums import SlowSums
+
+__all__ = ["SlowSums"]
