@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tacita.comparison import SlowSums
 from tacita.data.schema import Schema
 from tacita.release.plans import prepare
 from tacita.release.spec import Spec
@@ -24,9 +25,19 @@ SCHEMA = "".join(
 )
 
 
-def _printed(language: str) -> str:
-    (code,) = re.findall(rf"^```{language}\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
-    return code
+def _printed(language: str, at: int = 0) -> str:
+    blocks: list[str] = re.findall(rf"^```{language}\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
+    return blocks[at]
+
+
+def test_the_slow_plan_is_made_and_loses_what_the_page_says() -> None:
+    names: dict[str, SlowSums] = {}
+    exec(compile(_printed("python", 1), "business-tables.md", "exec"), names)
+    plan = names["plan"]
+    share = 12.058 / 3
+    assert f"a loan of 100,000 loses ρ = {share:.2f}" in PAGE
+    assert f"| ρ = {share * plan.relation.policy(150_000):.2f} |" in PAGE
+    assert plan.relation.policy_in_words == "ρ · (ln(1 + v/10000) / ln(1 + 100000/10000))²"
 
 
 def test_what_is_printed_runs() -> None:

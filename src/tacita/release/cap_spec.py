@@ -6,11 +6,24 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from tacita.errors import UsageError
 from tacita.ledger.terms import Yearly
 from tacita.noise.concentrated import rho_for
-from tacita.privacy import AddRemoveOne, Loss, Neighbours, NumbersWithin, ReplaceOne, StrongAlpha, WeakAlpha, exact
+from tacita.privacy import (
+    AddRemoveOne,
+    Loss,
+    Neighbours,
+    NumbersWithin,
+    PerRecord,
+    ReplaceOne,
+    StrongAlpha,
+    WeakAlpha,
+    exact,
+)
+from tacita.privacy.neighbours import Scaling
 from tacita.release.spec_values import AtMost, Exact, Part
 
+_OF_RECORDS = ("scaling", "offset", "reference")
 Year = Annotated[int, Field(ge=2000, le=2999)]
 
 
@@ -23,9 +36,12 @@ class CapSpec(Part):
     `until` the last year that this is planned for.
     """
 
-    neighbours: Literal["strong", "weak", "add-remove", "replace", "numbers-within"]
+    neighbours: Literal["strong", "weak", "add-remove", "replace", "numbers-within", "per-record"]
     alpha: Exact | None = None
     unit: str | None = None
+    scaling: Scaling | None = None
+    offset: Exact | None = None
+    reference: Exact | None = None
     epsilon: Exact
     delta: Exact = "0"
     account: Literal["epsilon", "rho"] = "epsilon"
@@ -36,17 +52,30 @@ class CapSpec(Part):
 
     @model_validator(mode="after")
     def _relation_is_complete(self) -> CapSpec:
-        needs = {"strong": {"alpha"}, "weak": {"alpha"}, "numbers-within": {"alpha", "unit"}}
-        for key in ("alpha", "unit"):
+        needs = {
+            "strong": {"alpha"},
+            "weak": {"alpha"},
+            "numbers-within": {"alpha", "unit"},
+            "per-record": {"unit", *_OF_RECORDS},
+        }
+        for key in ("alpha", "unit", *_OF_RECORDS):
             needed = key in needs.get(self.neighbours, {"unit"})
             if needed and getattr(self, key) is None:
                 raise ValueError(f'neighbours = "{self.neighbours}" needs the key {key}; add it to [cap]')
             if not needed and getattr(self, key) is not None:
                 raise ValueError(f'neighbours = "{self.neighbours}" has no {key}; remove that key from [cap]')
-        if self.account == "rho" and (self.neighbours not in ("add-remove", "replace") or not exact(self.delta)):
+        if self.neighbours == "per-record":
+            try:
+                _ = self.relation  # refuses sizes that mean nothing
+            except UsageError as error:
+                raise ValueError(str(error)) from None
+            if self.account != "rho":
+                raise ValueError('neighbours = "per-record" is kept in ρ; add account = "rho" and delta to [cap]')
+        in_rho = self.neighbours in ("add-remove", "replace", "per-record") and exact(self.delta)
+        if self.account == "rho" and not in_rho:
             raise ValueError(
-                'account = "rho" is for neighbours = "add-remove" or "replace" and needs delta, such as "1e-9"; add it '
-                "to [cap], or remove account"
+                'account = "rho" is for neighbours = "add-remove", "replace" or "per-record" and needs delta, such as '
+                '"1e-9"; add it to [cap], or remove account'
             )
         if self.at_most is not None and self.neighbours not in ("add-remove", "replace"):
             raise ValueError(
@@ -70,6 +99,9 @@ class CapSpec(Part):
             return WeakAlpha(self.alpha or "")
         if self.neighbours == "numbers-within":
             return NumbersWithin(self.unit or "", self.alpha or "")
+        if self.neighbours == "per-record":
+            sizes = {"offset": self.offset or "", "reference": self.reference or ""}
+            return PerRecord(self.unit or "", self.scaling or "log", **sizes)
         one = AddRemoveOne if self.neighbours == "add-remove" else ReplaceOne
         return one(self.unit or "")
 

@@ -12,12 +12,12 @@ from typing import Any
 from tacita import synthesis
 from tacita.errors import UsageError
 from tacita.lazy import third_party
-from tacita.mechanisms import change, eree, magnitude, table
+from tacita.mechanisms import change, eree, magnitude, slow, table
 from tacita.plan import Plan
 
 JOB_MECHANISMS = tuple(name for name in eree.__all__ if hasattr(getattr(eree, name), "guarantee"))
 MAGNITUDE_MECHANISMS = {getattr(magnitude, name).measures: name for name in magnitude.__all__}
-TABLE_MECHANISMS = (*JOB_MECHANISMS, *MAGNITUDE_MECHANISMS.values(), *table.__all__, *change.__all__)
+TABLE_MECHANISMS = (*JOB_MECHANISMS, *MAGNITUDE_MECHANISMS.values(), *table.__all__, *change.__all__, *slow.__all__)
 
 
 def synthesizer_names() -> tuple[str, ...]:
@@ -26,7 +26,7 @@ def synthesizer_names() -> tuple[str, ...]:
 
 def mechanism_named(name: str) -> type[Plan[Any]]:
     """The class of that name; it is loaded when it is first asked for."""
-    for home in (eree, magnitude, table, change, synthesis):
+    for home in (eree, magnitude, table, change, slow, synthesis):
         if name in (TABLE_MECHANISMS if home is not synthesis else synthesis.HOMES) and hasattr(home, name):
             mechanism: type[Plan[Any]] = getattr(home, name)
             return mechanism

@@ -27,12 +27,31 @@ from tacita.mechanisms.table.levels import LEVEL
 from tacita.pages import render
 from tacita.pages.charts import budget_bar
 from tacita.pages.render import code
-from tacita.privacy import UNCHECKED, AddRemoveOne, Guarantee, Loss, NumbersWithin, ReplaceOne, text, unchecked_units
+from tacita.privacy import (
+    UNCHECKED,
+    AddRemoveOne,
+    Guarantee,
+    Loss,
+    NumbersWithin,
+    PerRecord,
+    ReplaceOne,
+    text,
+    unchecked_units,
+)
 from tacita.privacy.json_form import guarantee_from_json, loss_from_json, neighbours_from_json
 from tacita.release.bundle_files import bundle_files, corrections, fingerprint, harmless_text
 from tacita.release.microdata import FOLDER, csv_name, is_unfit
 from tacita.release.page_products import files_view, methods, table_view, weight_of
-from tacita.release.words import account_of, firmly, kind_of_privacy, left_open, odds_example, odds_rows, up_front
+from tacita.release.words import (
+    account_of,
+    firmly,
+    kind_of_privacy,
+    left_open,
+    odds_example,
+    odds_rows,
+    policy_rows,
+    up_front,
+)
 from tacita.tables.publish import attributes, finest_level, summed_over, without_totals
 from tacita.tables.statistics import TOTAL
 
@@ -138,6 +157,7 @@ def render_page(folder: Path, made: Mapping[str, Any]) -> str:
         kind_of_privacy=kind_of_privacy(guarantee),
         odds=odds_example(guarantee),
         odds_rows=odds_rows(guarantee),
+        policy_rows=policy_rows(guarantee),
         guess=_guess(guarantee),
         left_open=left_open(guarantee),
         lifted=list(_lifted(ledger)),
@@ -216,6 +236,8 @@ def _requirements(guarantee: Guarantee) -> list[tuple[str, str, str]]:
     """Which of the three statutory requirements of employer-employee data are met, and at what level."""
     if guarantee.holds == "never":
         return []
+    if isinstance(guarantee.neighbours, NumbersWithin | PerRecord):
+        return []  # numbers of units are hidden, of whatever kind; of a worker's whole job nothing is proved
     if isinstance(guarantee.neighbours, AddRemoveOne | ReplaceOne) and guarantee.neighbours.unit not in _EMPLOYER_UNITS:
         return []
     met = requirements(guarantee).items()

@@ -42,22 +42,12 @@ PUBLISHING = (
     "public_totals",
 )  # what is done to a table after the noise
 
-JOBS_DEFAULT, ANY_FILE, TWO_YEARS = "SmoothStaircase", "Table", "Change"
+JOBS_DEFAULT, ANY_FILE, TWO_YEARS, SLOW = "SmoothStaircase", "Table", "Change", "SlowSums"
 CHANGES = ("growth", "flows")
 _OF_TABLE = (
-    "levels",
-    "division",
-    "statistic",
-    "of",
-    "weights",
-    "sampling",
-    "quantiles",
-    "clamp",
-    "margin",
-    "margin_at",
-    "rho",
-    "between",
-)
+    "levels", "division", "statistic", "of", "weights", "sampling", "quantiles",
+    "clamp", "margin", "margin_at", "rho", "between",
+)  # fmt: skip
 
 Named = TableSpec | MicrodataSpec
 S = TypeVar("S", TableSpec, MicrodataSpec)
@@ -188,6 +178,10 @@ def _with_mechanism(table: TableSpec, cap: CapSpec) -> TableSpec:
                 f"growth and flows; give one of {', '.join(MAGNITUDE_MECHANISMS)}, or another relation in [cap]"
             )
         named = MAGNITUDE_MECHANISMS[table.statistic]
+    elif cap.neighbours == "per-record":
+        if table.statistic != "sum":
+            raise SpecError(f'statistic of {table.spoken}: under neighbours = "per-record" there are sums; write "sum"')
+        named = SLOW
     elif named == ANY_FILE and table.statistic in CHANGES:
         named = TWO_YEARS
     return table.model_copy(update={"mechanism": named})
@@ -332,6 +326,9 @@ def _arguments(spec: Spec, product: Named, mechanism: type[Plan[Any]]) -> dict[s
         "alpha": spec.cap.alpha,
         "definition": spec.cap.neighbours if spec.cap.neighbours in ("strong", "weak") else None,
         "unit": spec.cap.unit,
+        "scaling": spec.cap.scaling,
+        "offset": spec.cap.offset,
+        "reference": spec.cap.reference,
         "neighbours": spec.cap.relation,
     }
     for key, value in follows.items():
@@ -355,7 +352,7 @@ def _settings(product: Named) -> dict[str, Any]:
         given["confidence"] = product.confidence
     elif given.get("statistic") in (
         "count",
-        *(key for key, one in MAGNITUDE_MECHANISMS.items() if one == product.mechanism),
+        *(key for key, one in (*MAGNITUDE_MECHANISMS.items(), ("sum", SLOW)) if one == product.mechanism),
     ):
         del given["statistic"]  # all that those mechanisms measure
     return given | {key: getattr(product, key) for key in ("by", "worker", "where") if getattr(product, key)}
@@ -379,6 +376,8 @@ def plan_as_set(settings: Mapping[str, Any], record: Mapping[str, Any]) -> Plan[
         stated = (*stated, "by", "where", "confidence", *_OF_TABLE)
     elif settings["mechanism"] in MAGNITUDE_MECHANISMS.values():
         stated = (*stated, "by", "of", "where")
+    elif settings["mechanism"] == SLOW:
+        stated = ("rho", "by", "of", "where")
     elif settings["mechanism"] in TABLE_MECHANISMS:
         stated = (*stated, "by", "worker", "where")
     given = {key: _tuples(settings[key]) for key in stated if settings.get(key)}

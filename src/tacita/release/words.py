@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from tacita.privacy import (
@@ -13,6 +14,7 @@ from tacita.privacy import (
     Loss,
     Neighbours,
     NumbersWithin,
+    PerRecord,
     ReplaceOne,
     StrongAlpha,
     WeakAlpha,
@@ -187,6 +189,13 @@ def not_protected(neighbours: Neighbours) -> tuple[str, ...]:
             f"Roughly how large its numbers are. They are hidden within a factor {text(1 + neighbours.alpha)}.",
             *general,
         )
+    if isinstance(neighbours, PerRecord):
+        return (
+            f"Large numbers as well as small ones: the loss grows with the number of {_a(neighbours.unit)}, slowly and "
+            f"without bound. It is {neighbours.policy_in_words} for the number v.",
+            f"That {_a(neighbours.unit)} is in the file, and its categories: these are taken as public.",
+            *general,
+        )
     if isinstance(neighbours, ReplaceOne):
         return (f"The number of units ({neighbours.unit}): it is treated as public.", *general)
     if neighbours.unit == "worker":
@@ -196,6 +205,26 @@ def not_protected(neighbours: Neighbours) -> tuple[str, ...]:
             *general,
         )
     return general
+
+
+def policy_rows(guarantee: Guarantee) -> tuple[tuple[str, str], ...]:
+    """What units of several sizes lose, where the loss grows with a unit's number; empty where it does not.
+
+    >>> from tacita.privacy import Loss
+    >>> policy_rows(Guarantee(PerRecord("firm", "log", offset="10000", reference="1000000"), Loss(rho="2")))[2:4]
+    (('1,000,000', 'ρ = 2'), ('10,000,000', 'ρ = 4.49'))
+    """
+    relation, rho = guarantee.neighbours, guarantee.loss.rho
+    if guarantee.holds == "never" or not isinstance(relation, PerRecord) or rho is None:
+        return ()
+    sizes = [relation.reference * Fraction(10) ** power for power in range(-2, 4)]
+    return tuple((f"{float(one):,.10g}", f"ρ = {_up(float(rho) * relation.policy(float(one)))}") for one in sizes)
+
+
+def _up(value: float) -> str:
+    """Three digits, rounded up: a loss is never said to be smaller than it is, but for what doubles cannot tell."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return f"{math.ceil(value / unit - 1e-6) * unit:.3g}"
 
 
 def kind_of_privacy(guarantee: Guarantee) -> str:
@@ -208,6 +237,8 @@ def kind_of_privacy(guarantee: Guarantee) -> str:
         return f"{weak}(α, ε{', δ' if loss.delta else ''}) employer-employee privacy"
     if isinstance(neighbours, NumbersWithin):
         return f"(α, ε{', δ' if loss.delta else ''}) privacy of numbers"
+    if isinstance(neighbours, PerRecord):
+        return "per-record zero-concentrated differential privacy"
     if loss.rho is not None:
         return "zero-concentrated differential privacy"
     kind = "approximate differential privacy" if loss.delta else "pure differential privacy"

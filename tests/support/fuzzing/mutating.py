@@ -60,7 +60,7 @@ PLAUSIBLE: dict[str, list[Any]] = {
     "scales": [{"size": "linear"}, {"pay": "log"}, {"pay": "arcsinh"}, {"jobs": "log"}],
     "shares": [{"size": "0"}, {"size": "1"}, {"size": "1000"}],
     "weight": ["w", "pay", "fpc"],
-    "neighbours": ["strong", "weak", "add-remove", "replace", "numbers-within"],
+    "neighbours": ["strong", "weak", "add-remove", "replace", "numbers-within", "per-record"],
     "unit": ["worker", "person", "firm", "establishment", "workplace"],
     "totals": [["place"], ["sex"], ["place", "sex"]],
     "where": [{"sex": ["F"]}, {"place": ["north"]}, {"sex": []}, {"sex": ["F", "M"]}],

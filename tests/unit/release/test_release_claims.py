@@ -18,7 +18,7 @@ from tacita import synthesis
 from tacita.dossier.findings import Findings
 from tacita.dossier.page import render_dossier
 from tacita.ledger import Ledger
-from tacita.mechanisms import change, eree, magnitude, table
+from tacita.mechanisms import change, eree, magnitude, slow, table
 from tacita.plan.how import How
 from tacita.privacy import UNCHECKED, AddRemoveOne, Guarantee, Loss, ReplaceOne
 from tacita.privacy.json_form import loss_to_json, neighbours_to_json
@@ -50,6 +50,7 @@ PLANS: dict[str, Any] = {
     "Change": lambda: change.Change("growth", "1", of=["before", "after"]),
     "SmoothSums": lambda: magnitude.SmoothSums("0.1", "2", of=["pay"]),
     "SmoothGrowth": lambda: magnitude.SmoothGrowth("0.1", "2", of=["before", "after"]),
+    "SlowSums": lambda: slow.SlowSums("1", of="pay", offset="1000", reference="10000"),
     "SmoothFlows": lambda: magnitude.SmoothFlows("0.1", "2", of=["before", "after"]),
     "EdgeLaplace": lambda: eree.EdgeLaplace("1"),
     "TruncatedLaplace": lambda: eree.TruncatedLaplace(50, "1"),

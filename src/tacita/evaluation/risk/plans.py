@@ -36,7 +36,7 @@ from tacita.evaluation.risk.membership import MembershipAdvantage, aim, closenes
 from tacita.mechanisms.eree.base import CountPlan
 from tacita.noise.entropy import SeededEntropy
 from tacita.plan import Plan
-from tacita.privacy import AddRemoveOne, Guarantee, NumbersWithin, ReplaceOne, StrongAlpha, WeakAlpha
+from tacita.privacy import AddRemoveOne, Guarantee, NumbersWithin, PerRecord, ReplaceOne, StrongAlpha, WeakAlpha
 
 LEAST_RUNS = 20
 MOST_ROWS = 500
@@ -235,7 +235,7 @@ def _some_rows(frame: pd.DataFrame, schema: Schema, seed: int) -> pd.DataFrame:
 
 
 def _record_canary(plan: Plan[Any], pool: pd.DataFrame, schema: Schema) -> tuple[str, Draw]:
-    if isinstance(plan.guarantee.neighbours, NumbersWithin):
+    if isinstance(plan.guarantee.neighbours, NumbersWithin | PerRecord):
         raise UsageError(f"attacks: there is no canary for files under {plan.guarantee.neighbours}; use canary_bound")
     canary = _outlier(pool, schema)
     with_it = pd.concat([pool, canary], ignore_index=True)
