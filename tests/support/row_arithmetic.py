@@ -45,6 +45,7 @@ EXEMPT = {
     "mechanisms/magnitude/error.py": _PUBLIC,
     "mechanisms/magnitude/flows_design.py": _PUBLIC,
     "mechanisms/magnitude/together_design.py": _PUBLIC,
+    "mechanisms/slow/error.py": _PUBLIC,
     "mechanisms/survey/measured.py": _PUBLIC,
     "mechanisms/change/accuracy.py": _PUBLIC,
     "mechanisms/table/accuracy.py": _PUBLIC,

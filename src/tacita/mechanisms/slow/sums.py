@@ -12,8 +12,9 @@ from tacita.errors import UsageError
 from tacita.measured import Measurements, refuse_own_names
 from tacita.mechanisms.magnitude.base import PUBLIC_LIST
 from tacita.mechanisms.magnitude.reading import check_attributes, check_levels, number, places, steps, totals
-from tacita.mechanisms.slow.scale import SlowError, variance_for
+from tacita.mechanisms.slow.error import SlowError
 from tacita.mechanisms.slow.scale import steps as slow_steps
+from tacita.mechanisms.slow.scale import variance_for
 from tacita.noise.entropy import Entropy
 from tacita.noise.gaussian import add_discrete_gaussian
 from tacita.plan import ONE_ROW, Contribution, Forecast, Plan
