@@ -133,6 +133,16 @@ def test_steps_are_those_of_many_digits(scaling: Any) -> None:
 
 
 @pytest.mark.parametrize("scaling", SCALINGS)
+@pytest.mark.parametrize("sizes", [("1e-90", "1e-99"), ("1e18", "1e9"), ("1e-90", "1e18"), ("1e18", "1e18")])
+def test_no_sum_and_no_setting_is_too_large_for_the_steps(scaling: Any, sizes: tuple[str, str]) -> None:
+    """What would not fit is set to a limit: an error would depend on the rows."""
+    found = steps(np.array([0, 1, 2**61], dtype=np.int64), 2, relation(scaling, offset=sizes[0], reference=sizes[1]))
+    assert found[0] == 0
+    assert (np.diff(found) >= 0).all()
+    assert found[-1] <= 2**61
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
 def test_no_unit_moves_a_sum_further_than_the_policy_says(scaling: Any) -> None:
     """Also where the cell holds nobody else, and for numbers far above the reference."""
     one, random = relation(scaling), np.random.default_rng(5)
@@ -215,6 +225,15 @@ def test_margins_of_totals_cover(scaling: Any) -> None:
     sums = table[table["level"] == "total"]
     assert len(sums) == 80
     assert (np.abs(sums["value"] - 2 * TRUE) <= sums["margin_of_error"]).mean() >= 0.95
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_noise_that_drowns_everything_still_gives_finite_numbers(scaling: Any) -> None:
+    made = SlowSums("1/256", of="amount", by=["place"], unit="firm", scaling=scaling, offset="1", reference="1e18")
+    assert all(np.isfinite(one) for one in made.forecast(schema(40)).figures.values())
+    found = estimated(made.rehearse(frame(40), schema(40), seed=1), 0.95)
+    assert all(np.isfinite(one).all() for one in (found.value, found.lower, found.upper, found.variance))
+    publish(made.rehearse(frame(40), schema(40), seed=1), schema(40), confidence="0.95")
 
 
 def test_a_plan_is_what_it_describes_and_what_is_stored_comes_back() -> None:

@@ -15,6 +15,7 @@ from tacita.privacy.neighbours import STEPS
 
 Floats = NDArray[np.float64]
 
+_HIGHEST = 300.0  # of a logarithm: sums end far below, and squares stay within doubles
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(80)
 
 
@@ -57,7 +58,7 @@ class SlowError:
         """The sum without bias: polynomials of Hermite for the roots, half a variance less for the logarithm."""
         y, v = self.place(noisy), self.deviation**2
         if self._power is None:
-            free = np.exp(y - v / 2)
+            free = np.exp(np.minimum(y - v / 2, _HIGHEST))
         elif self._power == 0.5:
             free = y**2 - v
         else:
@@ -73,7 +74,7 @@ class SlowError:
         """The sum whose steps these are, at least 0."""
         y = self.place(noisy)
         if self._power is None:
-            return np.asarray(self._offset * np.expm1(np.maximum(y, 0.0)))
+            return np.asarray(self._offset * np.expm1(np.clip(y, 0.0, _HIGHEST)))
         return np.asarray(self._offset * (np.maximum(y, 1.0) ** (1 / self._power) - 1))
 
     def typical(self, size: float) -> float:

@@ -14,6 +14,7 @@ from tacita.privacy.neighbours import ROUNDING, STEPS
 
 Integers = NDArray[np.int64]
 
+_MOST = 1 << 61  # steps; what is set to it moves no further than it would
 _BITS = 200  # sums have 61, and what is left of 200 after all roundings is far more than a step needs
 
 
@@ -42,4 +43,5 @@ def _ball(relation: PerRecord, number: Fraction) -> Any:
 
 
 def _steps(share: Any) -> int:
-    return int((share * STEPS).mid().floor().unique_fmpz())
+    middle = (share * STEPS).mid()
+    return int(middle.floor().unique_fmpz()) if middle < _MOST else _MOST
