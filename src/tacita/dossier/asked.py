@@ -43,6 +43,7 @@ from tacita.mechanisms.comparators import NoiseInfusion, RandomRounding, Suppres
 from tacita.mechanisms.magnitude.base import MagnitudePlan
 from tacita.mechanisms.magnitude.flows import CREATED, DESTROYED, NET, SmoothFlows
 from tacita.mechanisms.magnitude.growth import CHANGE, EARLIER, LATER, PERCENT, SmoothGrowth
+from tacita.mechanisms.slow import SlowSums
 from tacita.mechanisms.table import Table
 from tacita.mechanisms.table.levels import LEVEL, TableLevels
 from tacita.noise.entropy import SeededEntropy
@@ -84,6 +85,10 @@ def asked_by(plan: Plan[Any], data: Confidential) -> Iterator[Asked]:
             yield Asked(plan.statistic, unit, cells, name, sized_in=units)
     elif isinstance(plan, MagnitudePlan):
         yield from _of_magnitudes(plan, data)
+    elif isinstance(plan, SlowSums):
+        # Its forecast speaks of the sum itself, so no size of the largest unit goes with it.
+        pieces = _pieces(plan, (plan.of,), data)
+        yield Asked("sum", plan.of, _summed(pieces, plan.of, None), None, pieces, plan.of, f"{plan.unit}s")
     elif type(plan).__name__ in JOB_MECHANISMS:
         yield _of_jobs(plan, data)
 
@@ -117,9 +122,17 @@ def levelled(finest: pd.DataFrame, schema: Schema, names: Sequence[str], by: By)
     return pd.concat(tables, ignore_index=True)
 
 
+def _pieces(plan: MagnitudePlan | SlowSums, of: By, data: Confidential) -> pd.DataFrame:
+    """The numbers of every unit that the table is of, with the levels of its cell."""
+    attributes = tuple(dict.fromkeys((*plan.by, *plan.where)))
+    pieces = unit_numbers(data, attributes, {name: (name,) for name in of}, data.schema.id_for(plan.unit))
+    for name, levels in plan.where.items():
+        pieces = pieces[pieces[name].isin(levels)]
+    return pieces.drop(columns=[name for name in plan.where if name not in plan.by]).reset_index(drop=True)
+
+
 def _of_magnitudes(plan: MagnitudePlan, data: Confidential) -> Iterator[Asked]:
-    columns = {name: (name,) for name in plan.of}
-    pieces = unit_numbers(data, plan.by, columns, data.schema.id_for(plan.unit))
+    pieces = _pieces(plan, plan.of, data)
     if isinstance(plan, SmoothFlows):
         before, after = (pieces[name] for name in plan.of)
         pieces = pieces.assign(

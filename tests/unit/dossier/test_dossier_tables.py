@@ -255,6 +255,26 @@ def test_sums_and_flows_of_firms(tmp_path: Path) -> None:
     assert not by_name["flows · net"].practice
 
 
+def test_sums_of_chosen_firms_are_held_against_those_firms(tmp_path: Path) -> None:
+    asked = table("pay", statistic="sum", of="pay", by=["place"], where={"sector": ["1"]}, epsilon="40")
+    cap = 'neighbours = "numbers-within"\nunit = "establishment"\nalpha = "0.1"'
+    (check,), _ = check_tables(*made_from(tmp_path, FIRMS, firms(400), spec(asked, cap=cap)))
+    frame = firms(400)
+    assert sum(one[1] for one in check.worst) == pytest.approx(frame.pay[frame.sector == 1].sum())
+    assert check.relative < 0.2
+
+
+def test_sums_by_slow_scaling_are_held_against_the_rows_and_the_practice(tmp_path: Path) -> None:
+    asked = '[[table]]\nname = "pay"\nstatistic = "sum"\nof = "pay"\nby = ["place", "sector"]\nrho = "500"\n'
+    sizes = 'scaling = "log"\noffset = "10000"\nreference = "100000"\naccount = "rho"\ndelta = "1e-9"'
+    cap = f'neighbours = "per-record"\nunit = "establishment"\n{sizes}'
+    (check,), skipped = check_tables(*made_from(tmp_path, FIRMS, firms(400), spec(asked, cap=cap)))
+    assert not skipped
+    assert sum(one[1] for one in check.worst) == pytest.approx(firms(400).pay.sum())
+    assert len(check.practice) == 2
+    assert check.forecast is None
+
+
 def test_files_of_establishments_with_their_size_are_evaluated(tmp_path: Path) -> None:
     asked = table("jobs", by=["place", "sector"], epsilon="2")
     cap = 'neighbours = "strong"\nalpha = "0.1"'
