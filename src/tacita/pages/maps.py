@@ -131,7 +131,7 @@ def _classes(values: Sequence[float]) -> list[tuple[float, float]]:
     """Up to five classes of about as many areas each, from the lowest: the least and the largest value in each.
 
     >>> _classes([3, 1, 2, 2, 90, 40, 5, 6, 7, 8])
-    [(1, 2), (3, 5), (6, 7), (8, 40), (90, 90)]
+    [(1, 2), (3, 3), (5, 6), (7, 8), (40, 90)]
     """
     order = sorted(values)
     found: list[list[float]] = [[] for _ in SHADES]
