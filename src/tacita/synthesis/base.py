@@ -211,6 +211,16 @@ class Synthesizer(Plan[M]):
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return self.columns
 
+    def without_weights(self, schema: Schema) -> list[str]:
+        """What a forecast says where records have weights and the files have none."""
+        weights = [one.name for one in schema if one.role == "weight"]
+        if not weights or any(name in self.reads(schema) for name in weights):
+            return []
+        return [
+            f"the files have no weights: what is computed from them is about the records, not about those that "
+            f"{weights[0]} makes them stand for; name it among the columns where that matters"
+        ]
+
     def relies_on(self, schema: Schema) -> dict[str, Any]:
         """[[zeros]] and [[rules]] about its columns, which its files keep."""
         zeros = [dict(zero) for zero in schema.zeros if set(dict(zero)) <= set(self.columns)]

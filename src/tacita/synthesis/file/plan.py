@@ -37,7 +37,7 @@ from tacita.synthesis.file.released import Tables
 from tacita.synthesis.file.rounds import most_tables, share_of_rounds
 from tacita.synthesis.file.targets import records_of
 from tacita.synthesis.pinned.measuring import Pin, Pinning, spending, worth_pinning
-from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, likely_off
+from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, likely_off, weighted_words
 
 Floats = NDArray[np.float64]
 
@@ -252,8 +252,11 @@ class FileSynthesis(Synthesizer[FileModel]):
             sentences.append(
                 f"{name}: the median is off by about {100 * rank:.2g}% of the ranks{'' if name in totals else words}"
             )
-        if self.weighed_by(schema) is not None:
-            sentences.append("weighted totals are measured directly; those that hang on few records may still be off")
+        if (weight := self.weighed_by(schema)) is not None:
+            paid = spending(total_each, pure=not self.delta) if totals else None
+            told, more = weighted_words([name for name in self._totals(schema) if name != weight], paid, records)
+            sentences += told
+            figures |= more
         elif totals:
             ranks = spending(total_each, pure=not self.delta).scale(Reach.of_one(1, 1))
             mean, heavy = (likely_off(sigma, ranks, records) for sigma in (LIKE_INCOMES, LIKE_WEALTH))
@@ -266,6 +269,7 @@ class FileSynthesis(Synthesizer[FileModel]):
             )
         elif self._numbers(schema):
             sentences.append("means that hang on few large values may be far off")
+        sentences += self.without_weights(schema)
         return Forecast(self.product, len(levels) + len(kept) + spent.number, tuple(sentences), figures)
 
     # ------------------------------------------------------------ acting

@@ -177,6 +177,12 @@ class PairwiseSynthesis(Synthesizer[PairwiseModel]):
                 if chosen > 0
                 else "that is much: only the given pairs are measured"
             )
+        sentences += self.without_weights(schema)
+        if weights := [name for name in self.columns if schema[name].role == "weight"]:
+            sentences.append(
+                f"{weights[0]} is a column like any other here: weighted totals are not measured, and weighted means "
+                "may be far off; FileSynthesis and SurveySynthesis hold files to them"
+            )
         figures = {
             "mean total variation from noise": noise,
             "distance of tables of two": distance,

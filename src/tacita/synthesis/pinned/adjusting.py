@@ -124,6 +124,16 @@ class Adding:
 
         return self.met(lambda power: np.asarray(weights * np.exp(power * ratio)), added, _SLOPES)
 
+    def lightened(self, weights: Floats) -> Floats:
+        """Weights at which no record adds more, on either side of 0, than one is known to: `bent` by weights alone."""
+        now = weights.copy()
+        for sign in (self.sign, -self.sign):
+            size = sign * self.number.values
+            there = size > 0
+            most = self._cap(size, weights, sign)[there] / size[there]
+            now[there] = weights[there] * np.minimum(most, 1.0)
+        return now
+
     def _bending(self, start: float, cap: Floats) -> Change:
         """Sizes beyond `start` raised to a power, as ratios to it; none beyond its cap."""
         far = self.movable & (self.size > start)
@@ -150,7 +160,7 @@ class Adding:
             if sign > 0
             else (-pin.lower, -pin.least, pin.short, -self.number.lower)
         )
-        if not clamp:  # of this sign nothing was seen, and nothing is known
+        if not clamp and not beyond:  # of this sign nothing is known
             return np.full(size.size, max(bound, 0.0))
         level = _level(size * weights, clamp, most, beyond)
         return np.asarray(np.minimum(level / np.maximum(weights, _TINY), bound))
@@ -182,10 +192,13 @@ def hold(
     pins: Mapping[str, Pin],
     random: np.random.Generator | None,
     cell: int = 0,
+    *,
+    values_stay: bool = False,
 ) -> tuple[Floats, dict[str, Floats]]:
     """Weights, within their bounds, and values that add up as measured.
 
-    With `random` totals are drawn from what the noise leaves open.
+    With `random` totals are drawn from what the noise leaves open. `values_stay` where the distribution of each number
+    is known better than how it goes with the weight.
 
     Surveys choose large units with other chances than small ones. A model of few bins hardly knows that, while it knows
     the values themselves: so it is weights that change first.
@@ -207,5 +220,8 @@ def hold(
     for _ in range(_ROUNDS if population is not None else 0):
         for one in totals.values():
             now = np.clip(one.reweighted(now), drawn / _MOST, drawn * _MOST)
+            now = one.lightened(now) if values_stay else now
         now = np.clip(brought(now), *bounds)
+    if values_stay:
+        return now, {}
     return now, {name: one.bent(now) for name, one in totals.items()}

@@ -7,7 +7,7 @@ value, is therefore clamped at a level that is bought from noisy counts of octav
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor, log2, sqrt
 from typing import NamedTuple
@@ -76,7 +76,12 @@ def worth_pinning(budget: Budget, *, replaced: bool) -> float:
 
 def clamps_off(budget: Budget) -> float:
     """Standard deviation of the noise on a total of amounts of one sign, in clamps."""
-    return sqrt(2) * budget.share(1 - _OCTAVES).scale(Reach.of_one(1, 1))
+    return sqrt(2) * ranks_off(budget)
+
+
+def ranks_off(budget: Budget) -> float:
+    """Scale of the noise on a total whose clamp is bought, in records at the clamp."""
+    return budget.share(1 - _OCTAVES).scale(Reach.of_one(1, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +132,13 @@ class Pinning(Summing):
         if above is None and below is None:
             return None
         left = budget.share(1 - _OCTAVES)
-        return self.between(added, grain, above or _NONE, below or _NONE, left, entropy, _label(amount))
+        pin = self.between(added, grain, above or _NONE, below or _NONE, left, entropy, _label(amount))
+        # Amounts of a sign of which no octave stands out add no more than the noise would hide, whatever a model says.
+        if above is None and amount.bounds(self.schema)[1] > 0:
+            return replace(pin, most=-pin.lower, beyond=pin.spread)
+        if below is None and amount.bounds(self.schema)[0] < 0:
+            return replace(pin, least=-pin.upper, short=pin.spread)
+        return pin
 
     def measure_again(
         self, columns: Mapping[str, Floats], amount: Amount, pin: Pin, budget: Budget, entropy: Entropy
@@ -154,7 +165,7 @@ class Pinning(Summing):
         there = np.bincount(place, minlength=2 * count).astype(np.int64)
         bought, reach = budget.share(_OCTAVES), Reach.of_one(1, 2 if self.replaced else 1)
         noisy = bought.noisy(there, reach, entropy, f"octaves of {' × '.join(amount.columns) or 'records'}")
-        scale, ranks = bought.scale(reach), budget.share(1 - _OCTAVES).scale(Reach.of_one(1, 1))
+        scale, ranks = bought.scale(reach), ranks_off(budget)
         ends: list[End | None] = []
         for counts, bound in ((noisy[:count], bounds[1]), (noisy[count:], -bounds[0])):
             seen = counts.astype(np.float64)

@@ -6,6 +6,7 @@ themselves are measured by `measuring.Summing`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, hypot, sqrt
 from statistics import NormalDist
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.mechanisms.table.noise import Budget
 from tacita.synthesis.pinned.adjusting import Adding, Values, wanted
-from tacita.synthesis.pinned.measuring import End, Pin
+from tacita.synthesis.pinned.measuring import End, Pin, ranks_off
 
 if TYPE_CHECKING:
     from tacita.synthesis.quantile.curve import Curve
@@ -49,6 +51,25 @@ def likely_off(sigma: float, ranks: float, records: int) -> float:
     clamp = exp(sigma * z - sigma**2 / 2)  # in means
     above = _NORMAL.cdf(sigma - z) - clamp * cut
     return hypot(sqrt(2) * ranks * clamp / max(records, 1), above)
+
+
+def weighted_words(numbers: Sequence[str], budget: Budget | None, records: int) -> tuple[list[str], dict[str, float]]:
+    """What a plan says of the weighted means of these numbers, and in figures, as shares of them. Without a budget
+    weighted totals are not measured."""
+    if budget is None:
+        told = "too few records for this epsilon to measure weighted totals: weighted means and totals may be far off"
+        return [f"{told}; raise epsilon, or publish weighted tables instead"], {}
+    mean, heavy = (likely_off(sigma, ranks_off(budget), records) for sigma in (LIKE_INCOMES, LIKE_WEALTH))
+    both = {"": mean, ", heavy tail": heavy}
+    figures = {f"{name}: weighted mean error{how}": one for name in numbers for how, one in both.items()}
+    if not numbers:
+        return [], figures
+    told = (
+        f"weighted totals of all records are measured directly: weighted means of {', '.join(numbers)} are off by "
+        f"about {100 * mean:.2g}% if weight times number is as skewed as incomes are, by {100 * heavy:.2g}% if it is "
+        "as skewed as wealth; those of groups follow from how the columns go together"
+    )
+    return [told], figures
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 
@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
+from tacita.synthesis.pinned.measuring import Pinning
 from tacita.synthesis.quantile.counting import Inside, measure_shares, pooled
-from tacita.synthesis.quantile.model import Columns, Fitted, Group, draw, even_draws, in_groups
+from tacita.synthesis.quantile.model import Columns, Fitted, Group, ReleasedGroups, draw, even_draws, in_groups
 from tacita.synthesis.quantile.number import measure_number
 from tacita.synthesis.quantile.variables import Column, Variable
+from tacita.synthesis.quantile.weighted import Weighing
 
 _DRAFT = (2_000, 20_000)
 
@@ -29,6 +31,15 @@ class Costs:
     stays: bool = False
     """Whether a record is replaced, and stays in its group."""
 
+    @property
+    def all_variables(self) -> Fraction:
+        return sum(self.variables.values(), Fraction(0))
+
+    def less(self, amount: Fraction) -> Costs:
+        """The same with so much less for variables, each in proportion."""
+        left = 1 - amount / self.all_variables
+        return replace(self, variables={name: one * left for name, one in self.variables.items()})
+
 
 def measure(
     columns: Columns,
@@ -37,12 +48,20 @@ def measure(
     costs: Costs,
     records: int | None,
     kept: Columns | None,
+    weighing: Weighing | None,
     entropy: Entropy,
-) -> tuple[Group, ...]:
-    """The released groups. `records` is the number of records where it is public; `kept` the public columns."""
+) -> ReleasedGroups:
+    """What is released. `records` is the number of records where it is public; `kept` the public columns."""
     names = tuple(one.name for one in groups)
     levels = tuple(len(one.kind.levels) for one in groups)  # type: ignore[union-attr]
     counts = _group_counts(columns, names, levels, costs.counts, records, kept, entropy)
+    each = Fraction(0) if weighing is None else weighing.each(costs.all_variables, int(counts.sum(dtype=np.int64)))
+    pins = {}
+    if weighing is not None and each:
+        one_cell = np.zeros(len(columns[weighing.weight]), dtype=np.int64)
+        pinning = Pinning(one_cell, 1, weighing.replaced, weighing.schema)
+        pins = pinning.measure_all(columns, weighing.amounts, weighing.budget(each), entropy)
+        costs = costs.less(weighing.all(each))
     together = pooled(counts, min(costs.variables.values()), len(names) > 0)
     found: list[Group] = []
     for codes in together:
@@ -53,7 +72,7 @@ def measure(
         sizes = tuple(int(counts[code]) for code in codes)
         label = "" if not names else f"group {len(found) + 1}: "
         found.append(Group(members, sizes, _group(here, variables, costs, sum(sizes), public, entropy, label)))
-    return tuple(found)
+    return ReleasedGroups(tuple(found), kept, pins)
 
 
 def _restricted(kept: Columns, names: tuple[str, ...], members: tuple[tuple[int, ...], ...]) -> Columns:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from attrs import frozen
+from attrs import field, frozen
 from numpy.typing import NDArray
 
 from tacita.data import rowwise
 from tacita.data.schema import Categorical, Integer, Schema
 from tacita.implicates import Implicates
 from tacita.synthesis.base import Model
+from tacita.synthesis.pinned.measuring import Pin
 from tacita.synthesis.quantile import numeric
 from tacita.synthesis.quantile.numeric import Noise, NumericModel
-from tacita.synthesis.quantile.own import Own
+from tacita.synthesis.quantile.own import Own, pin_from
 from tacita.synthesis.quantile.ranks import Ranks
 from tacita.synthesis.quantile.sharing import Shares
 from tacita.synthesis.quantile.variables import Column, Variable
+from tacita.synthesis.quantile.weighted import Weighing
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -49,6 +52,10 @@ class Fitted:
         """The point masses that are drawn apart: declared ones, or those that were found."""
         return variable.spikes if self.own is None else self.own.spikes
 
+    def masses(self, variable: Variable) -> tuple[float, ...]:
+        """All point masses, also those that are drawn with the other values."""
+        return variable.spikes if self.own is None else tuple(value for value, _ in self.own.masses)
+
 
 @frozen(eq=False)
 class Group:
@@ -61,10 +68,12 @@ class Group:
 
 @frozen(eq=False)
 class ReleasedGroups:
-    """The groups, and the public columns of the collected rows where they are published as they are."""
+    """The groups, the public columns of the collected rows where they are published as they are, and weighted totals by
+    column where there is a weight."""
 
     groups: tuple[Group, ...]
     kept: Columns | None
+    pins: Mapping[str, Pin] = field(factory=dict)
 
 
 def cell_numbers(variable: Variable, columns: Columns, rows: int) -> Integers:
@@ -240,9 +249,24 @@ class QuantileModel(Model[ReleasedGroups]):
             for group, (start, count) in zip(self.released.groups, starts, strict=True)
             if count
         ]
-        columns = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+        columns = self._held(
+            {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}, random if noisy else None
+        )
         order = random.permutation(len(columns[self.variables[0].name]))
         return pa.table({name: self._published(name, values[order]) for name, values in columns.items()})
+
+    def _held(self, columns: Columns, random: np.random.Generator | None) -> Columns:
+        """Columns that add up as measured, each value times its weight."""
+        weighing: Weighing | None = self.plan.weighing(self.schema)
+        if not self.released.pins or weighing is None:
+            return columns
+        groups = self.released.groups
+        masses = {
+            one.name: {mass for group in groups for mass in group.fitted[one.name].masses(one)}
+            for one in self.variables
+        }
+        records = sum(sum(group.records) for group in groups)
+        return columns | weighing.held(columns, masses, self.released.pins, records, random)
 
     def _published(self, name: str, values: Floats) -> pa.Array:
         kind = self.schema[name].kind
@@ -281,6 +305,7 @@ class QuantileModel(Model[ReleasedGroups]):
     @property
     def measured(self) -> dict[str, Any]:
         """The released numbers."""
+        totals = {name: asdict(pin) for name, pin in self.released.pins.items()}
         return {
             "groups": [
                 {
@@ -289,7 +314,8 @@ class QuantileModel(Model[ReleasedGroups]):
                     "variables": {name: _fitted_to_dict(one) for name, one in group.fitted.items()},
                 }
                 for group in self.released.groups
-            ]
+            ],
+            **({"weighted totals": totals} if totals else {}),
         }
 
     def stored(self) -> tuple[Mapping[str, Any], pa.Table]:
@@ -310,7 +336,8 @@ class QuantileModel(Model[ReleasedGroups]):
             for group in content["groups"]
         )
         kept = {name: table[name].to_numpy() for name in table.column_names} if content["kept"] else None
-        return ReleasedGroups(groups, kept)
+        stored = content.get("weighted totals", {})
+        return ReleasedGroups(groups, kept, {name: pin_from(one) for name, one in stored.items()})
 
 
 def _fitted_to_dict(fitted: Fitted) -> dict[str, Any]:

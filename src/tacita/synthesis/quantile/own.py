@@ -9,6 +9,7 @@ What maps confidential values here does so record by record.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -206,8 +207,11 @@ class Own:
 
 
 def _total_from(stored: dict[str, Any]) -> tuple[Pin, int]:
-    pin = {name: one for name, one in stored.items() if name != "records"}
-    return Pin(**{**pin, "totals": tuple(pin["totals"])}), stored["records"]
+    return pin_from({name: one for name, one in stored.items() if name != "records"}), stored["records"]
+
+
+def pin_from(stored: Mapping[str, Any]) -> Pin:
+    return Pin(**{**stored, "totals": tuple(stored["totals"])})
 
 
 def _chances() -> Floats:

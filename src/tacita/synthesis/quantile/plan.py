@@ -20,12 +20,14 @@ from tacita.plan.fields import Named, among_columns, as_names, by_name, each_onc
 from tacita.plan.how import FREE, SIZE, How, as_collected
 from tacita.privacy import Number, exact
 from tacita.synthesis.base import Synthesizer
+from tacita.synthesis.pinned.plain import weighted_words
 from tacita.synthesis.quantile.budget import COUNTS
 from tacita.synthesis.quantile.curve import Tail
 from tacita.synthesis.quantile.expected import correlation_error, expected_error
 from tacita.synthesis.quantile.measuring import Costs, measure
 from tacita.synthesis.quantile.model import QuantileModel, ReleasedGroups
 from tacita.synthesis.quantile.variables import Column, Scale, Variable, check_spikes, column_of
+from tacita.synthesis.quantile.weighted import Weighing
 
 # Relative budgets: a conditional model has a plane to find as well, a table of shares has less to say.
 _NUMBER, _CONDITIONAL, _CATEGORY = 6, 7, 3
@@ -189,6 +191,10 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
             variables.append(Variable(column, numbers, codes, spikes, self.tails.get(name, "fitted"), weight))
         return tuple(variables)
 
+    def weighing(self, schema: Schema) -> Weighing | None:
+        """The weighted totals that are measured, where a column is a weight."""
+        return Weighing.of(schema, self.columns, replaced=self.size_is_public)
+
     def _column(self, schema: Schema, name: str) -> Column:
         return column_of(schema, name, self.scales.get(name, "identity"))
 
@@ -225,13 +231,16 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
 
     def forecast(self, schema: Schema) -> Forecast:
         self.reads(schema)
-        variables, groups = self.variables(schema), self._groups(schema)
-        costs = self._costs(variables)
+        variables, groups, weighing = self.variables(schema), self._groups(schema), self.weighing(schema)
         models = schema.domain_size(self.groups) if groups else 1
         sizes = [self.rows] if self.rows else list(_USUAL_SIZES)
         sentences, figures = [], {}
         for size in sizes:
-            records = max(1, size // models)
+            records, costs = max(1, size // models), self._costs(variables)
+            weighted = Fraction(0)
+            if weighing is not None:
+                weighted = weighing.each(costs.all_variables, size)
+                costs = costs.less(weighing.all(weighted))
             told = [self._told(one, costs, records, models) for one in variables]
             pairs = self._pairs(variables, costs, records)
             sentences += [f"If there are {records:,} records" + (f" in each of {models} groups:" if groups else ":")]
@@ -239,6 +248,11 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
             if size == (self.rows or _USUAL_SIZES[1]):
                 figures = {name: value for _, those in told for name, value in those.items()}
                 figures |= {"rank correlation": sum(pairs) / len(pairs)} if pairs else {}
+            if weighing is not None:
+                paid = weighing.budget(weighted) if weighted else None
+                words, more = weighted_words(weighing.numbers, paid, size)
+                sentences += words
+                figures |= more if size == (self.rows or _USUAL_SIZES[1]) else {}
             if pairs:
                 sentences.append(f"rank correlations of two numbers are off by about {sum(pairs) / len(pairs):.2g}")
             poor = [one.name for one, (_, those) in zip(variables, told, strict=True) if _is_poor(one.name, those)]
@@ -252,6 +266,7 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
             sentences.append(f"the number of records (per group) is measured to about ±{float(1 / costs.counts):.3g}")
         if any(one.column.is_number for one in variables):
             sentences.append("a number that most records have as 0 is as far off as with only the other records")
+        sentences += self.without_weights(schema)
         return Forecast(self.product, len(variables) * models, tuple(sentences), figures)
 
     @staticmethod
@@ -299,4 +314,4 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
         if records is None and self._counts_are_public:
             records = len(columns[self.columns[0]])
         costs, groups = self._costs(variables), self._groups(data.schema)
-        return ReleasedGroups(measure(columns, variables, groups, costs, records, kept, entropy), kept)
+        return measure(columns, variables, groups, costs, records, kept, self.weighing(data.schema), entropy)
