@@ -55,10 +55,11 @@ def test_more_noise_means_fewer_pairs_and_more_for_single_columns() -> None:
 
 
 def test_thresholds_are_finer_where_there_is_more_to_see_and_reach_into_the_ends() -> None:
-    few, _ = thresholds_for(200, BUDGETS[0], Fraction(1, 1000))
+    few, _ = thresholds_for(2000, BUDGETS[0], Fraction(1, 1000))
     many, epsilon = thresholds_for(100_000, BUDGETS[0], Fraction(1, 100))
-    assert len(few) == 3
+    assert 3 <= len(few) < len(many)
     assert len(many) > 60
+    assert thresholds_for(200, BUDGETS[0], Fraction(1, 1000))[0] == (Fraction(1, 2),)
     assert float(1 - many[-1]) < 1 / 500
     assert epsilon > 0
 
@@ -78,6 +79,20 @@ def test_a_point_mass_is_found_and_bins_have_about_equal_shares() -> None:
     assert held.max() < 6000 / 5
     back = units_of(number, codes, np.random.default_rng(2))
     assert (number.code(back.astype(np.float64)) == codes).mean() > 0.999
+
+
+def test_a_number_that_few_records_have_does_not_run_to_its_bounds() -> None:
+    """Sixty of two thousand have one; thresholds of all records would fall where nobody is, as bounds are wide."""
+    random = np.random.default_rng(1)
+    values = np.concatenate([np.zeros(1940), np.round(random.lognormal(8, 1, 60))])
+    grid, budget = Grid(-(10**9), 10**9, 1.0), Budget(Fraction(1, 80), False, True)
+    means = []
+    for seed in range(12):
+        shape = measure_number(values, grid, 2000, budget, Fraction(1, 1000), SeededEntropy(seed), "trade")
+        assert shape.shares == (Fraction(1, 2),)
+        number = number_of("trade", grid, False, shape, 8)
+        means.append(float(units_of(number, number.code(values), np.random.default_rng(2)).mean()))
+    assert max(abs(one) for one in means) < 30 * values.mean()
 
 
 def test_point_masses_that_are_not_round_are_closed_in_on() -> None:

@@ -31,17 +31,26 @@ Integers = NDArray[np.int64]
 _WORDS, _WORDS_PER_DRAW = 64, 8
 
 
+FALL = 0.5  # of `Lattice`: places thin out as the square root of the distance
+
+
 @dataclass(frozen=True)
 class Lattice:
     """A public, monotone map from [lower, upper) to the whole numbers 0 … 2^bits − 1.
 
     Places are spaced evenly within about `unit` of `centre` and by ratio further out, which is the base measure of
-    the draws: a threshold far out in an empty gap is no more likely for the gap being long.
+    the draws: a threshold far out in an empty gap is no more likely for the gap being long. With `fall` they become
+    fewer by ratio as well: about (distance/unit)^−fall of them are further out. Where few records speak, the one
+    threshold that is asked for then stays near the centre.
 
     >>> lattice = Lattice(0.0, 1000.0, unit=1.0, centre=0.0)
     >>> place = lattice.place(np.array([0.0, 10.0, 999.0, 5000.0]))
     >>> lattice.value(place).round(6).tolist(), bool(place[3] == lattice.places - 1)
     ([0.0, 10.0, 999.0, 1000.0], True)
+    >>> sparse = Lattice(-1e9, 1e9, unit=1.0, centre=0.0, fall=FALL)
+    >>> share = np.diff(sparse.place(np.array([-1e6, 1e6]))) / sparse.places
+    >>> sparse.value(sparse.place(np.array([-2e5, 0.0, 3.0]))).round(3).tolist(), bool(share[0] > 0.99)
+    ([-200000.0, 0.0, 3.0], True)
     """
 
     lower: float
@@ -49,6 +58,7 @@ class Lattice:
     unit: float
     centre: float
     bits: int = 40
+    fall: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.lower < self.upper or self.unit <= 0:
@@ -64,17 +74,28 @@ class Lattice:
         return 1 << self.bits
 
     def _ends(self) -> tuple[float, float]:
-        return math.asinh((self.lower - self.centre) / self.unit), math.asinh((self.upper - self.centre) / self.unit)
+        ends = [math.asinh((one - self.centre) / self.unit) for one in (self.lower, self.upper)]
+        low, high = self._thinned(np.array(ends)).tolist()
+        return low, high
+
+    def _thinned(self, away: Floats) -> Floats:
+        if not self.fall:
+            return away
+        return np.asarray(np.sign(away) * (1 - rowwise.exp(-self.fall * np.abs(away))))
 
     def place(self, values: Floats) -> Integers:
         """Where values stand; values outside the bounds stand at the nearest end."""
         low, high = self._ends()
-        share = (rowwise.arcsinh((values - self.centre) / self.unit) - low) / (high - low)
+        share = (self._thinned(rowwise.arcsinh((values - self.centre) / self.unit)) - low) / (high - low)
         return np.clip(np.floor(share * self.places), 0, self.places - 1).astype(np.int64)
 
     def value(self, places: NDArray[np.int64] | NDArray[np.float64]) -> Floats:
         low, high = self._ends()
-        return np.asarray(self.centre + self.unit * np.sinh(low + places / self.places * (high - low)))
+        away = low + places / self.places * (high - low)
+        if self.fall:
+            away = -np.sign(away) * np.log(np.maximum(1 - np.abs(away), 2.0**-60)) / self.fall
+        found = self.centre + self.unit * np.sinh(away)
+        return np.asarray(np.clip(found, self.lower, self.upper) if self.fall else found)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import FEW, Grid, Number, Shape
 from tacita.synthesis.file.targets import nearest
 from tacita.synthesis.pinned.plain import Spread
-from tacita.synthesis.quantile.curve import Curve
+from tacita.synthesis.quantile.curve import Curve, around_the_median, without_strays
 
 Floats = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ def number_of(name: str, grid: Grid, missing: bool, shape: Shape, bins: int, bor
         return Number(name, grid, missing, shape, tuple(range(grid.first + 1, grid.last + 1)), ())
     if not shape.thresholds:
         return Number(name, grid, missing, shape, tuple(sorted({*_filled(grid, shape, bins), *borders})), ())
-    values, shares = curve_of(shape)
+    values, shares = curve_of(shape, grid)
     wanted = [k / bins for k in range(1, bins)]
     tail = 1 / (4 * bins)
     wanted += [1 - tail] if shares[-1] >= 1 - 2 * tail else []
@@ -44,15 +44,24 @@ def number_of(name: str, grid: Grid, missing: bool, shape: Shape, bins: int, bor
     return Number(name, grid, missing, shape, tuple(sorted({*cuts, *borders})), shape.values)
 
 
-def curve_of(shape: Shape) -> tuple[Floats, Floats]:
-    """Thresholds, each once, and the share of values below each: as counted, as far as that is more than noise."""
+def curve_of(shape: Shape, grid: Grid) -> tuple[Floats, Floats]:
+    """Thresholds, each once, and the share of values below each: as counted, as far as that is more than noise.
+
+    Outer ones that fell into an empty stretch far out are left aside. Where there is one alone, quartiles are those of
+    an exponential law."""
     nominal = np.diff(np.array([0.0, *(float(one) for one in shape.shares), 1.0]))
     counts = np.array(shape.between, dtype=np.float64)
     total = max(float(counts.sum()), 1.0)
     likely = likeliest(counts, nominal * total, shape.noise)
     reached = np.cumsum(likely)[:-1] / likely.sum()
     values, last = np.unique(np.array(shape.thresholds)[::-1], return_index=True)
-    return values.astype(np.float64), reached[::-1][last]
+    found = Curve(reached[::-1][last], values.astype(np.float64), float(grid.first), float(grid.last + 1))
+    if len(shape.shares) == 1:
+        middle = around_the_median(found, 1.0)
+        values, last = np.unique(np.rint(middle.values), return_index=True)
+        return values, middle.shares[last]
+    kept = without_strays(found, 1.0)
+    return kept.values, kept.shares
 
 
 def edge_of(shape: Shape) -> float:
@@ -63,7 +72,7 @@ def edge_of(shape: Shape) -> float:
 def smooth_curve(shape: Shape, grid: Grid) -> Curve:
     """The quantile function through the thresholds, with tails beyond them, in units."""
     edge = edge_of(shape)
-    values, shares = curve_of(shape)
+    values, shares = curve_of(shape, grid)
     inside = (shares > edge) & (shares < 1 - edge)
     inside &= np.append(True, np.diff(shares) > 0)
     if not inside.any():  # of next to no records nothing is known but about where their middle is

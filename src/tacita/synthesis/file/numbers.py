@@ -17,18 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.data.schema.units import Span
-from tacita.mechanisms.kng.line import Lattice, bisect, halves, levels_for
+from tacita.mechanisms.kng.line import FALL, Lattice, bisect, halves, levels_for
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
 from tacita.noise.gaussian import add_discrete_gaussian
 from tacita.synthesis.file.budget import Budget, Question
 from tacita.synthesis.file.columns import FEW, LISTED, Grid, Shape
+from tacita.synthesis.quantile.budget import SCARCE
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 # Of what a number gets, where it needs thresholds; they get the rest.
 _MASSES, _CROWDED, _BETWEEN, _HABITS = Fraction(1, 9), Fraction(1, 9), Fraction(1, 3), Fraction(1, 9)
+_THRESHOLDS = 1 - _MASSES - _CROWDED - _BETWEEN - _HABITS
 _FIRM = 6.0  # a part is cut again while its records times ε are more
 _DEEPEST = 7
 _CROWD = 0.75  # of the records: where the noise of all values together is more, thresholds say more than counts
@@ -60,12 +62,15 @@ def measure_number(
     listed, question = round_values(grid), budget.table(amount * _MASSES)
     masses = _masses(_counted(units, listed), listed, records, question, entropy, f"round values of {name}")
     rest = units[(units >= grid.first) & ~np.isin(units, list(masses))]
-    shares, epsilon = thresholds_for(records, budget, amount * (1 - _MASSES - _CROWDED - _BETWEEN - _HABITS))
+    # Of a number that most records have as 0, thresholds are those of the others: many would fall where nobody is.
+    others = max(records - sum(masses.values()), 1)
+    shares, epsilon = thresholds_for(others, budget, amount * _THRESHOLDS)
     lattice = Lattice(
         float(grid.first),
         float(grid.last + 1),
         unit=max(1.0, grid.size * 2.0**-30),
         centre=float(min(max(0, grid.first), grid.last)),
+        fall=FALL if len(shares) == 1 else 0.0,
     )
     epsilons = [epsilon] * levels_for(len(shares))
     drawn = bisect(np.sort(rest).astype(np.float64), lattice, shares, epsilons, entropy, name)
@@ -173,13 +178,21 @@ def round_values(grid: Grid) -> Integers:
     return np.unique(np.array([grid.first, *both, grid.last], dtype=np.int64))
 
 
+def told_apart(budget: Budget, amount: Fraction) -> int:
+    """Of so many records beside point masses more than the middle is asked for."""
+    return ceil(SCARCE / budget.threshold(amount * _THRESHOLDS))
+
+
 def thresholds_for(records: int, budget: Budget, amount: Fraction) -> tuple[tuple[Fraction, ...], Fraction]:
-    """The shares to cut at and the ε of each level of halving: halves as long as parts stay firm, then the two ends.
+    """The shares to cut at and the ε of each level of halving: halves as long as parts stay firm, then the two ends;
+    the middle alone of few records.
 
     >>> shares, epsilon = thresholds_for(10_000, Budget(Fraction(1), False, False), Fraction(1, 100))
     >>> len(shares), float(max(shares)) > 0.99
     (129, True)
     """
+    if records * budget.threshold(amount) < SCARCE:
+        return (Fraction(1, 2),), budget.threshold(amount)
     chosen: tuple[Fraction, ...] = halves(2)
     for depth in range(2, _DEEPEST + 1):
         firm = records * float(budget.threshold(amount / (depth + 1))) / _FIRM

@@ -32,12 +32,12 @@ from tacita.synthesis.file.columns import FEW, LISTED, Category, Grid, Shape, co
 from tacita.synthesis.file.division import division
 from tacita.synthesis.file.measuring import measure_plain, measure_tables
 from tacita.synthesis.file.model import FileModel, columns_of
-from tacita.synthesis.file.numbers import measure_number, noisy
+from tacita.synthesis.file.numbers import measure_number, noisy, told_apart
 from tacita.synthesis.file.released import Tables
 from tacita.synthesis.file.rounds import most_tables, share_of_rounds
 from tacita.synthesis.file.targets import records_of
 from tacita.synthesis.pinned.measuring import Pin, Pinning, spending, worth_pinning
-from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, likely_off, weighted_words
+from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, likely_off, scarce_words, weighted_words
 
 Floats = NDArray[np.float64]
 
@@ -216,7 +216,7 @@ class FileSynthesis(Synthesizer[FileModel]):
     def forecast(self, schema: Schema) -> Forecast:
         self.reads(schema)
         records = self.rows or _USUAL
-        _, total_each, rest = self._amounts(schema, records)
+        each, total_each, rest = self._amounts(schema, records)
         drawn = self._drawn(schema)
         levels = tuple(_likely(schema, name, self._bins(records, len(drawn))) for name in drawn)
         kept = self._kept(drawn)
@@ -269,6 +269,10 @@ class FileSynthesis(Synthesizer[FileModel]):
             )
         elif self._numbers(schema):
             sentences.append("means that hang on few large values may be far off")
+        if each:
+            least = max(told_apart(self.budget, one) for one in each.values())
+            figures["fewest records of a number"] = float(least)
+            sentences.append(scarce_words(least))
         sentences += self.without_weights(schema)
         return Forecast(self.product, len(levels) + len(kept) + spent.number, tuple(sentences), figures)
 

@@ -53,6 +53,14 @@ def likely_off(sigma: float, ranks: float, records: int) -> float:
     return hypot(sqrt(2) * ranks * clamp / max(records, 1), above)
 
 
+def scarce_words(least: int, where: str = "") -> str:
+    """What a plan says of numbers that few records have."""
+    return (
+        f"of a number that fewer than about {least:,} records{where} have, while all others have one value, such as 0, "
+        "next to nothing can be told: its mean may be off by all of itself; publish its total as a table"
+    )
+
+
 def weighted_words(numbers: Sequence[str], budget: Budget | None, records: int) -> tuple[list[str], dict[str, float]]:
     """What a plan says of the weighted means of these numbers, and in figures, as shares of them. Without a budget
     weighted totals are not measured."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 
 from tacita.mechanisms.kng.line import halves, levels_for
 
@@ -81,6 +82,15 @@ def own_targets(epsilon: Fraction, records: int) -> tuple[tuple[Fraction, ...], 
         chosen = tuple(sorted({*halves(depth), *ends, *(1 - one for one in ends)}))
     levels = levels_for(len(chosen))
     return chosen, (epsilon / levels,) * levels
+
+
+def told_apart(epsilon: Fraction) -> int:
+    """Of so many records of a group beside point masses that are found more than the middle is asked for.
+
+    >>> told_apart(Fraction(1))
+    64
+    """
+    return ceil(SCARCE / (epsilon * (1 - COUNTED) * (1 - MASSES)))
 
 
 def marginal_levels(epsilon: Fraction, records: int) -> Levels:

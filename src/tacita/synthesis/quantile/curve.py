@@ -8,7 +8,7 @@ gaps that grow by a factor make a Pareto tail, gaps that halve end at an edge.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ Tail = Literal["fitted", "exponential", "pareto"]
 _STEEPEST = 0.7  # tails heavier than this have no variance to speak of; bounds cut them anyway
 _SHORTEST = -1.5
 _NEAR = 4
+_STRAY = 16  # times as long as the gap before: a Pareto tail without a mean has gaps that double
 _USUAL = 0.25  # where little is known: a Pareto tail of index 4
 
 
@@ -142,3 +143,37 @@ def _further(room: float, last: float, shape: float) -> float:
         return float(2.0 ** (-room / last))
     inside = 1 + room * (2**shape - 1) / (last * 2**shape)
     return float(inside ** (-1 / shape)) if inside > 0 else 0.0
+
+
+def around_the_median(curve: Curve, step: float) -> Curve:
+    """Quartiles as an exponential law of that median has them, which begins at 0 or at the bound next to it: nothing
+    else is known of the number.
+
+    >>> around_the_median(Curve(np.array([0.5]), np.array([-10.0]), -1e6, 1e6), 1.0).values.round(2).tolist()
+    [-20.0, -10.0, -4.15]
+    """
+    median, begins = float(curve.values[0]), min(max(0.0, curve.lower), curve.upper)
+    away = median - begins if abs(median - begins) > step else step if median >= begins < curve.upper else -step
+    values = begins + away * np.array([math.log2(4 / 3), 1.0, 2.0])
+    values = np.clip(np.sort(values), curve.lower, curve.upper)
+    return replace(curve, shares=np.array([0.25, 0.5, 0.75]), values=values)
+
+
+def without_strays(curve: Curve, step: float) -> Curve:
+    """Without outer quantiles that fell into an empty stretch far out: no tail has gaps that grow so fast.
+
+    >>> shares = np.array([0.5, 0.75, 0.875, 0.9375])
+    >>> without_strays(Curve(shares, np.array([1.0, 2.0, 3.5, 900.0]), 0.0, 1e6), 0.01).values.tolist()
+    [1.0, 2.0, 3.5]
+    """
+    first, last = 0, curve.shares.size
+    gaps = np.maximum(np.diff(curve.values), step)
+    for k in range(1, gaps.size):
+        if curve.shares[k] >= 0.75 and gaps[k] > _STRAY * gaps[k - 1] and gaps[k - 1] > step:
+            last = k + 1
+            break
+    for k in range(gaps.size - 2, -1, -1):
+        if curve.shares[k + 1] <= 0.25 and gaps[k] > _STRAY * gaps[k + 1] and gaps[k + 1] > step:
+            first = k + 1
+            break
+    return replace(curve, shares=curve.shares[first:last], values=curve.values[first:last])

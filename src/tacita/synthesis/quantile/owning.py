@@ -7,21 +7,20 @@ those of the other records. Ranks are seen through tables of two numbers in clas
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
-from math import log2, sqrt
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacita.data import rowwise
-from tacita.mechanisms.kng.line import Lattice, bisect, halves
+from tacita.mechanisms.kng.line import FALL, Lattice, bisect, halves
 from tacita.mechanisms.table.noise import Budget, Reach
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.pinned.measuring import End, Pin, Summing
 from tacita.synthesis.quantile.budget import own_targets
-from tacita.synthesis.quantile.curve import Curve, Tail
+from tacita.synthesis.quantile.curve import Curve, Tail, around_the_median, without_strays
 from tacita.synthesis.quantile.numeric import Noise
 from tacita.synthesis.quantile.own import Own
 from tacita.synthesis.quantile.ranks import SIGNS, Ranks, classes, released_moments, score_cuts
@@ -35,7 +34,6 @@ Integers = NDArray[np.int64]
 _CLEAR, _LARGE = 6, 0.03
 SEEN_BEFORE = 2  # instead of 6: a second count of what the first found
 _GRAIN = 2.0**-20  # of a record: no product of shares is told apart more finely
-_STRAY = 16  # times as long as the gap before: a Pareto tail without a mean has gaps that double
 
 
 def look(
@@ -87,40 +85,6 @@ def quantiles(
     return curve, _noise(levels, records)
 
 
-def around_the_median(curve: Curve, step: float) -> Curve:
-    """Quartiles as an exponential law of that median has them, which begins at 0 or at the bound next to it: nothing
-    else is known of the number.
-
-    >>> around_the_median(Curve(np.array([0.5]), np.array([-10.0]), -1e6, 1e6), 1.0).values.round(2).tolist()
-    [-20.0, -10.0, -4.15]
-    """
-    median, begins = float(curve.values[0]), min(max(0.0, curve.lower), curve.upper)
-    away = median - begins if abs(median - begins) > step else step if median >= begins < curve.upper else -step
-    values = begins + away * np.array([log2(4 / 3), 1.0, 2.0])
-    values = np.clip(np.sort(values), curve.lower, curve.upper)
-    return replace(curve, shares=np.array([0.25, 0.5, 0.75]), values=values)
-
-
-def without_strays(curve: Curve, step: float) -> Curve:
-    """Without outer quantiles that fell into an empty stretch far out: no tail has gaps that grow so fast.
-
-    >>> shares = np.array([0.5, 0.75, 0.875, 0.9375])
-    >>> without_strays(Curve(shares, np.array([1.0, 2.0, 3.5, 900.0]), 0.0, 1e6), 0.01).values.tolist()
-    [1.0, 2.0, 3.5]
-    """
-    first, last = 0, curve.shares.size
-    gaps = np.maximum(np.diff(curve.values), step)
-    for k in range(1, gaps.size):
-        if curve.shares[k] >= 0.75 and gaps[k] > _STRAY * gaps[k - 1] and gaps[k - 1] > step:
-            last = k + 1
-            break
-    for k in range(gaps.size - 2, -1, -1):
-        if curve.shares[k + 1] <= 0.25 and gaps[k] > _STRAY * gaps[k + 1] and gaps[k + 1] > step:
-            first = k + 1
-            break
-    return replace(curve, shares=curve.shares[first:last], values=curve.values[first:last])
-
-
 def _curve(
     spread: Floats,
     column: Column,
@@ -132,8 +96,10 @@ def _curve(
 ) -> Curve:
     lower, upper = column.bounds[0], column.bounds[1] + column.step
     # Amounts are small beside wide bounds: places are spaced by ratio from small ones on.
-    unit = column.step * ((upper - lower) / column.step) ** (1 / 3)
-    lattice = Lattice(lower, upper, unit=unit, centre=min(max(0.0, lower), upper))
+    unit, centre = column.step * ((upper - lower) / column.step) ** (1 / 3), min(max(0.0, lower), upper)
+    lattice = Lattice(lower, upper, unit=unit, centre=centre)
+    if len(targets) == 1:  # of few records: their middle is near the centre unless they say otherwise
+        lattice = Lattice(lower, upper, unit=column.step, centre=centre, fall=FALL)
     thresholds = bisect(np.sort(spread), lattice, targets, epsilons, entropy, label)
     return Curve(np.array([float(one) for one in targets]), thresholds, lower, upper, tail=tail, careful=True)
 

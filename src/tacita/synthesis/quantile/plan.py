@@ -20,8 +20,8 @@ from tacita.plan.fields import Named, among_columns, as_names, by_name, each_onc
 from tacita.plan.how import FREE, SIZE, How, as_collected
 from tacita.privacy import Number, exact
 from tacita.synthesis.base import Synthesizer
-from tacita.synthesis.pinned.plain import weighted_words
-from tacita.synthesis.quantile.budget import COUNTS
+from tacita.synthesis.pinned.plain import scarce_words, weighted_words
+from tacita.synthesis.quantile.budget import COUNTS, told_apart
 from tacita.synthesis.quantile.curve import Tail
 from tacita.synthesis.quantile.expected import correlation_error, expected_error
 from tacita.synthesis.quantile.measuring import Costs, measure
@@ -264,8 +264,11 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
         if costs.counts:
             figures["records: count error"] = float(1 / costs.counts)
             sentences.append(f"the number of records (per group) is measured to about ±{float(1 / costs.counts):.3g}")
-        if any(one.column.is_number for one in variables):
+        if spent := [costs.variables[one.name] for one in variables if one.column.is_number]:
+            least = told_apart(min(spent))
+            figures["fewest records of a number"] = float(least)
             sentences.append("a number that most records have as 0 is as far off as with only the other records")
+            sentences.append(scarce_words(least, " of a group" if groups else ""))
         sentences += self.without_weights(schema)
         return Forecast(self.product, len(variables) * models, tuple(sentences), figures)
 

@@ -156,8 +156,9 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
             f"adds: by {largest / 10:.2g}% if that is a thousandth of the total",
             f"{tables} tables of cells and numbers have noise of about {moved:.2g} records in each count; means in "
             "small cells lean on all records, and are the less sure the heavier the tails",
-            f"margins of means need about {records_needed(self._of_any, numbers):,} records; with fewer, what the "
-            "largest of them add is not seen, and margins are too narrow: ask for fewer columns, or for tables",
+            f"means and their margins need about {records_needed(self._of_any, numbers):,} records; with fewer, what "
+            "the largest of them add is not seen: means may be off by half or more, and margins are too narrow; ask "
+            "for fewer columns, or for tables",
             f"{self.sets} files for one price",
         ]
         if self.transforms:

@@ -70,6 +70,10 @@ def foreseen(layout: Layout, promise: Promise) -> tuple[list[str], dict[str, flo
             f"all years, {percent('flows')} for what is gained and lost in each, which has a part in {years - 1}, "
             f"and in all together, {percent('present', 'leaving')} for which sizes leave"
         )
+        sentences.append(
+            f"what units gain, or lose, of {size} in a year may be too high by as large a part of the year's total as "
+            "that is off: where sizes change by a few percent a year, by several times itself"
+        )
     for one in layout.yearly[1:]:
         parts = ("range", "centres", "ratios", "moves", "octaves", "sum", "years")
         sentences.append(
@@ -99,7 +103,11 @@ def worth_of(layout: Layout, promise: Promise, groups: list[tuple[int, Mapping[s
     said = f"{group}, a total of one year is typically off by {off}: this is a forecast, not an outcome. "
     said += "It follows from noisy counts of how large units are; a few far larger than all others may not show there."
     if max(errors.values()) <= TOLERABLE:
-        return Worth(f"{said} Growth of single units and regressions are further off.", enough=True)
+        return Worth(
+            f"{said} Growth of single units and regressions are further off; what units gain or lose in a year may be "
+            "too high by as large a part of the total.",
+            enough=True,
+        )
     small = "The panel is too small for its ε, and its numbers are for trying out code, not for answers. "
     return Worth(f"{said} {small}Margins computed from the files would be too narrow, so none are shown.", enough=False)
 
