@@ -174,6 +174,7 @@ def test_a_weight_that_is_none_is_refused_with_the_first_column_of_the_design(wr
         tc.Change("growth", "1", of=["pay", "fpc"], weights="w"),
         tc.FileSynthesis(["pay", "w"], "1", weight="w"),
         tc.FileSynthesis(["pay", "w"], "1"),
+        tc.QuantileSynthesis(["pay", "w"], "1"),
         tc.SurveySynthesis(["pay"], "1", weight="w", by=["gender"]),
         tc.SelfCheck(tc.FileSynthesis(["pay", "w"], "1")),
         Bounded(tc.Table("sum", "1", of="pay", weights="w", neighbours=tc.AddRemoveOne("house")), 2),

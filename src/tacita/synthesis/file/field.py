@@ -129,7 +129,8 @@ class Field:
             widen = self.passes >= _UNTIL and self.passes % _EVERY == 0
             pace = 1.0 if step < _SETTLED * passes else 0.5
             for k, (one, counts) in enumerate(zip(wanted, self._tables(graph.tables), strict=True)):
-                self._move(one, size * counts, pace * _DAMPING / (2 + graph.busiest(k)), widen=widen)
+                scaled = np.asarray(size * counts, dtype=np.float64)
+                self._move(one, scaled, pace * _DAMPING / (2 + graph.busiest(k)), widen=widen)
             held = np.concatenate([np.bincount(self.pool[:, a], minlength=n) for a, n in enumerate(self.levels)])
             share = (self.margins * len(self.pool) + 1) / (held + 1)
             self.ones += 0.5 * np.clip(np.log(share), -1, 1)

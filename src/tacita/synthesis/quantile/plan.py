@@ -195,6 +195,10 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
         """The weighted totals that are measured, where a column is a weight."""
         return Weighing.of(schema, self.columns, replaced=self.size_is_public)
 
+    def weighed_by(self, schema: Schema) -> str | None:
+        weighing = self.weighing(schema)
+        return None if weighing is None else weighing.weight
+
     def _column(self, schema: Schema, name: str) -> Column:
         return column_of(schema, name, self.scales.get(name, "identity"))
 
