@@ -271,7 +271,7 @@ def bound(name: str, trials: int, times: Fraction = Fraction(1)) -> CanaryBound:
         found = []
         for _ in range(count):
             source = SeededEntropy(int(random.integers(2**62)))
-            first, *_ = measure(columns, variables, groups, costs, given.rows, None, source)
+            first, *_ = measure(columns, variables, groups, costs, given.rows, None, None, source).groups
             own = first.fitted["size"].own
             assert own is not None
             total = own.total[0].totals[0] if own.total else 0.0

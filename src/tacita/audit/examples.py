@@ -308,6 +308,10 @@ def _surveys() -> Iterator[Example]:
     for setting, given in SURVEY_SETTINGS.items():
         common: dict[str, Any] = {"weight": "w", "by": ["g"], "keep": ["h"], "epsilon": "1", "neighbours": _PERSON}
         yield Example(setting, synthesis.SurveySynthesis(**common | given), files, adaptive=True)
+    for word, neighbours in (("added", _PERSON_ADDED), ("replaced", _PERSON)):
+        weighted = synthesis.QuantileSynthesis(["y", "w"], "90", neighbours=neighbours)
+        many = record_files(_SURVEY, neighbours, fixed=("g", "h"), sizes=(60,))
+        yield Example(f"weighted totals, {word}", weighted, many, adaptive=True)
     for sets in (1, 2):
         plan = synthesis.CensoredPosterior(["y"], "4", weight="w", by=["g"], sets=sets, neighbours=_PERSON)
         few = record_files(_SURVEY, _PERSON, fixed=("g", "h"), sizes=(8, 25))

@@ -14,6 +14,7 @@ def files(*rows: int) -> Any:
     return tuple(SimpleNamespace(looked_at=one) for one in rows)
 
 
+@pytest.mark.slow  # by a clock, so for a machine that does nothing else
 def test_the_time_announced_is_enough_within_a_factor(timed: Any) -> None:
     """Held against seconds of computing, which do not depend on what else the machine does."""
     (said,) = timed.said
