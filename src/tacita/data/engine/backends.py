@@ -1,7 +1,5 @@
-"""DuckDB and Spark: everything that differs between the two.
-
-That is: connecting, reading files, turning a hash into integers and bringing a small aggregate back as Arrow.
-Messages of the engines may quote rows, so none of them is passed on.
+"""DuckDB and Spark, and all that differs between them: connecting, reading files, turning a hash into integers and
+bringing a small aggregate back as Arrow. Messages of the engines may quote rows, so none of them is passed on.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ from urllib.parse import parse_qs
 
 import pyarrow as pa
 
+from tacita.data.engine.compiling import sql_of
 from tacita.data.engine.expressions import text_of
 from tacita.data.engine.frames import STATISTICAL, read_statistical
 from tacita.data.engine.header import NOT_UTF8, csv_header
@@ -138,7 +137,7 @@ class Engine:
         raise UsageError(f"data: a DuckDB table can only be read with engine = duckdb, not {self.name}")
 
     def _run(self, expression: Any) -> pa.Table:
-        return self._collect(self.backend.compile(expression))
+        return self._collect(sql_of(self.backend, expression))
 
     def _collect(self, query: str) -> pa.Table:
         raise NotImplementedError

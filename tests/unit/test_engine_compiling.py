@@ -1,0 +1,74 @@
+"""SQL that is kept is what the engine would have written: for other frames, literals and orders of tables."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import ibis
+import pyarrow as pa
+import pytest
+
+from tacita.data.engine import compiling, connect
+from tacita.data.engine.compiling import sql_of
+
+QUESTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "counts": lambda one, _: one.group_by("k").agg(n=one.count()).order_by("k"),
+    "sums of some": lambda one, _: one.filter(one.k.isin(["a", "b"])).agg(s=one.x.clip(-1.5, 2).sum()),
+    "joined": lambda one, two: one.join(two, "k").select("k", y=two.x),
+    "joined the other way": lambda one, two: two.join(one, "k").select("k", y=one.x),
+    "with itself": lambda one, _: one.join(one.view(), "k").agg(n=ibis._.count()),
+    "cases": lambda one, _: one.select(v=ibis.cases((one.k == "a", 1), else_=2)).distinct(),
+    "windows": lambda one, _: one.select(r=ibis.row_number().over(group_by="k", order_by="x")),
+}
+LITERALS = [0.0, -0.0, 0, 1, True, "1", Decimal("1.0"), Decimal("1.00"), None, 1.0, b"1"]
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(compiling, "_known", {})
+    return connect("duckdb")
+
+
+def _frames(engine: Any) -> tuple[Any, Any]:
+    frame = pa.table({"k": ["a", "b"], "x": [1.0, 2.0]})
+    return engine.table(frame), engine.table(frame)
+
+
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+def test_other_frames_get_their_own_names(question: Callable[[Any, Any], Any], engine: Any) -> None:
+    for _ in range(2):
+        for tables in (_frames(engine), reversed(_frames(engine))):
+            asked = question(*tables)
+            assert sql_of(engine.backend, asked) == engine.backend.compile(asked)
+
+
+def test_what_was_asked_before_is_not_written_again(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = _frames(engine)
+    sql_of(engine.backend, QUESTIONS["counts"](first, None))
+    asked = QUESTIONS["counts"](second, None)
+    expected = engine.backend.compile(asked)
+    monkeypatch.setattr(type(engine.backend), "compile", lambda *_: pytest.fail("was written again"))
+    assert sql_of(engine.backend, asked) == expected
+
+
+def test_literals_that_are_equal_and_not_the_same_are_told_apart(engine: Any) -> None:
+    for literal in LITERALS:
+        table, _ = _frames(engine)
+        asked = table.select(v=ibis.literal(literal))
+        assert sql_of(engine.backend, asked) == engine.backend.compile(asked), literal
+
+
+@pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")  # by Ibis, of the catalogue
+def test_a_table_with_a_name_of_its_own_is_left_to_the_engine(engine: Any) -> None:
+    engine.backend.con.execute("CREATE TABLE jobs AS SELECT 'jobs' AS k, 1.0 AS x")
+    asked = QUESTIONS["sums of some"](engine.backend.table("jobs"), None)
+    assert sql_of(engine.backend, asked) == engine.backend.compile(asked)
+    assert compiling._known == {}
+
+
+def test_what_is_kept_is_bounded(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "_MOST", 3)
+    for number in range(8):
+        table, _ = _frames(engine)
+        sql_of(engine.backend, table.limit(number + 1))
+        assert len(compiling._known) <= 3
