@@ -128,8 +128,8 @@ def check_runs(folder: Path, kills: int, seed: int) -> None:
     assert 0 < counts["after_paying"] < counts["kills"]
 
 
-def test_thirty_kills_of_whole_runs(tmp_path: Path) -> None:
-    check_runs(tmp_path / "runs", 30, 20261116)
+def test_fifteen_kills_of_whole_runs(tmp_path: Path) -> None:
+    check_runs(tmp_path / "runs", 15, 20261116)
 
 
 @pytest.mark.slow
