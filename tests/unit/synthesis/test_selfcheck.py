@@ -260,7 +260,7 @@ def test_good_files_are_fit_for_use() -> None:
 
 @RELATIONS
 def test_a_check_that_is_too_coarse_says_so(neighbours: Any) -> None:
-    assert checked(neighbours, share="0.001").rehearse(people(300), schema(), seed=1).report.verdict == "not decided"
+    assert checked(neighbours, share="0.001").rehearse(people(300), schema(), seed=2).report.verdict == "not decided"
 
 
 @pytest.mark.parametrize("fail", ["stamp", "withhold"])
