@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +50,7 @@ class Bins:
         kept = np.unique(np.concatenate([[0], ends[ends < self.count]]))
         return Bins(self.lower[kept], self.most)
 
-    @property
+    @cached_property
     def upper(self) -> Integers:
         return np.append(self.lower[1:] - 1, self.most)
 
@@ -69,11 +70,14 @@ class Bins:
 
     def capped_means(self, cap: int) -> Floats:
         """The mean of min(value, cap) in each bin, with values spread as in `drawn`."""
+        return np.asarray(np.minimum(self._spread, cap).mean(axis=1))
+
+    @cached_property
+    def _spread(self) -> Floats:
         shares = (np.arange(64) + 0.5) / 64
         low = np.maximum(self.lower.astype(np.float64), 0.5)
         found = low[:, None] * ((self.upper + 1.0) / low)[:, None] ** shares
-        held = np.clip(np.floor(found), self.lower[:, None], self.upper[:, None])
-        return np.asarray(np.minimum(held, cap).mean(axis=1))
+        return np.asarray(np.clip(np.floor(found), self.lower[:, None], self.upper[:, None]))
 
 
 class Steps:
