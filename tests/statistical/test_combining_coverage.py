@@ -228,7 +228,7 @@ def test_sums_and_differences_of_cells(scale: Fraction, most: float) -> None:
         assert 0.9475 <= np.mean(np.abs(error) <= margin) <= most
 
 
-@pytest.mark.parametrize("scale", [Fraction(2), Fraction(10)])
+@pytest.mark.parametrize("scale", [Fraction(2), pytest.param(Fraction(10), marks=pytest.mark.slow)])
 def test_shares_and_ratios_of_cells(scale: Fraction) -> None:
     law, true = DiscreteLaplace(scale), np.array([40.0, 90.0, 20.0, 150.0])
     noise = discrete_laplace(1200 * 4, scale, SeededEntropy(9)).reshape(-1, 4)

@@ -34,7 +34,7 @@ def made(epsilon: str = "20", rows: int = 12_000) -> pd.DataFrame:
     return next(iter(model(epsilon).sample(rows=rows).tables)).to_pandas()
 
 
-@pytest.mark.parametrize("epsilon", ["20", "1/4"])
+@pytest.mark.parametrize("epsilon", [pytest.param("20", marks=pytest.mark.slow), "1/4"])
 def test_no_record_breaks_a_rule(epsilon: str) -> None:
     assert set(broken(made(epsilon)).values()) == {0}
     for file in model(epsilon).sample(2, rows=2000):

@@ -222,7 +222,7 @@ write_panel(plan(group="industry", sets=30, epsilon=EPSILON), data, Path(sys.arg
 """
 
 
-@BOTH
+@pytest.mark.parametrize("epsilon", [None, pytest.param("4", marks=pytest.mark.slow)])
 def test_a_process_that_is_killed_leaves_whole_files(tmp_path: Path, epsilon: str | None) -> None:
     folder = tmp_path / "killed"
     start = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[3])!r})\nEPSILON = {epsilon!r}\n"
