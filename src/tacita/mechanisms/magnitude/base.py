@@ -68,6 +68,11 @@ def _enough(plan: MagnitudePlan) -> Fraction:
     return min(_MOST_SHARE, Fraction(math.ceil(100 * needed), 100))
 
 
+def of_two_years(of: Sequence[str]) -> None:
+    if len(of) != 2:
+        raise UsageError('of: name two columns, the earlier year first, such as ["jobs2023", "jobs2024"]')
+
+
 @frozen(kw_only=True)
 class MagnitudePlan(Plan[Measurements]):
     """Sums by cell when one unit's numbers may all change by a factor 1 + α, each in its own direction."""

@@ -14,7 +14,7 @@ from tacita.data.confidential import Confidential, rows
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.lazy import later
-from tacita.mechanisms.magnitude.base import MagnitudePlan
+from tacita.mechanisms.magnitude.base import MagnitudePlan, of_two_years
 from tacita.mechanisms.magnitude.error import Column
 from tacita.mechanisms.magnitude.flows_design import NetLaw, least_noise
 from tacita.mechanisms.magnitude.reading import Totals, most_steps, number, places, steps, totals
@@ -44,8 +44,7 @@ class SmoothFlows(MagnitudePlan):
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
-        if len(self.of) != 2:
-            raise UsageError('of: name two columns, the earlier year first, such as ["jobs2023", "jobs2024"]')
+        of_two_years(self.of)
 
     @property
     def sizes(self) -> int:

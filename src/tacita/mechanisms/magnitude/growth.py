@@ -9,6 +9,7 @@ from attrs import frozen
 from tacita.data.confidential import Confidential, rows
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
+from tacita.mechanisms.magnitude.base import of_two_years
 from tacita.mechanisms.magnitude.error import Column
 from tacita.mechanisms.magnitude.reading import Totals, most_steps, number, places, steps, totals
 from tacita.mechanisms.magnitude.sums import SmoothSums
@@ -32,8 +33,7 @@ class SmoothGrowth(SmoothSums):
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
-        if len(self.of) != 2:
-            raise UsageError('of: name two columns, the earlier year first, such as ["jobs2023", "jobs2024"]')
+        of_two_years(self.of)
 
     @property
     def product(self) -> str:
