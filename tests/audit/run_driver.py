@@ -140,10 +140,11 @@ def main(place: str, kills: int, seed: int) -> None:
         before: list[str] = []
         while True:
             process = child(here)
-            if counts["folders"] % 2 and not killed:  # however busy the machine is, some kills fall after the charge
+            number = counts["kills"] + killed
+            if number % 3 == 2:  # however busy the machine is, some kills fall after the charge
                 wait_for_a_charge(process, here / "jobs.ledger")
                 time.sleep(typical * moments.random() ** 4)
-            else:
+            elif number:  # and the very first falls before it
                 time.sleep(moments.uniform(0, typical * (0.7 if killed < 8 else 4.0)))
             os.kill(process, signal.SIGKILL)
             code = ended(process)
