@@ -7,8 +7,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,19 @@ def opened(rows: int = 400) -> Confidential:
     return Confidential.from_frame(wide(rows), wide_schema())
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str | None], Path]:
+    """The folder of a run that nothing disturbed, made once for all tests that compare with it; `epsilon` names it."""
+
+    @cache
+    def made(epsilon: str | None) -> Path:
+        folder = tmp_path_factory.mktemp("whole") / "panel"
+        write_panel(plan(group="industry", epsilon=epsilon), opened(), folder, SeededEntropy(5))
+        return folder
+
+    return made
+
+
 @BOTH
 def test_partitions_hold_the_files_of_a_run_in_memory(tmp_path: Path, epsilon: str | None) -> None:
     given = plan(group="industry", epsilon=epsilon)
@@ -72,11 +86,12 @@ def test_partitions_hold_the_files_of_a_run_in_memory(tmp_path: Path, epsilon: s
 
 
 @BOTH
-def test_several_workers_write_the_same_files(tmp_path: Path, epsilon: str | None) -> None:
+def test_several_workers_write_the_same_files(
+    tmp_path: Path, epsilon: str | None, whole: Callable[[str | None], Path]
+) -> None:
     given = plan(group="industry", epsilon=epsilon)
-    for workers in (1, 2):
-        write_panel(given, opened(), tmp_path / str(workers), SeededEntropy(5), workers=workers)
-    assert hashes(tmp_path / "1") == hashes(tmp_path / "2")
+    write_panel(given, opened(), tmp_path / "two", SeededEntropy(5), workers=2)
+    assert hashes(tmp_path / "two") == hashes(whole(epsilon))
     with pytest.raises(UsageError, match="workers: give how many"):
         write_panel(given, opened(), tmp_path / "none", SeededEntropy(5), workers=0)
 
@@ -109,20 +124,30 @@ def stopped_after(finished: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
             yield
 
 
-@BOTH
-@pytest.mark.parametrize("finished", [0, 1, 3, 6])
+@pytest.mark.parametrize(
+    ("finished", "epsilon"),
+    [
+        (0, None),
+        (3, None),
+        (3, "4"),
+        *(pytest.param(*one, marks=pytest.mark.slow) for one in [(1, None), (6, None), (0, "4"), (1, "4"), (6, "4")]),
+    ],
+)
 def test_a_run_that_stops_goes_on_without_drawing_again(
-    tmp_path: Path, finished: int, epsilon: str | None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    finished: int,
+    epsilon: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+    whole: Callable[[str | None], Path],
 ) -> None:
     given = plan(group="industry", epsilon=epsilon)
-    write_panel(given, opened(), tmp_path / "whole", SeededEntropy(5))
     with stopped_after(finished, monkeypatch):
         write_panel(given, opened(), tmp_path / "killed", SeededEntropy(5))
     before = hashes(tmp_path / "killed")
     assert len(before) == finished
     write_panel(given, opened(), tmp_path / "killed", Exhausted(99))
     after = hashes(tmp_path / "killed")
-    assert after == hashes(tmp_path / "whole")
+    assert after == hashes(whole(epsilon))
     assert before.items() <= after.items()
     assert not list((tmp_path / "killed").rglob("*.part"))
     # Once more: everything is there, and nothing is read or drawn.
@@ -217,8 +242,8 @@ from support.panels import plan, wide, wide_schema
 from tacita.data.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.panel import write_panel
-data = Confidential.from_frame(wide(800), wide_schema())
-write_panel(plan(group="industry", sets=30, epsilon=EPSILON), data, Path(sys.argv[1]), SeededEntropy(5))
+data = Confidential.from_frame(wide(400), wide_schema())
+write_panel(plan(group="industry", sets=10, epsilon=EPSILON), data, Path(sys.argv[1]), SeededEntropy(5))
 """
 
 
@@ -235,9 +260,9 @@ def test_a_process_that_is_killed_leaves_whole_files(tmp_path: Path, epsilon: st
     process.wait()
     some = hashes(folder)
     assert some
-    given = plan(group="industry", sets=30, epsilon=epsilon)
-    write_panel(given, opened(800), folder, Exhausted(1))
-    write_panel(given, opened(800), tmp_path / "whole", SeededEntropy(5))
+    given = plan(group="industry", sets=10, epsilon=epsilon)
+    write_panel(given, opened(), folder, Exhausted(1))
+    write_panel(given, opened(), tmp_path / "whole", SeededEntropy(5))
     assert hashes(folder) == hashes(tmp_path / "whole")
     assert some.items() <= hashes(folder).items()
 
@@ -260,7 +285,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @BOTH
-@pytest.mark.parametrize("form", ["wide", "long"])
+@pytest.mark.parametrize("form", [pytest.param("wide", marks=pytest.mark.slow), "long"])  # wide: also the next test
 def test_spark_writes_the_same_files(form: str, epsilon: str | None, tmp_path: Path) -> None:
     if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
         pytest.skip("needs pyspark (pip install tacita[spark]) and a Java runtime")

@@ -18,10 +18,12 @@ from scipy.special import ndtri
 from tacita.noise.discrete import LARGEST_SCALE
 from tacita.plan.how import Worth
 from tacita.privacy import text
+from tacita.synthesis.panel.formal.budget import Budget
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers
 from tacita.synthesis.panel.formal.pinned import YearTotals
 from tacita.synthesis.panel.formal.promise import LIVES, Promise
 from tacita.synthesis.panel.formal.released import Measurement, Noisy, size_cap
+from tacita.synthesis.panel.formal.sensitivities import WholeHistory
 from tacita.synthesis.panel.formal.sums import octave_count, octaves, sum_clamp, unit_counts, whole, year_clamp
 from tacita.synthesis.panel.formal.units import most_of
 from tacita.synthesis.panel.layout import Layout
@@ -175,7 +177,7 @@ def _round(number: float) -> int:
 
 
 def _error(layout: Layout, promise: Promise, units: int, at: int, counts: Noisy | None = None) -> float:
-    random = np.random.default_rng(20)
+    random, budget = np.random.default_rng(20), promise.budget(layout, units)
     years, most = len(layout.years), most_of(layout, at)
     # In the middle of what the bounds allow, on a scale of logarithms, but so that few are above them.
     middle = np.log(max(most, 2)) / 2
@@ -186,9 +188,8 @@ def _error(layout: Layout, promise: Promise, units: int, at: int, counts: Noisy 
     for _ in range(_TRIES):
         moved = np.exp(np.cumsum(random.standard_normal(years)) * _MOVES)
         values = np.rint(np.minimum(each * moved[:, None], most)).astype(np.int64)
-        told = YearTotals.of(
-            _measured(layout, promise, values, at, random), layout, layout.yearly[at].name, units, None
-        )
+        measured = _measured(layout, budget, promise.change, values, at, random)
+        told = YearTotals.of(measured, layout, layout.yearly[at].name, units, None)
         if told is not None:
             off.append(np.abs(told.middle / np.maximum(values.sum(axis=1), 1) - 1))
     typical = float(np.median(np.concatenate(off)))
@@ -202,10 +203,11 @@ def _spread_as(counts: Noisy, units: int) -> Floats:
     return np.asarray(2.0 ** np.interp(places, ends, np.arange(len(ends))))
 
 
-def _measured(layout: Layout, promise: Promise, values: Integers, at: int, random: np.random.Generator) -> Measurement:
+def _measured(
+    layout: Layout, budget: Budget, change: WholeHistory, values: Integers, at: int, random: np.random.Generator
+) -> Measurement:
     """What `measuring` would release of these numbers, as far as sums go."""
     (years, units), name, most = values.shape, layout.yearly[at].name, most_of(layout, at)
-    budget, change = promise.budget(layout, units), promise.change
     own = values.sum(axis=0)
 
     def noisy(question: str, table: Integers, sensitivity: int | Fraction) -> Noisy:

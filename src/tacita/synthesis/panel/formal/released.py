@@ -76,7 +76,8 @@ def size_cap(counts: Floats, bins: Bins, rate: Fraction, above: int = 0, doubt: 
     caps = caps[caps > above]
     if not len(caps):
         return above + 1  # everything lies below
-    covered = np.array([counts @ (bins.capped_means(int(cap)) - bins.capped_means(above)) for cap in caps])
+    below = bins.capped_means(above)
+    covered = np.array([counts @ (bins.capped_means(int(cap)) - below) for cap in caps])
     return balanced_cap(caps, covered, (caps - above) * float(rate) * 2**0.5, doubt)
 
 
