@@ -19,7 +19,7 @@ from support.goodness_of_fit import (
     values_p_value,
 )
 
-NULLS = 2000
+NULLS = 1000
 Floats = NDArray[np.float64]
 
 
@@ -39,7 +39,7 @@ LAWS = {
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("draws", [30, 2000])
 def test_counts_raise_no_more_false_alarms_than_they_say(name: str, draws: int) -> None:
-    """Every level from 0.001 to 0.5, over 2,000 files drawn from the very law; a fixed seed."""
+    """Every level from 0.001 to 0.5, over 1,000 files drawn from the very law; a fixed seed."""
     rng = np.random.default_rng(20261115)
     found = np.array([counts_p_value(rng.multinomial(draws, LAWS[name]), LAWS[name]) for _ in range(NULLS)])
     for level in (0.001, 0.01, 0.05, 0.2, 0.5):
@@ -81,14 +81,17 @@ def test_every_table_of_a_few_draws_counted(draws: int) -> None:
         assert np.sum(law, where=found <= level) <= level + 1e-12
 
 
-@pytest.mark.parametrize("factor", [0.8, 1.2])
-@pytest.mark.parametrize("scale", [1.0, 4.0, 30.0])
+@pytest.mark.parametrize(
+    ("scale", "factor"),
+    [(1.0, 0.8), (1.0, 1.2), (4.0, 1.2), (30.0, 0.8)]
+    + [pytest.param(*one, marks=pytest.mark.slow) for one in [(4.0, 0.8), (30.0, 1.2)]],
+)
 def test_noise_a_fifth_off_is_seen(scale: float, factor: float) -> None:
-    """5,000 draws do, in 200 files of 200, and a shift by a tenth of the scale is seen in 20,000."""
+    """5,000 draws do, in 100 files of 100, and a shift by a tenth of the scale is seen in 20,000."""
     rng, reach = np.random.default_rng(20261117), int(12 * scale) + 8
     right, wrong = two_sided_exponential(scale, reach), two_sided_exponential(scale * factor, reach)
-    assert max(counts_p_value(rng.multinomial(5000, wrong), right) for _ in range(200)) < ONE_CHECK
-    assert min(counts_p_value(rng.multinomial(5000, right), right) for _ in range(200)) > ONE_CHECK
+    assert max(counts_p_value(rng.multinomial(5000, wrong), right) for _ in range(100)) < ONE_CHECK
+    assert min(counts_p_value(rng.multinomial(5000, right), right) for _ in range(100)) > ONE_CHECK
     numbers = rng.laplace(size=(20, 20_000))
     assert max(values_p_value(factor * one, laplace.cdf) for one in numbers) < ONE_CHECK
     assert max(values_p_value(one + 0.1, laplace.cdf) for one in numbers) < ONE_CHECK

@@ -37,7 +37,7 @@ def test_a_whole_bisection_has_its_law(name: str) -> None:
     epsilons = (Fraction(1), Fraction(2))
     law = whole_law(values, LATTICE, TARGETS[name], epsilons)
     source = SeededEntropy(9)
-    seen = Counter(tuple(bisect(values, LATTICE, TARGETS[name], epsilons, source, "y").tolist()) for _ in range(5_000))
+    seen = Counter(tuple(bisect(values, LATTICE, TARGETS[name], epsilons, source, "y").tolist()) for _ in range(2_500))
     assert set(seen) <= set(law)
     counts, chances = np.array([seen[key] for key in law]), np.array(list(law.values()))
     assert fits(counts_p_value(counts, chances))

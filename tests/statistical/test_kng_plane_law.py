@@ -26,8 +26,14 @@ def drawn(given: Planes, rate: Fraction, draws: int) -> NDArray[np.int64]:
     return counts.ravel()
 
 
-@pytest.mark.parametrize("most_boxes", [None, 2, 6])
-@pytest.mark.parametrize(("p", "rows"), [(2, 12), (3, 9)])
+@pytest.mark.parametrize(
+    ("p", "rows", "most_boxes"),
+    [
+        (2, 12, None),
+        (3, 9, 2),
+        *(pytest.param(*one, marks=pytest.mark.slow) for one in [(2, 12, 2), (2, 12, 6), (3, 9, None), (3, 9, 6)]),
+    ],
+)
 def test_draws_have_their_law_whatever_the_boxes(
     p: int, rows: int, most_boxes: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,13 +81,13 @@ def covered(files: Callable[..., Implicates], replicates: int, rows: int, m: int
 
 
 def test_intervals_cover() -> None:
-    """80 replicates: a true 93 percent falls below 0.82 less than once in 2,000 times."""
-    assert (covered(redrawn, 80, 1500, 8) >= 0.82).all()
+    """50 replicates: a true 93 percent falls below 0.8 less than once in 500 times; the seeds are fixed."""
+    assert (covered(redrawn, 50, 1500, 8) >= 0.8).all()
 
 
 def test_files_that_follow_the_noise_do_not_cover() -> None:
     """So the test can fail: without the redraw the intervals know nothing of the noise."""
-    assert covered(as_they_stand, 40, 1500, 5)[:2].max() < 0.82
+    assert covered(as_they_stand, 30, 1500, 5)[:2].max() < 0.8
 
 
 @pytest.mark.slow

@@ -12,11 +12,13 @@ from support.goodness_of_fit import WRONG, fits
 from support.mixed_people import COLUMNS, people, schema
 from tacita.data.confidential import Confidential
 from tacita.mechanisms.table.noise import Budget, spread_of
-from tacita.noise.entropy import SeededEntropy, SystemEntropy
+from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.selfcheck.measuring import measure
 from tacita.synthesis.selfcheck.report import Report, as_limits
 
-DRAWS = 150
+# Where the size of the noise is tested, enough to tell a fifth more or less; the seeds are fixed, since 150 draws would
+# by chance accept noise a fifth too large once in seventy times.
+DRAWS = {True: 150, False: 60}
 LIMITS = as_limits({})
 
 
@@ -32,7 +34,7 @@ def report(budget: Budget, entropy: Any, replaced: bool) -> Report:
 def test_the_noise_is_as_large_as_declared_and_the_intervals_hold_together(replaced: bool) -> None:
     budget = Budget.of_rho(Fraction(1, 10))
     exact = report(Budget(Fraction(10**9)), SeededEntropy(1), replaced)
-    reports = [report(budget, SystemEntropy(), replaced) for _ in range(DRAWS)]
+    reports = [report(budget, SeededEntropy(seed), replaced) for seed in range(100, 100 + DRAWS[replaced])]
     if replaced:  # else the table to compare with follows the noisy number of records
         off = np.array(
             [
@@ -56,4 +58,4 @@ def test_the_noise_is_as_large_as_declared_and_the_intervals_hold_together(repla
         all(one.low <= truth[one.name] <= (one.high or 1.0) for one in each.findings if one.name in names)
         for each in reports
     )
-    assert fits(float(binom.cdf(held, DRAWS, 0.95)))
+    assert fits(float(binom.cdf(held, len(reports), 0.95)))
