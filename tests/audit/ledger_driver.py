@@ -31,6 +31,7 @@ from tacita.privacy import Loss
 SHARE = Loss("1/7")
 SHARES_PER_FAMILY = 20
 KILLS_PER_FAMILY = 8
+FOR_EVER = 600.0  # seconds that a plan runs which is to be killed
 CLIENTS = 4  # that are spending when a server is killed
 Place = str | Path
 
@@ -72,11 +73,13 @@ def fork(work: Callable[[int], None]) -> tuple[int, int]:
         os._exit(status)
 
 
-def end(child: int, pipe: int, lines: int, moment: float) -> list[str]:
-    """Kill a child some time after it has said some lines, and return everything it managed to say."""
+def end(child: int, pipe: int, enough: Callable[[bytes], bool], moment: float) -> list[str]:
+    """Kill a child some time after it has said enough, and return everything it managed to say."""
     said = b""
-    while said.count(b"\n") < lines:
-        said += os.read(pipe, 1 << 16)
+    while not enough(said):
+        more = os.read(pipe, 1 << 16)
+        assert more, "a process ended before it was killed"
+        said += more
     time.sleep(moment)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
@@ -84,6 +87,19 @@ def end(child: int, pipe: int, lines: int, moment: float) -> list[str]:
         said += more
     os.close(pipe)
     return said.decode().splitlines()
+
+
+def lines(count: int) -> Callable[[bytes], bool]:
+    return lambda said: said.count(b"\n") >= count
+
+
+def refused(said: bytes) -> bool:
+    return b"refused\n" in said
+
+
+def answered(said: bytes) -> bool:
+    """By a server that is there again: released or refused, and not only told that it is away."""
+    return any(line != b"broken" for line in said.split(b"\n")[:-1])
 
 
 def seconds_for(work: Callable[[], object]) -> float:
@@ -97,7 +113,11 @@ def seconds_for(work: Callable[[], object]) -> float:
 
 
 def crash(path: Place, kills: int, seed: int) -> dict[str, int]:
-    """Kill a spending child `kills` times, and check the whole ledger after each."""
+    """Kill a spending child `kills` times, and check the whole ledger after each.
+
+    Most kills come at any moment. So that no count hangs on chance, the first of every family of kills comes while a
+    plan runs, and the last when the cap is reached.
+    """
     moments = random.Random(seed)
     cap = SHARE * SHARES_PER_FAMILY
     Ledger.open(path, cap=cap, neighbours=UNIT)
@@ -111,19 +131,27 @@ def crash(path: Place, kills: int, seed: int) -> dict[str, int]:
 
         # A write to a server takes longer, so runs do too: a fair part of the kills must fall into them.
         running_for = 0.002 if isinstance(path, Path) else typical
+        first, last = turn % KILLS_PER_FAMILY == 0, turn % KILLS_PER_FAMILY == KILLS_PER_FAMILY - 1
+        seconds = (FOR_EVER, FOR_EVER) if first else (0.0, running_for)
 
-        def keep_spending(pipe: int, turn: int = turn, data: FakeData = data, seconds: float = running_for) -> None:
+        def keep_spending(
+            pipe: int, turn: int = turn, data: FakeData = data, seconds: tuple[float, float] = seconds
+        ) -> None:
             ledger = Ledger.open(path, cap=cap, neighbours=UNIT)
             os.write(pipe, b"\n")
             for step in range(10_000):
                 try:
-                    seal = spend(ledger, Plan(f"{turn}/{step}", SHARE, seconds=seconds * (step % 2)), data)
+                    seal = spend(ledger, Plan(f"{turn}/{step}", SHARE, seconds=seconds[step % 2]), data)
                     os.write(pipe, f"{turn}/{step} {seal}\n".encode())
                 except RefusedError:
                     os.write(pipe, b"refused\n")
 
+        unfinished = len(Ledger.open(path).interrupted())
         child, pipe = fork(keep_spending)
-        said = [line for line in end(child, pipe, moments.randint(1, 4), moments.uniform(0, 2 * typical)) if line]
+        while first and len(Ledger.open(path).interrupted()) == unfinished:
+            time.sleep(0.01)
+        enough = refused if last else lines(1 if first else moments.randint(1, 4))
+        said = [line for line in end(child, pipe, enough, moments.uniform(0, 2 * typical)) if line]
         counts["kills"] += 1
         counts["inside_a_write"] += isinstance(path, Path) and path.with_name(f"{path.name}-journal").exists()
         counts["refused"] += "refused" in said
@@ -141,7 +169,7 @@ def crash_server(server: Server, kills: int, seed: int) -> dict[str, int]:
     moments = random.Random(seed)
     cap, path = SHARE * SHARES_PER_FAMILY, server.ledger("killed")
     Ledger.open(path, cap=cap, neighbours=UNIT)
-    counts = {"kills": 0, "confirmed": 0, "confirmed_after": 0, "broken": 0}
+    counts = {"kills": 0, "confirmed": 0, "answered_after": 0, "broken": 0}
     before: list[str] = []
     for turn in range(kills):
         spare = Plan(f"timing {turn}", Loss("1/1000"))
@@ -171,13 +199,13 @@ def crash_server(server: Server, kills: int, seed: int) -> dict[str, int]:
         server.start()
         # The same clients go on.
         late = "\n".join(
-            line for child, pipe in children for line in end(child, pipe, 2, moments.uniform(0, 2 * typical))
+            line for child, pipe in children for line in end(child, pipe, answered, moments.uniform(0, 2 * typical))
         )
         said = f"{early.decode()}\n{late}".splitlines()
         counts["broken"] += said.count("broken")
         confirmed = dict(line.split() for line in said if len(line.split()) == 2)
         counts["confirmed"] += len(confirmed)
-        counts["confirmed_after"] += sum(len(line.split()) == 2 for line in late.splitlines())
+        counts["answered_after"] += sum(line != "broken" for line in late.splitlines())
         before = inspect(path, data, confirmed, before, cap)
     counts["interrupted"] = len(Ledger.open(path).interrupted())
     return counts
@@ -226,7 +254,7 @@ def crash_creating(folder: Path, kills: int, seed: int) -> dict[str, int]:
                 Ledger.open(folder / f"{turn}-{step}.ledger", cap=cap, neighbours=UNIT)
 
         child, pipe = fork(keep_creating)
-        end(child, pipe, 1, moments.uniform(0, 3 * typical))
+        end(child, pipe, lines(1), moments.uniform(0, 3 * typical))
         counts["kills"] += 1
         for path in folder.glob(f"{turn}-*.ledger"):
             counts["files"] += 1

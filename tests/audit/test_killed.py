@@ -34,15 +34,16 @@ def drive(driver: str, *arguments: object) -> dict[str, Any]:
 def check_crashes(path: Path | str, kills: int, seed: int) -> None:
     counts = drive("ledger_driver.py", "crash", path, kills, seed)
     assert counts["kills"] == kills
-    # The kills hit something: confirmed spends to lose, runs and writes to interrupt, a cap to pass.
+    # The kills hit something: confirmed spends to lose, runs and writes to interrupt, a cap to pass. The driver sees to
+    # it: of every eight kills the first falls into a run and the last comes after a refusal.
     assert counts["confirmed"] >= kills // 2
-    assert counts["interrupted"] + counts["inside_a_write"] >= (kills // 10 if isinstance(path, Path) else 1)
-    assert counts["refused"] > 0
+    assert counts["interrupted"] >= kills // 8
+    assert counts["refused"] >= kills // 8
     assert counts["reservations"] >= counts["confirmed"] + counts["interrupted"]
 
 
-def test_forty_kills_while_spending(tmp_path: Path) -> None:
-    check_crashes(tmp_path / "crash.ledger", 40, 20260301)
+def test_sixteen_kills_while_spending(tmp_path: Path) -> None:
+    check_crashes(tmp_path / "crash.ledger", 16, 20260301)
 
 
 @pytest.mark.slow
@@ -74,8 +75,8 @@ def test_eight_processes_that_fit_all_get_their_shares_from_a_ledger_created_in_
 
 
 @on_a_server
-def test_thirty_kills_of_clients_of_a_server() -> None:
-    check_crashes("server", 30, 20261116)
+def test_sixteen_kills_of_clients_of_a_server() -> None:
+    check_crashes("server", 16, 20261116)
 
 
 @on_a_server
@@ -88,9 +89,9 @@ def test_five_hundred_kills_of_clients_of_a_server() -> None:
 def check_server_kills(kills: int, seed: int) -> None:
     counts = drive("ledger_driver.py", "crash-server", "server", kills, seed)
     assert counts["kills"] == kills
-    # The kills hit something, and the same clients went on after each.
+    # The kills hit something, and the same four clients went on after each.
     assert counts["broken"] + counts["interrupted"] > 0
-    assert counts["confirmed_after"] > 0
+    assert counts["answered_after"] >= 4 * kills
 
 
 @on_a_server
@@ -106,15 +107,15 @@ def test_twenty_kills_of_a_server_under_its_clients() -> None:
 
 @on_a_server
 def test_of_thirty_two_clients_exactly_one_gets_the_last_share() -> None:
-    counts = drive("ledger_driver.py", "race", "server", 3, 32)
-    assert counts == {"winners": [1] * 3, "interrupted": 0}
+    counts = drive("ledger_driver.py", "race", "server", 2, 32)
+    assert counts == {"winners": [1] * 2, "interrupted": 0}
 
 
 @on_a_server
 def test_thirty_two_clients_that_fit_all_get_their_shares_from_a_ledger_created_in_the_race() -> None:
-    counts = drive("ledger_driver.py", "race-to-fill", "server", 32, 2)
+    counts = drive("ledger_driver.py", "race-to-fill", "server", 32, 1)
     assert (counts["done"], counts["left"]) == (32, "ε = 0")
-    assert counts["kinds"] == {"cap": 1, "commit": 64, "open": 1, "reserve": 64}
+    assert counts["kinds"] == {"cap": 1, "commit": 32, "open": 1, "reserve": 32}
 
 
 # ---------------------------------------------------------------- whole runs
