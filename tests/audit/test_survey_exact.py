@@ -127,10 +127,14 @@ def test_neighbours_follow_the_same_path_within_the_promise(name: str, monkeypat
     kind = Concentrated if one.delta else Answers
     promise = float(rho_for(one.epsilon, one.delta)) if one.delta else 4.0
     worst = 0.0
-    for start in (FILE, _neighbours()[0]):
+    # Shapes take long to measure: from one extreme record to one with another weight, and to its opposite.
+    starts, others = [FILE, _neighbours()[0]], _neighbours()
+    if "shape" in name:
+        starts, others = starts[1:], others[1:4:2]
+    for start in starts:
         first = kind()
         released = _run(one, start, first, monkeypatch)
-        for other in _neighbours():
+        for other in others:
             second = kind(first)
             assert _run(one, other, second, monkeypatch) == released
             assert second.lost <= promise * (1 + 1e-9)
