@@ -11,7 +11,7 @@ from support.mixed_people import COLUMNS, people, schema
 from tacita.data.confidential import Confidential
 from tacita.data.reading import read
 from tacita.data.schema import Rulebook
-from tacita.noise.entropy import SystemEntropy
+from tacita.noise.entropy import SeededEntropy
 from tacita.plan import check
 from tacita.privacy import AddRemoveOne, ReplaceOne
 from tacita.synthesis import FileSynthesis
@@ -19,12 +19,12 @@ from tacita.synthesis.file.model import columns_of
 from tacita.synthesis.pairwise.measuring import counts
 
 
-def residuals(neighbours: Any) -> np.ndarray:
+def residuals(neighbours: Any, seed: int) -> np.ndarray:
     """All released tables minus the true ones, in standard deviations of the noise that is declared."""
     data = Confidential.from_frame(people(400), schema())
     plan = FileSynthesis(COLUMNS, "1", bins=8, neighbours=neighbours)
     check(plan, data)
-    released = plan.run(data, SystemEntropy()).released
+    released = plan.run(data, SeededEntropy(seed)).released
     columns = columns_of(Rulebook.of(schema(), plan.columns), schema(), released.shapes, released.bins)
     read_once = read(data, plan.columns)
     codes = np.column_stack([one.code(read_once[one.name]) for one in columns])
@@ -40,7 +40,8 @@ def residuals(neighbours: Any) -> np.ndarray:
 
 @pytest.mark.parametrize("neighbours", [AddRemoveOne("person"), ReplaceOne("person")], ids=["added", "replaced"])
 def test_the_noise_of_the_tables_is_as_large_as_declared(neighbours: Any) -> None:
-    off = np.concatenate([residuals(neighbours) for _ in range(12)])
+    # Fixed seeds: with fresh ones twelve runs would take noise a fifth too large for right once in some thousand times.
+    off = np.concatenate([residuals(neighbours, seed) for seed in range(12)])
     assert off.size > 1000
 
     def p_value(scale: float) -> float:
