@@ -20,7 +20,7 @@ from tacita.synthesis.file import FileModel
 from tacita.synthesis.file.field import Field, Wanted
 from tacita.synthesis.file.records import unrelated
 
-ROWS = 5000
+ROWS = 4000
 ADD = AddRemoveOne("person")
 
 
@@ -30,21 +30,21 @@ def model(epsilon: str = "20", **more: Any) -> FileModel:
 
 
 @cache
-def made(epsilon: str = "20", rows: int = 12_000) -> pd.DataFrame:
+def made(epsilon: str = "20", rows: int = 5000) -> pd.DataFrame:
     return next(iter(model(epsilon).sample(rows=rows).tables)).to_pandas()
 
 
 @pytest.mark.parametrize("epsilon", [pytest.param("20", marks=pytest.mark.slow), "1/4"])
 def test_no_record_breaks_a_rule(epsilon: str) -> None:
     assert set(broken(made(epsilon)).values()) == {0}
-    for file in model(epsilon).sample(2, rows=2000):
+    for file in model(epsilon).sample(2, rows=500):
         assert set(broken(file).values()) == {0}
 
 
 def test_the_rules_are_broken_where_they_are_not_declared() -> None:
     """What the test above would see if nothing kept them."""
     plan = FileSynthesis(list(VARIABLES), "20", neighbours=ADD)
-    (file,) = plan.rehearse(people(ROWS), schema([]), seed=2).sample(rows=5000)
+    (file,) = plan.rehearse(people(2000), schema([]), seed=2).sample(rows=2000)
     assert min(count for name, count in broken(file).items() if name not in ("bounds", "only_when", "thin")) > 0
 
 
@@ -71,14 +71,14 @@ def test_shares_of_linked_columns_and_sums_are_kept() -> None:
 
 def test_values_that_were_drawn_again_do_not_pile_up() -> None:
     """Of records whose dates fall into one bin, no value is much more frequent than in the original."""
-    real, file = people(12_000), made()
+    real, file = people(5000), made()
     for name in ("start", "end"):
         most = [frame[name].value_counts(normalize=True).iloc[0] for frame in (real, file)]
         assert most[1] < 4 * most[0] + 0.002
 
 
 def test_dates_are_days_within_their_bounds_and_may_be_missing() -> None:
-    table = next(iter(model().sample(rows=3000).tables))
+    table = next(iter(model().sample(rows=200).tables))
     assert table.schema.field("end").type == pa.date32()
     real, file = people(ROWS), made()
     start = pd.to_datetime(file["start"])
@@ -106,7 +106,7 @@ def test_linked_attributes_reach_their_shares_though_no_single_value_can_change(
 
 
 def test_a_file_of_one_record_keeps_the_rules() -> None:
-    for seed in range(3):
+    for seed in range(2):
         for where in (None, {"group": "old"}):
             (file,) = model().sample(rows=1, seed=seed, where=where)
             assert len(file) == 1
@@ -125,8 +125,8 @@ def test_other_methods_refuse_rules_that_they_cannot_keep() -> None:
 
 def test_records_of_one_kind_keep_the_rules_and_follow_the_same_law() -> None:
     where = {"group": ["middle", "old"], "age": {"most": 70}, "end": {"not": "missing"}, "income": {"least": 4000}}
-    real, (file,) = people(ROWS), model().sample(where=where, rows=4000)
-    assert len(file) == 4000
+    real, (file,) = people(ROWS), model().sample(where=where, rows=2000)
+    assert len(file) == 2000
     assert set(broken(file).values()) == {0}
     assert file["age"].between(18, 70).all()
     assert file["end"].notna().all()

@@ -73,7 +73,15 @@ def test_files_have_the_collected_design_and_values_within_their_bounds(name: st
         assert not found.frames[0].equals(found.frames[1])
 
 
-@every
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("plain", "gaussian", "kept", "two outcomes", "any law"),
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("one file", "smoothed", "no cells", "population")),
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("any law, population", "any law, gaussian")),
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("tiny budget", "identity")),
+    ],
+)
 def test_what_the_ledger_kept_gives_the_same_files(name: str) -> None:
     one = plan(**SETTINGS[name])
     first = one.rehearse(people(120), schema(), seed=7)
@@ -114,7 +122,7 @@ def test_where_records_are_many_files_have_the_shape_of_the_collected_one() -> N
 def test_smoothed_weights_vary_less_and_tell_the_same_total() -> None:
     collected = people(2_000)
     plain, smooth = (
-        next(iter(plan("1000", sets=1, weights=weights).rehearse(collected, schema(), seed=2).implicates))
+        next(iter(plan("1000", sets=2, weights=weights).rehearse(collected, schema(), seed=2).implicates))
         for weights in ("synthetic", "smoothed")
     )
     assert smooth["w"].std() < 0.9 * plain["w"].std()
