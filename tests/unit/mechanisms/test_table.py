@@ -105,11 +105,11 @@ TRUTH: dict[str, tuple[dict[str, Any], Any]] = {
 @pytest.mark.parametrize(("neighbours", "delta"), [(PERSON, "0"), (ReplaceOne("person"), "1e-9")])
 @pytest.mark.parametrize("name", TRUTH)
 def test_values_are_near_the_truth_and_margins_hold_them(name: str, neighbours: Any, delta: str) -> None:
-    """Eight rehearsals by three regions: nearly all intervals hold the truth, and at a large ε all values are near."""
+    """Five rehearsals by three regions: nearly all intervals hold the truth, and at a large ε all values are near."""
     settings, truth = TRUTH[name]
     true = FRAME.groupby("region")[list(FRAME)].apply(truth).reindex(["N", "S", "E"]).to_numpy(dtype=float)
     held = []
-    for seed in range(8):
+    for seed in range(5):
         found = _published(_plan(by=["region"], neighbours=neighbours, delta=delta, **settings), seed=seed)
         said = found["margin_of_error"].notna().to_numpy()  # a cell that the noise drowns says nothing
         off = np.abs(found["value"].astype(float) - true)[said]
@@ -159,7 +159,7 @@ def test_the_ladder_rises_and_every_step_lies_on_its_rung(lower: int, length: in
         assert (ladder.rung(ends) == rungs).all()
 
 
-@pytest.mark.parametrize("rows", [0, 3, 10, 30, 100])
+@pytest.mark.parametrize("rows", [3, 30, 100, *(pytest.param(one, marks=pytest.mark.slow) for one in (0, 10))])
 def test_quantiles_of_few_records_are_left_empty_or_hold(rows: int) -> None:
     frame = FRAME.head(400).assign(sex=np.where(np.arange(400) < rows, "M", "F"))
     true = frame.groupby("sex")["pay"].quantile(0.5, interpolation="lower")
@@ -203,7 +203,7 @@ def test_answers_in_round_numbers_are_found() -> None:
     frame = FRAME.assign(pay=1000 * np.round(np.exp(3.5 + 0.6 * random.standard_normal(len(FRAME)))))
     true = frame["pay"].quantile(0.5, interpolation="lower")
     held = []
-    for seed in range(40):
+    for seed in range(20):
         found = _published(_plan("median", of="pay", by=[]), frame, seed=seed)
         held.append(abs(found["value"][0] - true) <= found["margin_of_error"][0])
     assert np.mean(held) >= 0.9
