@@ -168,10 +168,11 @@ def neighbours(given: QuantileSynthesis, frame: pd.DataFrame) -> list[pd.DataFra
     return [changed(frame, new, 2 * at, given.keep) for at, new in enumerate([*STRANGE, twin])]
 
 
+@pytest.mark.parametrize("runs", [5, pytest.param(20, marks=pytest.mark.slow)])  # there are five neighbours
 @pytest.mark.parametrize("name", PLANS)
-def test_no_output_of_a_whole_run_loses_more_than_epsilon(name: str) -> None:
+def test_no_output_of_a_whole_run_loses_more_than_epsilon(name: str, runs: int) -> None:
     given, frame = plan(name, str(EPSILON)), firms(60)
-    worst = max(losses(given, frame, neighbours(given, frame), runs=10))
+    worst = max(losses(given, frame, neighbours(given, frame), runs))
     assert worst <= EPSILON + 1e-9
     assert worst > 0.02 * EPSILON, "nothing was seen of the record: the audit is blind"
 
@@ -281,7 +282,7 @@ def bound(name: str, trials: int, times: Fraction = Fraction(1)) -> CanaryBound:
     return canary_bound(draw, trials=trials, seed=3)
 
 
-@pytest.mark.parametrize("name", ["one number", "one number, rows given"])
+@pytest.mark.parametrize("name", ["one number", pytest.param("one number, rows given", marks=pytest.mark.slow)])
 def test_the_canary_is_seen_and_the_bound_stays_below_the_declared_epsilon(name: str) -> None:
     found = bound(name, trials=500)
     assert 0 < found.epsilon <= EPSILON
