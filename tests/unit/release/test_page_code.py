@@ -210,9 +210,16 @@ def test_one_file_is_analysed_alone(tmp_path: Path, language: str, columns: tupl
     assert numbers(page, language, tmp_path)[0] == pytest.approx(wanted, rel=1e-4)
 
 
+# Every rule, and every stamp with one of them; the rest are slow tests.
+STAMPED = [
+    pytest.param(kind, stamp, marks=[pytest.mark.slow] * (bool(stamp) and kind != "one-measurement"))
+    for kind in KINDS
+    for stamp in ({}, {"rehearsal": True}, {"unfit": True})
+]
+
+
 @pytest.mark.parametrize("language", ["Python", "R"])
-@pytest.mark.parametrize("stamp", [{}, {"rehearsal": True}, {"unfit": True}], ids=str)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "stamp"), STAMPED, ids=str)
 def test_several_files_are_combined_by_their_rule(
     tmp_path: Path, language: str, kind: Kind, stamp: dict[str, bool]
 ) -> None:

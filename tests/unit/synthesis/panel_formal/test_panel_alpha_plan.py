@@ -134,7 +134,7 @@ def test_lives_cost_nothing_and_keep_their_noise() -> None:
 
 
 def test_numbers_within_a_factor_do_not_pass_for_whole_histories(tmp_path: Path) -> None:
-    data = Confidential.from_frame(wide(200), wide_schema())
+    data = Confidential.from_frame(wide(60), wide_schema())
     whole = Ledger.open(tmp_path / "whole.ledger", cap=Loss("5"), neighbours=WHOLE)
     with pytest.raises(RefusedError, match="no cap is declared for one firm's numbers changed"):
         whole.release(plan(epsilon="1", alpha="0.1"), data, label="panel")
@@ -145,7 +145,7 @@ def test_numbers_within_a_factor_do_not_pass_for_whole_histories(tmp_path: Path)
 
 
 def test_whole_histories_count_against_numbers_within_a_factor(tmp_path: Path) -> None:
-    data = Confidential.from_frame(wide(200), wide_schema())
+    data = Confidential.from_frame(wide(60), wide_schema())
     ledger = Ledger.open(tmp_path / "firms.ledger", cap=Loss("5"), neighbours=WITHIN)
     ledger.release(plan(epsilon="1"), data, label="whole histories")
     ledger.release(plan(epsilon="2", alpha="0.2"), data, label="a wider factor")
