@@ -77,7 +77,7 @@ def log_posterior(theta: np.ndarray, z: np.ndarray, cell: np.ndarray, alpha: np.
     return found @ alpha + prior + theta[:, 5:].sum(axis=1)
 
 
-@pytest.mark.parametrize(("many", "unit"), [(80, 50.0), (6, 1.0)])
+@pytest.mark.parametrize(("many", "unit"), [pytest.param(80, 50.0, marks=pytest.mark.slow), (6, 1.0)])
 def test_quadrature_agrees_with_a_long_run(many: int, unit: float) -> None:
     """Also with six records, where the laws of the spreads are far from normal."""
     z, cell, alpha = sample(many)
