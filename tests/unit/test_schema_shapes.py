@@ -1,12 +1,13 @@
 """Shapes of a level: a file from elsewhere is taken only as far as a map needs it."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tacita.data.schema import Schema
+from tacita.data.schema import Schema, reading
 from tacita.data.schema.shapes import areas_of
 from tacita.errors import SchemaError
 
@@ -37,13 +38,13 @@ def test_shapes_are_read_and_are_no_part_of_the_schema_s_hash(tmp_path: Path) ->
     (tmp_path / "states.geojson").write_bytes(collection(feature("A"), feature("B")))
     found = schema(tmp_path, {"state": {"file": "states.geojson", "property": "KEY"}})
     (one,) = found.shapes
-    assert (one.level, one.code_in, one.path.name) == ("state", "KEY", "states.geojson")
+    assert (one.level, one.path.name) == ("state", "states.geojson")
     assert found == schema(tmp_path, {})
     assert "shapes" not in json.dumps(found.to_dict())
 
 
 def test_whole_numbers_islands_and_holes_are_understood() -> None:
-    found = areas_of(collection(feature(7, [[SQUARE, SQUARE], [SQUARE]], "MultiPolygon")), "id", "a.geojson")
+    found = areas_of(collection(feature(7, [[SQUARE, SQUARE], [SQUARE]], "MultiPolygon")), "a.geojson")
     assert list(found) == ["7"]
     assert [len(ring) for ring in found["7"]] == [5, 5, 5]
 
@@ -78,7 +79,17 @@ def test_whole_numbers_islands_and_holes_are_understood() -> None:
 )
 def test_hostile_files_are_refused_by_name(content: bytes, said: str) -> None:
     with pytest.raises(SchemaError, match=f"^a.geojson.*{said}"):
-        areas_of(content, "id", "a.geojson")
+        areas_of(content, "a.geojson")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes (POSIX)")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "states.geojson")
+    with pytest.raises(SchemaError, match="was not found"):
+        schema(tmp_path, {"state": {"file": "states.geojson"}})
+    os.mkfifo(tmp_path / "codes.csv")
+    with pytest.raises(SchemaError, match="cannot be read"):
+        reading.csv_rows("codes.csv", "here", tmp_path)
 
 
 @pytest.mark.parametrize(

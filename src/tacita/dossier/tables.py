@@ -136,7 +136,7 @@ def check_tables(
 ) -> tuple[list[TableCheck], list[Skipped]]:
     """Every table of a bundle against the rows it was made from, and those that cannot be, with the reason."""
     plan = json.loads((bundle / "plan.json").read_text(encoding="utf-8"))
-    if Schema.from_dict(plan["schema"]) != data.schema:
+    if Schema.stored(plan["schema"]) != data.schema:
         raise UsageError(f"--bundle {bundle}: was made with another schema; give the specification that made it")
     within = (limits or LimitsSpec()).cell_error
     checks: list[TableCheck] = []

@@ -84,9 +84,8 @@ def _projected(shapes: Mapping[str, Sequence[Ring]]) -> tuple[dict[str, list[Rin
 
 
 def _path(rings: Sequence[Ring], area: Area | None, classes: Sequence[tuple[float, float]]) -> Markup:
-    lines = [_line(ring) for ring in rings]
-    largest = max(range(len(rings)), key=lambda at: _extent(rings[at]))
-    d = "".join(line for at, line in enumerate(lines) if line.count(" ") > 2 or at == largest)
+    largest = max(rings, key=_extent)
+    d = "".join(_line(ring, kept=ring is largest) for ring in rings)
     dashed = area is not None and area.mark != _UNMARKED
     look = Markup(' stroke="{}" stroke-width="{}"{}').format(
         WARM if dashed else "#ffffff" if area is not None else "#c3ccd3",
@@ -97,16 +96,18 @@ def _path(rings: Sequence[Ring], area: Area | None, classes: Sequence[tuple[floa
     return Markup('<path fill-rule="evenodd" fill="{}"{}{} d="{}"/>').format(_shade(area, classes), look, label, d)
 
 
-def _line(ring: Ring) -> str:
-    """The ring without points that nobody could see."""
-    kept: list[tuple[float, float]] = []
+def _line(ring: Ring, *, kept: bool) -> str:
+    """The ring without points that nobody could see; one of less than a pixel is a dot, if it must be kept."""
+    seen: list[tuple[float, float]] = []
     for x, y in ring:
-        if not kept or abs(x - kept[-1][0]) + abs(y - kept[-1][1]) >= _STEP:
-            kept.append((x, y))
-    if len(kept) < 3:  # less than a pixel; a dot, so that no area is lost
-        x, y = kept[0]
-        kept = [(x, y), (x + 1, y), (x + 1, y + 1)] if len(ring) else []
-    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in kept) + "Z"
+        if not seen or abs(x - seen[-1][0]) + abs(y - seen[-1][1]) >= _STEP:
+            seen.append((x, y))
+    if len(seen) < 3:
+        if not kept:
+            return ""
+        x, y = seen[0]
+        seen = [(x, y), (x + 1, y), (x + 1, y + 1)]
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in seen) + "Z"
 
 
 def _extent(ring: Ring) -> float:

@@ -148,12 +148,13 @@ ROUNDING = 2
 
 @dataclass(frozen=True, init=False)
 class PerRecord:
-    """One unit's number differs, and the loss grows slowly with how large it is (Seeman and others, arXiv 2310.12827;
+    """One unit's number differs, and the loss grows with how large it is (Seeman and others, arXiv 2310.12827;
     Finley and others, arXiv 2409.18118).
 
     With f the root or the logarithm, F(v) = (f(offset + v) − f(offset)) / (f(offset + reference) − f(offset)). Two
     files are neighbours when one unit has v in one and w in the other, |F(w) − F(v)| ≤ 1: such as nothing and the
-    reference. Further apart the loss grows with the square of that distance: `policy`. Units, their categories and
+    reference. Further apart the loss grows with the square of that distance: `policy`. Below the offset that is as the
+    square of the number, above it ever slower; so the reference is no less than the offset. Units, their categories and
     which numbers are missing are the same in both files.
 
     >>> relation = PerRecord("firm", "log", offset="10000", reference="1000000")
@@ -174,13 +175,14 @@ class PerRecord:
             raise UsageError(f"scaling: must be one of {', '.join(get_args(Scaling))}")
         for name, given in (("offset", offset), ("reference", reference)):
             value = exact(given, name)
-            if not 0 < value <= 10**18:
-                raise UsageError(
-                    f'{name}: must be above 0 and at most 10^18, in the number\'s own units, such as "1000"'
-                )
+            if not Fraction(1, 10**9) <= value <= 10**18:
+                raise UsageError(f'{name}: must be between 10^-9 and 10^18, in the number\'s own units, such as "1000"')
             object.__setattr__(self, name, value)
-        if self.reference * 10**9 < self.offset:
-            raise UsageError("reference: is so far below the offset that nothing tells its size; raise it")
+        if self.reference < self.offset:
+            raise UsageError(
+                "reference: must be at least the offset: below it the loss grows with the square of a number, and "
+                "large numbers would lose many times what is stated. Raise the reference, or lower the offset"
+            )
         object.__setattr__(self, "unit", unit)
         object.__setattr__(self, "scaling", scaling)
 

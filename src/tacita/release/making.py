@@ -120,7 +120,7 @@ def _public_inputs(planned: PlannedRelease) -> Iterator[PublicInput]:
     for path in schema.code_lists:
         yield PublicInput(f"Code list {path.name}", schema.source or "beside the schema", fingerprint(path)[0])
     for one in schema.shapes:
-        yield PublicInput(f"Shapes of {one.level} ({one.path.name})", schema.source or "beside the schema", one.sha256)
+        yield PublicInput(f"Shapes of {one.level} ({one.path.name})", schema.source or "beside the schema", one.source)
     if isinstance(planned.spec.cap.relation, StrongAlpha | WeakAlpha):
         attributes = ", ".join(schema.by_role("workplace"))
         yield PublicInput(

@@ -15,7 +15,7 @@ from tacita.ledger.terms import Tally
 from tacita.privacy import UNCHECKED, Loss
 from tacita.release.checked import verdict_of
 from tacita.release.spec import TableSpec
-from tacita.release.words import account_of, firmly, kind_of_privacy, left_open, odds_example, up_front
+from tacita.release.words import account_of, firmly, kind_of_privacy, left_open, odds_example, policy_rows, up_front
 from tacita.terminal import styled
 
 if TYPE_CHECKING:
@@ -59,6 +59,9 @@ def show_plan(console: Console, planned: PlannedRelease) -> int:
         loss = firmly(product.guarantee.loss, product.guarantee.holds)
         cost.add_row(product.spec.name, product.spec.mechanism, loss)
     cost.add_row("all together", "", firmly(guarantee.loss, guarantee.holds), style="bold")
+    described = [product.plan.describe() for product in planned.products]
+    for number, lost in policy_rows(guarantee, planned.schema, described)[-1:]:
+        cost.add_row(f"with {number}", "", lost, style="bold")
     cost.add_row("cap for this file", "", str(spec.cap.loss))
     if spec.cap.yearly is not None:
         cost.add_row("of it", "", str(spec.cap.yearly))

@@ -123,7 +123,7 @@ def files_code(files: Sequence[Path], plan: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _example(plan: Mapping[str, Any], names: Sequence[str]) -> Example:
-    schema = Schema.from_dict(plan["schema"])
+    schema = Schema.stored(plan["schema"])
     weights = (weight_of(one["mechanism"], schema, names) for one in plan.get("microdata", []))
     weight = next((one for one in weights if one is not None), None)
     texts = tuple(at for at, name in enumerate(names, start=1) if isinstance(schema[name].kind, Categorical))
@@ -157,7 +157,7 @@ def render_page(folder: Path, made: Mapping[str, Any]) -> str:
         kind_of_privacy=kind_of_privacy(guarantee),
         odds=odds_example(guarantee),
         odds_rows=odds_rows(guarantee),
-        policy_rows=policy_rows(guarantee),
+        policy_rows=policy_rows(guarantee, Schema.stored(plan["schema"]), [record["mechanism"] for record in tables]),
         guess=_guess(guarantee),
         left_open=left_open(guarantee),
         lifted=list(_lifted(ledger)),

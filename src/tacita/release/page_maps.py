@@ -1,11 +1,12 @@
 """Maps on the page: published values by the areas of a level, where the schema named a file of their shapes.
 
-The file stands in the bundle, in `shapes/`, with the bytes it had when the release was planned; `plan.json` has its
-hash and says which property holds the codes.
+Areas and codes of the file stand in the bundle, in `shapes/`, as they were when the release was planned; `plan.json`
+has their hash and that of the file.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def write_shapes(folder: Path, shapes: Sequence[Shapes]) -> None:
 
 def shapes_record(shapes: Sequence[Shapes]) -> dict[str, dict[str, str]]:
     """What `plan.json` says of them."""
-    return {one.level: {"property": one.code_in, "sha256": one.sha256} for one in shapes}
+    return {one.level: {"sha256": hashlib.sha256(one.content).hexdigest(), "source": one.source} for one in shapes}
 
 
 def check_shapes(folder: Path, plan: Mapping[str, Any]) -> None:
@@ -45,7 +46,7 @@ def check_shapes(folder: Path, plan: Mapping[str, Any]) -> None:
     if there != {f"{level}.geojson": one["sha256"] for level, one in listed.items()}:
         raise VerificationError(f"{FOLDER}/ does not hold the shapes that plan.json lists")
     inputs = {one.get("sha256") for one in plan["public_inputs"]}
-    if strangers := sorted(set(there.values()) - inputs):
+    if strangers := sorted({one["source"] for one in listed.values()} - inputs):
         raise VerificationError(f"plan.json: a file of shapes is no public input ({strangers[0][:12]}…)")
 
 
@@ -54,14 +55,14 @@ def maps_of(folder: Path, plan: Mapping[str, Any], table: pa.Table, title: str) 
     listed = plan.get("shapes", {})
     if not listed:
         return []
-    schema = Schema.from_dict(plan["schema"])
+    schema = Schema.stored(plan["schema"])
     made = []
     for tree in schema.hierarchies:
         for level in (*reversed(tree.levels), tree.column):
             # A name from a bundle must not lead out of it.
             if level in listed and tree.column in attributes(table) and LEVEL_NAME.fullmatch(level):
                 content = shape_bytes(folder / FOLDER / f"{level}.geojson")
-                shapes = areas_of(content, listed[level]["property"], f"{FOLDER}/{level}.geojson")
+                shapes = areas_of(content, f"{FOLDER}/{level}.geojson")
                 made += list(_maps(table, schema, tree, level, shapes, title))
     return made
 

@@ -208,7 +208,7 @@ def files_view(folder: Path, record: Mapping[str, Any], plan: Mapping[str, Any])
     }
     if record["kind"] == WITHHELD:
         return view | {"m": 0, "agreement": [], "survey_tables": [], "means": []}
-    schema = Schema.from_dict(plan["schema"])
+    schema = Schema.stored(plan["schema"])
     files = Implicates.read(folder / FOLDER, schema)
     weight = weight_of(record["mechanism"], schema, files.columns)
     survey_tables = [_survey_table(folder, record["name"], tuple(by), schema) for by in record.get("tables", ())]

@@ -171,7 +171,7 @@ def write_records(folder: Path, made: Mapping[str, Any]) -> None:
 def records(folder: Path, made: Mapping[str, Any]) -> dict[str, bytes]:
     """Every record by its path; `made` is the manifest's account of how the bundle was made."""
     plan, ledger = (read_json(folder / name) for name in ("plan.json", "ledger.json"))
-    schema, guarantee = Schema.from_dict(plan["schema"]), guarantee_from_json(plan["guarantee"])
+    schema, guarantee = Schema.stored(plan["schema"]), guarantee_from_json(plan["guarantee"])
     version, date = made["versions"].get("tacita") or "unknown", made["date"]
     tables = {one["name"]: pq.read_table(folder / "tables" / f"{one['name']}.parquet") for one in plan["tables"]}
     facts = [_table_facts(one, tables[one["name"]], schema) for one in plan["tables"]]

@@ -24,7 +24,7 @@ from tacita.release.words import guarantee_record
 
 def check_claims(plan: dict[str, Any], ledger: dict[str, Any], *, by_this_code: bool) -> None:
     """Refuse a plan.json that says of a product what the entry that pays for it does not bear out."""
-    schema, relation = Schema.from_dict(plan["schema"]), neighbours_from_json(ledger["neighbours"])
+    schema, relation = Schema.stored(plan["schema"]), neighbours_from_json(ledger["neighbours"])
     for product in (*plan["tables"], *plan.get("microdata", [])):
         name, made = product["name"], plan_from_record(product["mechanism"])
         paying = [line for line in _finished(ledger) if line["plan"] == product["mechanism"]]

@@ -187,7 +187,7 @@ def check_files(folder: Path, manifest: dict[str, Any]) -> int:
 
 def _check_names(manifest: dict[str, Any], plan: dict[str, Any]) -> None:
     """What the documents say of one another: the schema, what was public, and names that lead nowhere else."""
-    schema = Schema.from_dict(plan["schema"])
+    schema = Schema.stored(plan["schema"])
     if manifest["schema"] != {"identity": schema.identity, "sha256": schema.hash}:
         raise VerificationError("manifest.json: the schema is not the one of plan.json")
     if manifest["title"] != plan["title"] or manifest["public_inputs"] != plan["public_inputs"]:
@@ -332,7 +332,7 @@ def _recomputed(folder: Path, manifest: dict[str, Any], plan: dict[str, Any], le
 
 
 def _make_again(folder: Path, plan: dict[str, Any], ledger: dict[str, Any]) -> None:
-    schema = Schema.from_dict(plan["schema"])
+    schema = Schema.stored(plan["schema"])
     sealed = _sealed(ledger)
     rebuilt = []
     for record in plan["tables"]:

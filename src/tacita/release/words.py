@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from fractions import Fraction
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tacita.data.schema import Integer, Numeric, Schema
 from tacita.privacy import (
     UNPROTECTED,
     Guarantee,
@@ -191,8 +191,9 @@ def not_protected(neighbours: Neighbours) -> tuple[str, ...]:
         )
     if isinstance(neighbours, PerRecord):
         return (
-            f"Large numbers as well as small ones: the loss grows with the number of {_a(neighbours.unit)}, slowly and "
-            f"without bound. It is {neighbours.policy_in_words} for the number v.",
+            f"Large numbers as well as small ones: the loss grows with the number of {_a(neighbours.unit)}, without "
+            f"bound, below {text(neighbours.offset)} with its square and above ever slower. It is "
+            f"{neighbours.policy_in_words} for the number v.",
             f"That {_a(neighbours.unit)} is in the file, and its categories: these are taken as public.",
             *general,
         )
@@ -207,18 +208,20 @@ def not_protected(neighbours: Neighbours) -> tuple[str, ...]:
     return general
 
 
-def policy_rows(guarantee: Guarantee) -> tuple[tuple[str, str], ...]:
-    """What units of several sizes lose, where the loss grows with a unit's number; empty where it does not.
-
-    >>> from tacita.privacy import Loss
-    >>> policy_rows(Guarantee(PerRecord("firm", "log", offset="10000", reference="1000000"), Loss(rho="2")))[2:4]
-    (('1,000,000', 'ρ = 2'), ('10,000,000', 'ρ = 4.49'))
-    """
+def policy_rows(
+    guarantee: Guarantee, schema: Schema, mechanisms: Iterable[Mapping[str, Any]]
+) -> tuple[tuple[str, str], ...]:
+    """What units of several sizes lose by all these mechanisms, as they describe themselves, up to the largest number
+    that the schema allows; empty where all units lose the same."""
     relation, rho = guarantee.neighbours, guarantee.loss.rho
     if guarantee.holds == "never" or not isinstance(relation, PerRecord) or rho is None:
         return ()
-    sizes = [relation.reference * Fraction(10) ** power for power in range(-2, 4)]
-    return tuple((f"{float(one):,.10g}", f"ρ = {_up(float(rho) * relation.policy(float(one)))}") for one in sizes)
+    kinds = [schema[one["of"]].kind for one in mechanisms]
+    largest = max(float(kind.upper) for kind in kinds if isinstance(kind, Integer | Numeric))
+    below = [float(relation.reference) * 10.0**power for power in range(-2, 4)]
+    named = {f"{one:,.10g}": one for one in below if one < largest}
+    named[f"{largest:,.10g}, the largest that the schema allows"] = largest
+    return tuple((name, f"ρ = {_up(float(rho) * relation.policy(one))}") for name, one in named.items())
 
 
 def _up(value: float) -> str:

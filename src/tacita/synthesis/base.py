@@ -130,7 +130,7 @@ class Model(Generic[Released]):
     @classmethod
     def from_bytes(cls, plan: Any, stored: bytes) -> Self:
         content, table = opened(stored, cls.form)
-        schema = Schema.from_dict(content["schema"])
+        schema = Schema.stored(content["schema"])
         released = cls.released_from(content, table, plan, schema)
         seed = content["seed"]
         return cls(plan, schema, released, int(seed, 16) if isinstance(seed, str) else seed, content["rehearsal"])

@@ -80,6 +80,7 @@ def publish(
     values = result.values.astype(np.float64).ravel()
     lower, upper = (end.ravel() for end in result.intervals(level))
     published, sums = values, None
+    measured = (upper - lower) / 2
     if totals:
         group = _group(codes, totals, schema)
         sums = _sums(codes, totals, group, values, lower, upper, level, nonnegative=nonnegative)
@@ -89,7 +90,8 @@ def publish(
         published = np.maximum(values, 0)
     if nonnegative:
         lower = np.maximum(lower, 0)
-    margin = np.maximum(np.maximum(upper - published, published - lower), 0)
+    # A value far below 0 is published as 0, and is no surer for that.
+    margin = np.maximum(np.maximum(upper - published, published - lower), measured)
     columns: dict[str, pa.Array] = {}
     for name, code in codes.items():
         listed = schema.levels(name)

@@ -105,7 +105,9 @@ def _rows(
     if found.parts is not None:
         columns[found.parted_by] = pa.array(found.parts)
     low, high = np.maximum(found.lower, found.bounds[0]), np.minimum(found.upper, found.bounds[1])
-    half = np.maximum(np.maximum(high - found.value, found.value - low), 0)
+    # A value beyond its bounds is published as the nearest that can be, and is no surer for that.
+    measured = (found.upper - found.lower) / 2
+    half = np.maximum(np.maximum(high - found.value, found.value - low), measured)
     shown = np.isfinite(found.value)
     bounded = np.isfinite(half) & shown
     marks = marks_of(found.value, half, bounded)

@@ -1,6 +1,7 @@
 """Per-record privacy from specification to bundle: its own account, its policy function on the page, and refusals."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,7 @@ def test_a_release_is_planned_paid_verified_and_says_its_policy(folder: Path, ta
     said = tacita("plan", folder / "firms.toml")
     assert said.code == 0, said.err
     assert "per-record zero-concentrated differential privacy" in " ".join(said.out.split())
+    assert re.search(r"with 50,000,000, the\s.*ρ = 20.5", said.out, re.DOTALL)
     assert tacita("run", folder / "firms.toml", "--out", folder / "bundle").code == 0
     said = tacita("verify", folder / "bundle")
     assert said.code == 0, said.err
@@ -78,6 +80,11 @@ def test_a_release_is_planned_paid_verified_and_says_its_policy(folder: Path, ta
     assert "ρ · (ln(1 + v/10000) / ln(1 + 1000000/10000))²" in page
     assert '<td class="number">1,000,000</td><td class="number">ρ = 6</td>' in page
     assert '<td class="number">10,000,000</td><td class="number">ρ = 13.5</td>' in page
+    # ρ · (ln 5001 / ln 101)² = 20.44, and nothing larger than the schema allows is spoken of.
+    assert (
+        '<td class="number">50,000,000, the largest that the schema allows</td><td class="number">ρ = 20.5</td>' in page
+    )
+    assert '<td class="number">100,000,000</td>' not in page
     plan = json.loads((folder / "bundle" / "plan.json").read_text(encoding="utf-8"))
     assert plan["guarantee"]["neighbours"]["kind"] == "per-record"
     table = plan["tables"][0]
@@ -98,7 +105,7 @@ def test_another_table_of_the_same_policy_adds_up_and_one_beyond_the_cap_is_refu
         (CAP.replace('scaling = "log"\n', ""), TABLE, "needs the key scaling"),
         (CAP.replace('account = "rho"\n', ""), TABLE, 'add account = "rho"'),
         (CAP.replace('"log"', '"cube"'), TABLE, "scaling"),
-        (CAP.replace('offset = "10000"', 'offset = "0"'), TABLE, "offset: must be above 0"),
+        (CAP.replace('offset = "10000"', 'offset = "0"'), TABLE, "offset: must be between"),
         (CAP, TABLE.replace('"sum"', '"mean"'), "there are sums"),
         (CAP, TABLE.replace('rho = "6"', 'epsilon = "1"'), "epsilon"),
         (CAP.replace("per-record", "replace"), TABLE, "has no scaling"),

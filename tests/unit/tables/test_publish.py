@@ -56,8 +56,14 @@ def test_what_a_row_says() -> None:
     assert set(table["confidence"].to_pylist()) == {0.9}
     assert set(table["guarantee"].to_pylist()) == {GUARANTEE}
     margin = DiscreteLaplace(Fraction(3)).margin(0.9)
-    # The third cell was moved to zero: what is left of its interval is shorter.
-    assert table["margin_of_error"].to_pylist() == [margin, margin, margin - 3, margin]
+    # The third cell was moved to zero, and is no surer for that.
+    assert table["margin_of_error"].to_pylist() == [margin] * 4
+
+
+def test_no_noise_however_low_makes_a_zero_that_is_sure() -> None:
+    margins = publish(result([5, 7, -300, 4]), SCHEMA)["margin_of_error"].to_pylist()
+    assert len(set(margins)) == 1
+    assert margins[0] > 0
 
 
 def test_a_total_over_nothing_is_not_published_beside_its_cell() -> None:

@@ -33,6 +33,7 @@ _KINDS_OF = {
 }
 _OWN = "tacita_"  # what columns that are computed beside the file's own are called
 _KEYS = ("dataset", "variables", "zeros", "rules", "hierarchy", "design")
+_FILES = ("levels_file", "file", "shapes")
 DATASET_KEYS = ("identity", "unit", "lineage", "source")
 
 
@@ -187,6 +188,17 @@ class Schema:
             shapes=shapes_of(trees, hierarchies, folder),
             unfinished=unfinished,
         )
+
+    @classmethod
+    def stored(cls, content: Mapping[str, Any]) -> Schema:
+        """The same from what `to_dict` gave, as bundles and models hold it. That names no file: one that does was
+        altered, and would have files read that are not its own."""
+        entries = (content.get(key) for key in ("variables", "hierarchy"))
+        listed = [*(one for part in entries if isinstance(part, Mapping) for one in part.values())]
+        listed += content["rules"] if isinstance(content.get("rules"), list) else []
+        if any(isinstance(one, Mapping) and not one.keys().isdisjoint(_FILES) for one in listed):
+            raise SchemaError("a stored schema names a file beside it, which Tacita never writes; it was altered")
+        return cls.from_dict(content)
 
     def to_dict(self) -> dict[str, Any]:
         """The whole schema as plain JSON values, levels included, every default spelled out."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import difflib
+import io
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -146,10 +148,9 @@ def csv_rows(name: str, where: str, folder: Path | None) -> tuple[tuple[str, ...
     """Header and rows of a public CSV file beside the schema."""
     path = (folder or Path()) / name
     try:
-        with path.open(newline="", encoding="utf-8-sig") as lines:
-            reader = csv.DictReader(lines)
-            fields = tuple(reader.fieldnames or ())
-            rows: list[dict[str, str | None]] = list(reader)
+        reader = csv.DictReader(io.StringIO(public_bytes(path).decode("utf-8-sig"), newline=""))
+        fields = tuple(reader.fieldnames or ())
+        rows: list[dict[str, str | None]] = list(reader)
     except FileNotFoundError:
         raise SchemaError(
             f"{where}: {name} was not found beside the schema; correct the path or add the file"
@@ -159,6 +160,14 @@ def csv_rows(name: str, where: str, folder: Path | None) -> tuple[tuple[str, ...
     if unseen(rows) is not None:
         raise SchemaError(f"{where}: {name} holds a control character, which no file of a bundle can carry; remove it")
     return fields, rows
+
+
+def public_bytes(path: Path, most: int = -1) -> bytes:
+    """The bytes of a file beside the schema, or so many of them; a pipe would never end."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(f"{path.name} is no regular file")
+    with path.open("rb") as file:
+        return file.read(most)
 
 
 def without_idle_bounds(entry: Any) -> Any:

@@ -1,8 +1,8 @@
 """Public shapes of the codes of a level, for a map on the page: GeoJSON that a person names in `[hierarchy.NAME]`.
 
 The file comes from elsewhere, so nothing in it is trusted: its size, its depth, its numbers and the number of its
-points have limits. It is copied into the bundle as it is, and read again by the same rules where the page is made or
-verified.
+points have limits. Of it the bundle gets areas and their codes alone, since exports often carry a table of figures
+with them, and these are read again by the same rules where the page is made or verified.
 """
 
 from __future__ import annotations
@@ -32,17 +32,14 @@ LEVEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")  # the level's name is the
 
 @dataclass(frozen=True)
 class Shapes:
-    """The shapes of one level, with the bytes of the file as it was when the schema was read."""
+    """The shapes of one level, as the file had them when the schema was read."""
 
     level: str
     path: Path
-    code_in: str
-    """The property of a feature that holds its code."""
+    source: str
+    """SHA-256 of the file."""
     content: bytes
-
-    @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.content).hexdigest()
+    """What a bundle gets of it: `stripped`."""
 
 
 def shapes_of(entries: Mapping[str, Any], trees: tuple[Hierarchy, ...], folder: Path | None) -> tuple[Shapes, ...]:
@@ -71,28 +68,52 @@ def _shapes(level: str, entry: Any, tree: Hierarchy, where: str, folder: Path | 
         content = shape_bytes(path)
     except OSError:
         raise SchemaError(f"{where}.file: {name} was not found beside the schema; correct the path") from None
-    made = Shapes(level, path, reading.text(entry, "property", where, default=OWN_ID), content)
-    areas = areas_of(content, made.code_in, f"{where}.file: {name}")
+    code_in = reading.text(entry, "property", where, default=OWN_ID)
+    areas = areas_of(content, f"{where}.file: {name}", code_in)
     if not set(areas) & set(tree.names(level)):
         raise SchemaError(
             f'{where}.file: {name} has no code of {level}: name the property that holds it, as property = "…", and '
             "write codes as the schema does (01 is not 1)"
         )
-    return made
+    return Shapes(level, path, hashlib.sha256(content).hexdigest(), stripped(content, code_in))
 
 
 def shape_bytes(path: Path) -> bytes:
     """The bytes of a file of shapes; of one that is too large only so many as show it."""
-    with path.open("rb") as file:
-        return file.read(_MOST_BYTES + 1)
+    return reading.public_bytes(path, _MOST_BYTES + 1)
 
 
-def areas_of(content: bytes, name: str, where: str) -> Areas:
+def stripped(content: bytes, name: str) -> bytes:
+    """The same areas with their codes as ids, and nothing else that the file carries.
+
+    >>> feature = {"type": "Feature", "properties": {"KEY": 7, "jobs": 1234}, "geometry": {"type": "Polygon",
+    ...            "coordinates": [[[0, 0, 99], [1, 0, 98], [1, 1, 97], [0, 0, 99]]]}}
+    >>> stripped(json.dumps({"type": "FeatureCollection", "features": [feature]}).encode(), "KEY").decode()[58:]
+    '"id":"7","properties":{},"geometry":{"type":"Polygon","coordinates":[[[0,0],[1,0],[1,1],[0,0]]]}}]}'
+    """
+    features = [
+        {
+            "type": "Feature",
+            "id": _code(one, name, ""),
+            "properties": {},
+            "geometry": {"type": one["geometry"]["type"], "coordinates": _flat(one["geometry"]["coordinates"])},
+        }
+        for one in json.loads(content.decode("utf-8-sig"))["features"]
+    ]
+    return json.dumps({"type": "FeatureCollection", "features": features}, separators=(",", ":")).encode()
+
+
+def _flat(coordinates: list[Any]) -> list[Any]:
+    """Without heights, or whatever else stands behind the two numbers of a point."""
+    return [_flat(one) for one in coordinates] if isinstance(coordinates[0], list) else coordinates[:2]
+
+
+def areas_of(content: bytes, where: str, name: str = OWN_ID) -> Areas:
     """The areas of a GeoJSON FeatureCollection, by the property `name` of each feature, or by its own id.
 
     >>> square = [[0, 0], [1, 0], [1, 1], [0, 0]]
     >>> feature = {"type": "Feature", "id": "A", "geometry": {"type": "Polygon", "coordinates": [square]}}
-    >>> areas_of(json.dumps({"type": "FeatureCollection", "features": [feature]}).encode(), "id", "a.geojson")["A"]
+    >>> areas_of(json.dumps({"type": "FeatureCollection", "features": [feature]}).encode(), "a.geojson")["A"]
     (((0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 0.0)),)
     """
     if len(content) > _MOST_BYTES:

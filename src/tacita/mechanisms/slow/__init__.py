@@ -1,6 +1,6 @@
 """Sums with noise on their root or logarithm, for comparison: per-record zero-concentrated privacy.
 
-What a unit loses grows slowly with its number, without end; the noise of a cell grows with the cell.
+What a unit loses grows with its number, without end; the noise of a cell grows with the cell.
 """
 
 from tacita.mechanisms.slow.sums import SlowSums
