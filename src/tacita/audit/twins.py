@@ -71,7 +71,7 @@ def table_twins() -> tuple[Twin, ...]:
         twin("cells in which nobody works are left out", "TruncatedLaplace", _OccupiedCells, "workplace"),
         _magnitudes("every sum gets all of ε", EverySumGetsAll, "two numbers"),
         _slowly("a fifth less noise on a logarithm", LessOnTheScale),
-        _slowly("noise for another offset", OtherOffset, offset="100"),
+        _slowly("noise for another offset", OtherOffset, offset="200"),
         _asymptotic(),
         _spent_twice(),
     )

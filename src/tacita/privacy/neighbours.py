@@ -154,7 +154,7 @@ class PerRecord:
     With f the root or the logarithm, F(v) = (f(offset + v) − f(offset)) / (f(offset + reference) − f(offset)). Two
     files are neighbours when one unit has v in one and w in the other, |F(w) − F(v)| ≤ 1: such as nothing and the
     reference. Further apart the loss grows with the square of that distance: `policy`. Below the offset that is as the
-    square of the number, above it ever slower; so the reference is no less than the offset. Units, their categories and
+    square of the number, above it ever slower. Units, their categories and
     which numbers are missing are the same in both files.
 
     >>> relation = PerRecord("firm", "log", offset="10000", reference="1000000")
@@ -178,11 +178,8 @@ class PerRecord:
             if not Fraction(1, 10**9) <= value <= 10**18:
                 raise UsageError(f'{name}: must be between 10^-9 and 10^18, in the number\'s own units, such as "1000"')
             object.__setattr__(self, name, value)
-        if self.reference < self.offset:
-            raise UsageError(
-                "reference: must be at least the offset: below it the loss grows with the square of a number, and "
-                "large numbers would lose many times what is stated. Raise the reference, or lower the offset"
-            )
+        if self.reference * 10**9 < self.offset:
+            raise UsageError("reference: is so far below the offset that nothing tells its size; raise it")
         object.__setattr__(self, "unit", unit)
         object.__setattr__(self, "scaling", scaling)
 

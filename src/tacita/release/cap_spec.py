@@ -69,6 +69,11 @@ class CapSpec(Part):
                 _ = self.relation  # refuses sizes that mean nothing
             except UsageError as error:
                 raise ValueError(str(error)) from None
+            if exact(self.reference or "") < exact(self.offset or ""):
+                raise ValueError(
+                    "reference: must be at least the offset, below which the loss grows with the square of a number: "
+                    "large numbers would lose many times what is stated; raise the reference, or lower the offset"
+                )
             if self.account != "rho":
                 raise ValueError('neighbours = "per-record" is kept in ρ; add account = "rho" and delta to [cap]')
         in_rho = self.neighbours in ("add-remove", "replace", "per-record") and exact(self.delta)

@@ -106,6 +106,7 @@ def test_another_table_of_the_same_policy_adds_up_and_one_beyond_the_cap_is_refu
         (CAP.replace('account = "rho"\n', ""), TABLE, 'add account = "rho"'),
         (CAP.replace('"log"', '"cube"'), TABLE, "scaling"),
         (CAP.replace('offset = "10000"', 'offset = "0"'), TABLE, "offset: must be between"),
+        (CAP.replace('"1000000"', '"9999"'), TABLE, "reference: must be at least the offset"),
         (CAP, TABLE.replace('"sum"', '"mean"'), "there are sums"),
         (CAP, TABLE.replace('rho = "6"', 'epsilon = "1"'), "epsilon"),
         (CAP.replace("per-record", "replace"), TABLE, "has no scaling"),
