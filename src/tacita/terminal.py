@@ -10,6 +10,7 @@ import codecs
 import os
 import re
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,8 +74,11 @@ def styled(words: str, style: str, rest: str = "") -> Text:
     return Text.assemble((words, style), _STEERING.sub("?", rest))
 
 
+_EVERY = 10.0  # seconds between lines, where nobody sees a bar
+
+
 class Steps:
-    """A progress bar that names each step; calling it starts the next."""
+    """A progress bar that names each step; calling it starts the next. In a file or a pipe, a line now and then."""
 
     def __init__(self, console: Console, total: int) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -86,7 +90,8 @@ class Steps:
             TimeElapsedColumn(),
             console=console,
         )
-        self._total = total
+        self._console, self._total = console, total
+        self._begun = self._said = time.monotonic()
 
     def __enter__(self) -> Steps:
         self._task = self._bar.add_task("Starting", total=self._total)
@@ -102,11 +107,21 @@ class Steps:
         """For work that counts its own steps."""
         self._total = total
         self._bar.update(self._task, description=step, completed=done, total=total)
+        self._say(step, f"{done} of {total}, ", at_once=not done)
 
     def __call__(self, step: str) -> None:
         done = self._bar.tasks[self._task]
         # The first call starts step one, so the bar counts finished steps.
         self._bar.update(self._task, description=step, completed=done.completed + (done.description != "Starting"))
+        self._say(step)
+
+    def _say(self, step: str, so_far: str = "", *, at_once: bool = False) -> None:
+        now = time.monotonic()
+        if self._console.is_terminal or (now - self._said < _EVERY and not at_once):
+            return
+        self._said = now
+        self._console.print(f"{step} ({so_far}{now - self._begun:.0f} s)")
+        self._console.file.flush()  # whoever waits for a file to grow is not left waiting for a full buffer
 
 
 def complain(kind: str, message: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from support.command_line import Call, replaced
 from tacita import account, cli
 from tacita.pages import charts
-from tacita.terminal import console, styled
+from tacita.terminal import Steps, console, styled
 
 
 class Terminal(io.TextIOWrapper):
@@ -70,6 +70,21 @@ def test_brackets_in_a_title_are_text(folder: Path, tacita: Call, title: str) ->
     assert title in shown.out
     assert tacita("verify", folder / "[/]").code == 0
     assert tacita("verify", folder / "[/x]").code == 2
+
+
+def test_long_work_tells_a_file_how_far_it_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bar is for terminals; in a file nothing stood until the end."""
+    clock = [0.0]
+    monkeypatch.setattr("tacita.terminal.time.monotonic", lambda: clock[0])
+    with Steps(console(), 1) as steps:
+        for done in range(5):
+            steps.at("Replicates", done, 5)
+            clock[0] += 4
+    told = capsys.readouterr().out.splitlines()
+    assert told[:2] == ["Replicates (0 of 5, 0 s)", "Replicates (3 of 5, 12 s)"]
+    assert told[2].startswith("Done")
 
 
 def test_what_is_styled_is_styled(capsys: pytest.CaptureFixture[str]) -> None:
