@@ -71,10 +71,10 @@ def timed(rows: int, width: int) -> tuple[float, float, float, int]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--reduced", action="store_true", help="a tenth of the records")
+    parser.add_argument("--reduced", action="store_true", help="a fiftieth of the records")
     parser.add_argument("--plot", type=Path, help="an SVG file: cost against records and against pairs")
     given = parser.parse_args()
-    sizes = [size // 10 if given.reduced else size for size in SIZES]
+    sizes = [size // 50 if given.reduced else size for size in SIZES]
     sys.stdout.write(f"{len(LEVELS)} attributes, {float(prod(LEVELS)):.3g} cells\n")
     sys.stdout.write(
         f"{'attributes':>10} {'records':>10} {'measure s':>10} {'build s':>9} {'peak GiB':>9} {'µs/record':>10}\n"

@@ -186,13 +186,13 @@ def main() -> int:
         parser.add_argument(f"--{package}", default=sys.executable, metavar="PYTHON")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--limit", type=int, default=480, help="seconds for one run")
-    parser.add_argument("--reduced", action="store_true", help="the simulated file only, twice, a minute for each run")
+    parser.add_argument("--reduced", action="store_true", help="the simulated file only, once, a minute for each run")
     arguments = parser.parse_args()
     pythons = {"tacita": sys.executable} | {one: getattr(arguments, one) for one in ("mbi", "smartnoise", "dpmm")}
     there = set(usable(pythons))
     files = [("simulated file", simulate(), voters())]
     if arguments.reduced:
-        arguments.repetitions, arguments.limit = 2, min(arguments.limit, 60)
+        arguments.repetitions, arguments.limit = 1, min(arguments.limit, 60)
     else:
         files += [(one.name, one.read(arguments.data), one.about) for one in (CPS_2016, NATIONAL)]
     sys.stdout.write(
