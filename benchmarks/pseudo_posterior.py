@@ -163,9 +163,7 @@ def with_patience(model: Callable[..., None], arguments: tuple[Any, ...], patien
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--reduced", action="store_true", help="one model by 100 records and 5 + 5 draws, smaller files; no bars"
-    )
+    parser.add_argument("--reduced", action="store_true", help="one model by 100 records, 5 + 5 draws; no bars")
     parser.add_argument("--patience", type=float, default=600.0, help="seconds that a comparison may take")
     given = parser.parse_args()
     compared, steps, large = (100, 5, 10_000) if given.reduced else (10_000, 1_000, 1_000_000)
