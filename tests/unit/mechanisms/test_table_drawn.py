@@ -1,0 +1,134 @@
+"""`tc.Table`: values and limits that are drawn from ladders, and margins of what lies beyond them."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.earners import FRAME, earners, published, table_of
+from tacita.mechanisms.table.clamp import clamp_from
+from tacita.mechanisms.table.ladder import Ladder, draw_value, runs, scores_of
+from tacita.noise.entropy import SeededEntropy, reserve
+
+
+@given(st.integers(-(2**53), 2**53), st.integers(0, 2**40), st.data())
+def test_the_ladder_rises_and_every_step_lies_on_its_rung(lower: int, length: int, data: Any) -> None:
+    ladder = Ladder(lower, min(lower + length, 2**53))
+    steps = np.sort(data.draw(st.lists(st.integers(ladder.lower, ladder.upper), min_size=1)))
+    rungs = ladder.rung(np.array(steps, dtype=np.int64))
+    assert (np.diff(rungs) >= 0).all()
+    assert ladder.bottom <= rungs.min()
+    assert rungs.max() <= ladder.top
+    assert (ladder.first(rungs) <= steps).all()
+    assert (steps <= ladder.last(rungs)).all()
+    for ends in (ladder.first(rungs), ladder.last(rungs)):
+        assert (ladder.rung(ends) == rungs).all()
+
+
+@pytest.mark.parametrize("rows", [3, 30, 100, *(pytest.param(one, marks=pytest.mark.slow) for one in (0, 10))])
+def test_quantiles_of_few_records_are_left_empty_or_hold(rows: int) -> None:
+    frame = FRAME.head(400).assign(sex=np.where(np.arange(400) < rows, "M", "F"))
+    true = frame.groupby("sex")["pay"].quantile(0.5, interpolation="lower")
+    said, held = 0, 0
+    for seed in range(60):
+        found = published(table_of("median", of="pay", by=["sex"]), frame, seed=seed).set_index("sex").loc["M"]
+        if pd.notna(found["value"]):
+            said += 1
+            held += abs(found["value"] - true.get("M", np.inf)) <= found["margin_of_error"]
+    assert said <= 6 if rows <= 10 else said - held <= 6
+    assert rows < 100 or said >= 55
+
+
+def test_a_value_that_many_share_is_drawn_itself() -> None:
+    rungs, counts, half = np.array([10, 40, 70]), np.array([100, 300, 100]), Fraction(1, 2)
+    drawn = {
+        draw_value(rungs, counts, Ladder(0, 10**4), half, 0, Fraction(1, 4), reserve(64, SeededEntropy(seed)))
+        for seed in range(50)
+    }
+    assert drawn == {40}
+
+
+def test_the_law_of_a_drawn_value() -> None:
+    """Frequencies on a short ladder against the law itself, by a chi-square of cells with enough expected."""
+    rungs, counts, rate = np.array([2, 5]), np.array([3, 4]), Fraction(1, 6)
+    below = np.array([counts[rungs < v].sum() for v in range(10)])
+    upto = np.array([counts[rungs <= v].sum() for v in range(10)])
+    score = np.maximum(np.maximum(2 * below - 7, 7 - 2 * upto), 0)
+    law = np.exp(-score / 6.0)
+    law /= law.sum()
+    spare = reserve(400_000, SeededEntropy(3))
+    drawn = [draw_value(rungs, counts, Ladder(0, 9), Fraction(1, 2), 0, rate, spare) for _ in range(20_000)]
+    seen = np.bincount(drawn, minlength=10)
+    assert (law * 20_000).min() > 50
+    assert float(((seen - 20_000 * law) ** 2 / (20_000 * law)).sum()) < 33.7  # 9 degrees of freedom, 1 in 10,000
+
+
+def test_answers_in_round_numbers_are_found() -> None:
+    """Incomes in full thousands: quantiles are answers that were given, and the interval holds the true one."""
+    random = np.random.default_rng(5)
+    frame = FRAME.assign(pay=1000 * np.round(np.exp(3.5 + 0.6 * random.standard_normal(len(FRAME)))))
+    true = frame["pay"].quantile(0.5, interpolation="lower")
+    held = []
+    for seed in range(20):
+        found = published(table_of("median", of="pay", by=[]), frame, seed=seed)
+        held.append(abs(found["value"][0] - true) <= found["margin_of_error"][0])
+    assert np.mean(held) >= 0.9
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0, 10**8), (-(10**5), 10**7), (7, 10**9), (-(2**53), 2**53), (0, 80)])
+def test_weights_of_rungs_are_positive_and_no_octave_is_heavier_than_the_others(lower: int, upper: int) -> None:
+    ladder = Ladder(lower, upper)
+    weights = np.diff(ladder.reached)
+    assert ladder.reached.size == ladder.top - ladder.bottom + 2
+    assert weights.min() >= 1
+    assert int(ladder.reached[-1]) < 2**40
+    octaves = weights[: weights.size // 1024 * 1024].reshape(-1, 1024).sum(axis=1) if weights.size >= 1024 else weights
+    assert octaves.max() <= 16 * max(octaves.min(), 1)
+
+
+def test_stretches_cover_the_ladder_once() -> None:
+    first, many, below, upto = runs(np.array([0, 7]), np.array([2, 1]), Ladder(0, 7))
+    assert many.tolist() == [0, 1, 6, 1, 0]
+    assert first.tolist() == [0, 0, 1, 7, 8]
+    assert scores_of(below, upto, Fraction(1, 2), 0).tolist() == [3, 0, 1, 1, 3]
+
+
+@pytest.mark.parametrize(("falling", "expected"), [(8, 8), (2, 9)])
+def test_the_clamp_lies_further_above_the_visible_where_counts_fall_slowly(falling: int, expected: int) -> None:
+    counts = np.zeros(30)
+    counts[:7] = 40.0 * float(falling) ** np.arange(7)[::-1]
+    found = clamp_from(counts, 0, 10.0, 1.0)
+    assert found is not None
+    assert found.exponent == expected
+
+
+@pytest.mark.parametrize(("law", "statistic"), [("pareto", "variance"), ("log-normal", "sum"), ("exponential", "sum")])
+def test_margins_hold_what_lies_above_a_bought_clamp(law: str, statistic: str) -> None:
+    """Of files of one law, each with a seed of its own, nearly all have their value within the margin, or no margin:
+    squares of a Pareto law of shape 2.2 hardly fall from one octave to the next."""
+    held, given = [], []
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        drawn = {
+            "pareto": 1000 * (random.pareto(2.2, 3000) + 1),
+            "log-normal": np.exp(10 + 1.5 * random.standard_normal(3000)),
+            "exponential": random.exponential(30_000, 3000),
+        }[law]
+        frame = earners(3000).assign(pay=np.round(drawn).clip(0, 10**9))
+        found = published(table_of(statistic, "1", of="pay"), frame, seed=seed)
+        true = frame["pay"].sum() if statistic == "sum" else frame["pay"].var()
+        given.append(np.isfinite(found["margin_of_error"][0]))
+        held.append(not abs(found["value"][0] - true) > found["margin_of_error"][0])
+    assert np.mean(held) >= 0.8
+    assert law != "exponential" or np.mean(given) >= 0.8
+
+
+def test_where_nobody_is_visible_nothing_is_said() -> None:
+    found = published(table_of("mean", "1/10", of="pay", by=["region"]), FRAME.head(5))
+    assert found["value"].isna().all()
+    assert found["margin_of_error"].isna().all()
+    assert set(found["quality"]) == {"D"}
