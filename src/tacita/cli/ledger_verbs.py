@@ -13,6 +13,8 @@ from tacita.errors import UsageError
 from tacita.terminal import console
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tacita.privacy import Loss, Neighbours
 
 ledger_app = typer.Typer(
@@ -31,7 +33,8 @@ Operator = Annotated[
 Relation = Annotated[
     str | None,
     typer.Option(
-        metavar="KIND", help="The relation, as in \\[cap]: strong, weak, add-remove, replace or numbers-within."
+        metavar="KIND",
+        help="The relation, as in \\[cap]: strong, weak, add-remove, replace, numbers-within or per-record.",
     ),
 ]
 Alpha = Annotated[str | None, typer.Option(metavar="A", help="Its alpha, as in \\[cap].")]
@@ -201,7 +204,7 @@ def ledger_raise(
 
     ledger = Ledger.open(path)
     caps = ledger.caps()
-    relation = _relation(neighbours, alpha, unit)
+    relation = _relation(neighbours, alpha, unit, caps)
     if relation is None:
         if len(caps) != 1:
             listed = "; ".join(str(one) for one in caps)
@@ -243,10 +246,10 @@ def ledger_waive(
     """Lift a promise for later releases, or let two files hold the same units, on record. There is no way back."""
     from tacita.ledger import Ledger
 
-    relation = _relation(neighbours, alpha, unit)
-    if (relation is None) == (overlap is None):
+    if (neighbours is None) == (overlap is None):
         raise UsageError("say what is waived: either --neighbours (with --alpha or --unit), or --overlap A B")
     ledger = Ledger.open(path)
+    relation = _relation(neighbours, alpha, unit, ledger.caps())
     if relation is not None:
         ledger.waive(relation, reason=reason, operator=operator)
         console().print(f"Later releases need say nothing about {relation}.", highlight=False)
@@ -306,16 +309,28 @@ def ledger_annotate(
     console().print("Noted.", highlight=False)
 
 
-def _relation(neighbours: str | None, alpha: str | None, unit: str | None) -> Neighbours | None:
-    """The relation that the options name; None where they name none."""
+def _relation(
+    neighbours: str | None, alpha: str | None, unit: str | None, declared: Iterable[Neighbours]
+) -> Neighbours | None:
+    """The relation that the options name; None where they name none. One that takes many numbers to write down is
+    looked up among those that the ledger has a cap for."""
     if neighbours is None:
         if alpha is not None or unit is not None:
             raise UsageError("--neighbours: goes with --alpha and --unit; add it, as in [cap] of a specification")
         return None
     from pydantic import ValidationError
 
+    from tacita.privacy import PerRecord
     from tacita.release.cap_spec import CapSpec
 
+    if neighbours == "per-record":
+        alike = [one for one in declared if isinstance(one, PerRecord) and unit in (None, one.unit)]
+        if len(alike) != 1 or alpha is not None:
+            raise UsageError(
+                f"--neighbours: this ledger has {len(alike)} caps for per-record privacy of that unit, and exactly one "
+                "can be meant; give --unit, and no --alpha"
+            )
+        return alike[0]
     given = {"neighbours": neighbours, "alpha": alpha, "unit": unit, "epsilon": "1"}
     try:
         return CapSpec.model_validate(given).relation

@@ -91,6 +91,19 @@ def test_a_release_is_planned_paid_verified_and_says_its_policy(folder: Path, ta
     assert plan_as_set(table["settings"], table["mechanism"]).describe() == table["mechanism"]
 
 
+def test_its_cap_rises_and_is_waived_by_the_name_of_the_unit(folder: Path, tacita: Call) -> None:
+    assert tacita("run", folder / "firms.toml", "--out", folder / "one").code == 0
+    verb = ("--neighbours", "per-record", "--reason", "Board, 3 March", "--operator", "A. Meier")
+    said = tacita("ledger", "raise", folder / "firms.ledger", "--epsilon", "50", "--delta", "1e-9", *verb)
+    assert said.code == 0, said.err
+    said = tacita("ledger", "waive", folder / "firms.ledger", "--unit", "person", *verb)
+    assert said.code == 2
+    assert "has 0 caps for per-record privacy" in said.err
+    said = tacita("ledger", "waive", folder / "firms.ledger", "--unit", "firm", *verb)
+    assert said.code == 0, said.err
+    assert "one firm's number, by log scaling" in said.out
+
+
 def test_another_table_of_the_same_policy_adds_up_and_one_beyond_the_cap_is_refused(folder: Path, tacita: Call) -> None:
     assert tacita("run", folder / "firms.toml", "--out", folder / "one").code == 0
     more = TABLE.replace('by = ["sector"]', "").replace('"pay"\nstatistic', '"all"\nstatistic')
