@@ -14,7 +14,7 @@ strong α = 0.1 neighbours; weak α = 0.1 neighbours. ...
 """
 
 from tacita.privacy.guarantee import UNCHECKED, UNPROTECTED, Guarantee, Holds, in_sequence, unchecked_units
-from tacita.privacy.loss import Loss, Number, exact, text
+from tacita.privacy.loss import Loss, Number, exact, text, upward
 from tacita.privacy.neighbours import (
     AddRemoveOne,
     Neighbours,
@@ -43,4 +43,5 @@ __all__ = [
     "in_sequence",
     "text",
     "unchecked_units",
+    "upward",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
@@ -44,6 +45,16 @@ a float is not the number it prints
     if abs(number) > 10**_MOST_DIGITS:
         raise UsageError(f"{name}: is larger than 10^{_MOST_DIGITS}; no privacy parameter is that large")
     return number
+
+
+def upward(value: float) -> str:
+    """Three digits, rounded up: a loss is never said to be smaller than it is, but for what doubles cannot tell.
+
+    >>> upward(20.44), upward(0.1351), upward(6.0)
+    ('20.5', '0.136', '6')
+    """
+    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return f"{math.ceil(value / unit - 1e-6) * unit:.3g}"
 
 
 def text(value: Fraction) -> str:

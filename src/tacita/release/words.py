@@ -20,6 +20,7 @@ from tacita.privacy import (
     WeakAlpha,
     text,
     unchecked_units,
+    upward,
 )
 from tacita.privacy.json_form import guarantee_to_json, neighbours_to_json
 
@@ -221,13 +222,7 @@ def policy_rows(
     below = [float(relation.reference) * 10.0**power for power in range(-2, 4)]
     named = {f"{one:,.10g}": one for one in below if one < largest}
     named[f"{largest:,.10g}, the largest that the schema allows"] = largest
-    return tuple((name, f"ρ = {_up(float(rho) * relation.policy(one))}") for name, one in named.items())
-
-
-def _up(value: float) -> str:
-    """Three digits, rounded up: a loss is never said to be smaller than it is, but for what doubles cannot tell."""
-    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
-    return f"{math.ceil(value / unit - 1e-6) * unit:.3g}"
+    return tuple((name, f"ρ = {upward(float(rho) * relation.policy(one))}") for name, one in named.items())
 
 
 def kind_of_privacy(guarantee: Guarantee) -> str:

@@ -20,7 +20,7 @@ from tacita.noise.gaussian import add_discrete_gaussian
 from tacita.plan import ONE_ROW, Contribution, Forecast, Plan
 from tacita.plan.fields import Named, as_names, as_where, each_once
 from tacita.plan.how import How
-from tacita.privacy import Guarantee, Loss, Number, PerRecord, exact
+from tacita.privacy import Guarantee, Loss, Number, PerRecord, exact, upward
 from tacita.privacy.neighbours import Scaling
 
 SLOW = "slow"
@@ -111,7 +111,7 @@ class SlowSums(Plan[Measurements]):
         sentences = (
             f"typical error of a sum, by its size: {listed}",
             f"each {self.unit} with the number v loses {self.relation.policy_in_words}",
-            f"that is up to ρ = {float(f'{float(most):.3g}'):g} where the schema allows numbers up to {upper:,.10g}",
+            f"that is up to ρ = {upward(float(most))} where the schema allows numbers up to {upper:,.10g}",
         )
         by = f" by {' × '.join(self.by)}" if self.by else ""
         only = "".join(f", only {name} in {', '.join(levels)}" for name, levels in self.where.items())
