@@ -124,3 +124,19 @@ def test_a_confidence_that_no_interval_reaches(tmp_path: Path, confidence: str) 
     planned(tmp_path, "SmoothStaircase", confidence="0.999999999")
     with pytest.raises(SpecError, match=r"confidence.*between 0 and 1, at most 0\.999999999"):
         planned(tmp_path, "SmoothStaircase", confidence=confidence)
+
+
+@pytest.mark.parametrize("type_", ["integer", "numeric"])
+def test_a_bound_of_more_digits_than_a_double_has_room_for(type_: str) -> None:
+    bounds = {"role": "confidential", "type": type_, "lower": 0, "upper": 10**400}
+    dataset = {"identity": "x", "unit": "person"}
+    with pytest.raises(SchemaError, match=r"^variables\.pay\.upper: has more digits"):
+        Schema.from_dict({"dataset": dataset, "variables": {"pay": bounds}})
+
+
+def test_a_rule_with_a_number_of_more_digits_than_a_double_has_room_for() -> None:
+    number = {"role": "confidential", "type": "integer", "lower": 0, "upper": 9}
+    content = {"dataset": {"identity": "x", "unit": "person"}, "variables": {"a": number, "b": number}}
+    Schema.from_dict({**content, "rules": [{"computes": "a", "as": "b * 1"}]})
+    with pytest.raises(SchemaError, match="rules, number 1"):
+        Schema.from_dict({**content, "rules": [{"computes": "a", "as": f"b * {10**400}"}]})

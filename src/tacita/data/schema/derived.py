@@ -19,6 +19,7 @@ from tacita.errors import SchemaError
 
 Integers = NDArray[np.int64]
 _LONGEST = 500  # characters
+_LARGEST = 1e300  # of a number in a formula; more has no double
 _HIGHEST = 6  # power
 
 
@@ -133,7 +134,8 @@ def _is_plain(node: ast.expr) -> bool:
     if isinstance(node, ast.Name):
         return True
     if isinstance(node, ast.Constant):
-        return isinstance(node.value, int | float) and not isinstance(node.value, bool)
+        number = isinstance(node.value, int | float) and not isinstance(node.value, bool)
+        return number and abs(node.value) <= _LARGEST  # type: ignore[arg-type]
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, ast.USub) and _is_plain(node.operand)
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow):

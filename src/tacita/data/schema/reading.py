@@ -240,7 +240,10 @@ def _number(entry: Mapping[str, Any], key: str, where: str) -> float:
         raise SchemaError(f"{where}.{key}: is missing; bounds are public and never read from the rows, so write it")
     if not _is_number(entry[key]):
         raise SchemaError(f"{where}.{key}: must be a number without quotes")
-    return float(entry[key])
+    try:
+        return float(entry[key])
+    except OverflowError:
+        raise SchemaError(f"{where}.{key}: has more digits than any number of a file; correct it") from None
 
 
 def _whole(entry: Mapping[str, Any], key: str, where: str) -> int:
