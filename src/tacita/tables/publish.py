@@ -16,7 +16,7 @@ from tacita.privacy import exact
 from tacita.tables.consistency import consistent
 from tacita.tables.estimates import Estimates
 from tacita.tables.public_totals import PublicTotals
-from tacita.tables.statistics import RANKS, TOTAL, ranks, statistic_table
+from tacita.tables.statistics import RANKS, TOTAL, half_length, ranks, statistic_table
 
 PARTS = ("quantile", "measure")  # columns that tell several numbers of one cell apart
 
@@ -79,8 +79,7 @@ def publish(
     totals = totals if cells_twice or set(totals) != set(codes) else ()
     values = result.values.astype(np.float64).ravel()
     lower, upper = (end.ravel() for end in result.intervals(level))
-    published, sums = values, None
-    measured = (upper - lower) / 2
+    published, sums, measured = values, None, (lower, upper)
     if totals:
         group = _group(codes, totals, schema)
         sums = _sums(codes, totals, group, values, lower, upper, level, nonnegative=nonnegative)
@@ -90,8 +89,7 @@ def publish(
         published = np.maximum(values, 0)
     if nonnegative:
         lower = np.maximum(lower, 0)
-    # A value far below 0 is published as 0, and is no surer for that.
-    margin = np.maximum(np.maximum(upper - published, published - lower), measured)
+    margin = half_length(published, (lower, upper), measured)
     columns: dict[str, pa.Array] = {}
     for name, code in codes.items():
         listed = schema.levels(name)

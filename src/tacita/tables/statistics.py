@@ -87,6 +87,17 @@ def statistic_table(
     return pa.concat_tables(parts)
 
 
+def half_length(value: Floats, possible: tuple[Floats, Floats], measured: tuple[Floats, Floats]) -> Floats:
+    """The margin of a published value: as far as the interval goes within what is possible. A value beyond that is
+    published as the nearest that can be and is no surer for it, so no margin is shorter than half of what was measured.
+
+    >>> half_length(np.array([0.0]), (np.array([0.0]), np.array([-293.0])), (np.array([-307.0]), np.array([-293.0])))
+    array([7.])
+    """
+    reach = np.maximum(possible[1] - value, value - possible[0])
+    return np.asarray(np.maximum(reach, (measured[1] - measured[0]) / 2))
+
+
 def _rows(
     found: Estimates,
     schema: Schema,
@@ -105,9 +116,7 @@ def _rows(
     if found.parts is not None:
         columns[found.parted_by] = pa.array(found.parts)
     low, high = np.maximum(found.lower, found.bounds[0]), np.minimum(found.upper, found.bounds[1])
-    # A value beyond its bounds is published as the nearest that can be, and is no surer for that.
-    measured = (found.upper - found.lower) / 2
-    half = np.maximum(np.maximum(high - found.value, found.value - low), measured)
+    half = half_length(found.value, (low, high), (found.lower, found.upper))
     shown = np.isfinite(found.value)
     bounded = np.isfinite(half) & shown
     marks = marks_of(found.value, half, bounded)
