@@ -69,13 +69,14 @@ def _shapes(level: str, entry: Any, tree: Hierarchy, where: str, folder: Path | 
     except OSError:
         raise SchemaError(f"{where}.file: {name} was not found beside the schema; correct the path") from None
     code_in = reading.text(entry, "property", where, default=OWN_ID)
-    areas = areas_of(content, f"{where}.file: {name}", code_in)
+    features = _features(content, f"{where}.file: {name}")
+    areas = _areas(features, f"{where}.file: {name}", code_in)
     if not set(areas) & set(tree.names(level)):
         raise SchemaError(
             f'{where}.file: {name} has no code of {level}: name the property that holds it, as property = "…", and '
             "write codes as the schema does (01 is not 1)"
         )
-    return Shapes(level, path, hashlib.sha256(content).hexdigest(), stripped(content, code_in))
+    return Shapes(level, path, hashlib.sha256(content).hexdigest(), stripped(features, code_in))
 
 
 def shape_bytes(path: Path) -> bytes:
@@ -83,24 +84,24 @@ def shape_bytes(path: Path) -> bytes:
     return reading.public_bytes(path, _MOST_BYTES + 1)
 
 
-def stripped(content: bytes, name: str) -> bytes:
-    """The same areas with their codes as ids, and nothing else that the file carries.
+def stripped(features: list[Any], name: str) -> bytes:
+    """A file of the same areas with their codes as ids, and nothing else that the features carry.
 
     >>> feature = {"type": "Feature", "properties": {"KEY": 7, "jobs": 1234}, "geometry": {"type": "Polygon",
     ...            "coordinates": [[[0, 0, 99], [1, 0, 98], [1, 1, 97], [0, 0, 99]]]}}
-    >>> stripped(json.dumps({"type": "FeatureCollection", "features": [feature]}).encode(), "KEY").decode()[58:]
+    >>> stripped([feature], "KEY").decode()[58:]
     '"id":"7","properties":{},"geometry":{"type":"Polygon","coordinates":[[[0,0],[1,0],[1,1],[0,0]]]}}]}'
     """
-    features = [
+    plain = [
         {
             "type": "Feature",
             "id": _code(one, name, ""),
             "properties": {},
             "geometry": {"type": one["geometry"]["type"], "coordinates": _flat(one["geometry"]["coordinates"])},
         }
-        for one in json.loads(content.decode("utf-8-sig"))["features"]
+        for one in features
     ]
-    return json.dumps({"type": "FeatureCollection", "features": features}, separators=(",", ":")).encode()
+    return json.dumps({"type": "FeatureCollection", "features": plain}, separators=(",", ":")).encode()
 
 
 def _flat(coordinates: list[Any]) -> list[Any]:
@@ -116,6 +117,10 @@ def areas_of(content: bytes, where: str, name: str = OWN_ID) -> Areas:
     >>> areas_of(json.dumps({"type": "FeatureCollection", "features": [feature]}).encode(), "a.geojson")["A"]
     (((0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 0.0)),)
     """
+    return _areas(_features(content, where), where, name)
+
+
+def _features(content: bytes, where: str) -> list[Any]:
     if len(content) > _MOST_BYTES:
         raise SchemaError(f"{where} is larger than {_MOST_BYTES // 10**6} MB; a map needs generalised boundaries")
     try:
@@ -125,6 +130,10 @@ def areas_of(content: bytes, where: str, name: str = OWN_ID) -> Areas:
     features = document.get("features") if isinstance(document, dict) else None
     if not isinstance(features, list) or not 0 < len(features) <= _MOST_AREAS:
         raise SchemaError(f"{where} must be a FeatureCollection of up to {_MOST_AREAS:,} features; export it as such")
+    return features
+
+
+def _areas(features: list[Any], where: str, name: str) -> Areas:
     areas: Areas = {}
     points = 0
     for number, feature in enumerate(features, start=1):
