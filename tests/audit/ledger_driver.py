@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # which numpy starts when it is loaded
 
+import tacita.plan  # noqa: F401  (loaded once, before the first fork: a ledger loads it when first asked for a share)
 from support.ledger_fakes import WORKER as UNIT
 from support.ledger_fakes import FakeData, FakePlan, FakeResult
 from support.postgres_server import Server, running
@@ -348,6 +350,8 @@ def main(task: str, path: str, *numbers: str) -> None:
     if path != "server":
         counts = tasks[task](Path(path), *settings)
     else:
+        import psycopg  # noqa: F401  (loaded once, before the first fork)
+
         with running() as server:
             counts = (
                 crash_server(server, *settings)

@@ -15,6 +15,9 @@ import time
 import traceback
 from pathlib import Path
 
+import altair  # noqa: F401  (loaded once, before the first fork, like all that a run needs)
+import ibis.backends.duckdb  # noqa: F401
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support.command_line import SCHEMA, SPEC, write_jobs
@@ -23,7 +26,7 @@ from tacita.ledger import Ledger
 from tacita.ledger.views import Entry
 from tacita.privacy import StrongAlpha
 from tacita.release.plans import prepare
-from tacita.release.run import run  # noqa: F401  (loaded once, before the first fork)
+from tacita.release.run import run  # noqa: F401
 from tacita.release.spec import Spec
 from tacita.release.verify import compare_with_ledger, verify
 
