@@ -2,6 +2,9 @@
 
 import os
 
-# A Spark of a test answers a few hundred small questions: compiled once and quickly, by one thread that collects. The
-# second compiler and the parallel collector, for servers that run for days, took most of its processor time.
+# `make test` runs two processes on two cores: threads of linear algebra would only wait for each other.
+for _library in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_library, "1")
+
+# A Spark of a test answers a few hundred small questions: it is compiled quickly and not thoroughly, by one thread.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData")
