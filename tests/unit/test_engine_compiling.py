@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import ibis
 import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 import pytest
 
 from tacita.data.engine import compiling, connect
@@ -42,8 +45,20 @@ def test_other_frames_get_their_own_names(question: Callable[[Any, Any], Any], e
             assert sql_of(engine.backend, asked) == engine.backend.compile(asked)
 
 
-def test_what_was_asked_before_is_not_written_again(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = _frames(engine)
+def _files(engine: Any, form: str, folder: Path) -> list[Any]:
+    rows = pa.table({"k": ["a", "b"], "x": ["1", "2"]})
+    write = pq.write_table if form == "parquet" else pacsv.write_csv
+    paths = [folder / f"{name}.{form}" for name in ("one", "two")]
+    for path in paths:
+        write(rows, path)
+    return [engine.read(path, ["k", "x"]) for path in paths]
+
+
+@pytest.mark.parametrize("form", ["frame", "parquet", "csv"])
+def test_what_was_asked_before_is_not_written_again(
+    form: str, engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = _frames(engine) if form == "frame" else _files(engine, form, tmp_path)
     sql_of(engine.backend, QUESTIONS["counts"](first, None))
     asked = QUESTIONS["counts"](second, None)
     expected = engine.backend.compile(asked)

@@ -1,7 +1,8 @@
 """SQL of questions that were asked before of another table: writing it takes longer than most small files to answer.
 
-The audit asks the same of thousands of files. Ibis expressions that differ in the names of registered frames alone have
-SQL that does too, so it is kept once and the names are put in. Sees expressions, never rows.
+The audit asks the same of thousands of files, and so does a session of many releases. Ibis expressions that differ in
+the names of registered frames and files alone have SQL that does too, so it is kept once and the names are put in. Sees
+expressions, never rows.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ ops = later("ibis.expr.operations")
 datatypes = later("ibis.expr.datatypes")
 schemas = later("ibis.expr.schema")
 
-FRAME = re.compile(r"ibis_rows_[0-9a-z]{16,}")  # names that Ibis drew: no level and no other table is called so
+# Names that Ibis drew for frames and for files that it opened: no level and no other table is called so.
+FRAME = re.compile(r"ibis_(rows|read_parquet|read_csv)_[0-9a-z]{16,}")
 _MOST = 2_000  # kept
 _SAME = (str, int, bool, type(None), Enum)
 _WRITTEN = (float, Decimal, bytes, datetime.date, datetime.time, datetime.timedelta)  # 0.0 == -0.0
