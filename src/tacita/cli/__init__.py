@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -369,12 +370,17 @@ def demo(out: OutFolder, force: Force = False) -> None:
     demonstrate(console(), out, force=force)
 
 
+@cache  # building it takes longer than the shortest verbs; a session or a test may call `main` many times
+def _command() -> Any:
+    return typer.main.get_command(app)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """The entry point: runs a verb and turns errors into messages and exit codes."""
     open_terminal()
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        app([argument for argument in given if argument != "--debug"])
+        _command()([argument for argument in given if argument != "--debug"])
     except Exception as error:
         if "--debug" in given:
             raise
