@@ -31,9 +31,10 @@ _LEAST = 0.5  # records: a cell that the pool leaves empty counts as this much i
 _SETTLED = 0.6  # of the passes: then steps are halved
 _DEGREE = 2  # of a trend
 _MOST_TRENDS = 60
+_FAINT = 0.25  # quantile of the measured pairs: others are taken for as related as that
 _TIED = 0.95  # of the records
 _LEAPS = 0.3  # of the records, in a pass: values that rules link are drawn together
-_FURTHEST = 80.0  # exponents
+_FURTHEST = 20.0  # exponents
 _UNTIL, _EVERY = 20, 10  # passes before the priors are fitted for the first time, and between two times
 
 
@@ -67,10 +68,13 @@ class Field:
         self.ordered = tuple(ordered) if ordered is not None else (0,) * len(levels)
         self.trends: dict[tuple[int, ...], Floats | None] = {}
         self.rest: dict[tuple[int, ...], Floats] = {}
+        self.slopes: dict[tuple[int, ...], Floats] = {}
         self.set_margins(margins)
         self.ones = np.log(np.maximum(self.margins, 1e-6))
         self.theta: dict[tuple[int, ...], Floats] = {}
         self.prior: dict[tuple[int, ...], float] = {}
+        self.prior_slopes: dict[tuple[int, ...], float] = {}
+        self.means: dict[tuple[int, ...], tuple[Floats, Floats]] = {}  # of the priors, where they are not 0
         self.freedom: dict[tuple[int, ...], float] = {}
         self.passes = 0
         self.tied: tuple[Integers, ...] = ()
@@ -81,7 +85,9 @@ class Field:
         other.pool, other.ones = self.pool.copy(), self.ones.copy()
         other.theta = {table: theta.copy() for table, theta in self.theta.items()}
         other.rest = {table: rest.copy() for table, rest in self.rest.items()}
+        other.slopes = {table: slopes.copy() for table, slopes in self.slopes.items()}
         other.prior, other.freedom = dict(self.prior), dict(self.freedom)
+        other.prior_slopes, other.means = dict(self.prior_slopes), dict(self.means)
         return other
 
     def resize(self, rows: int, random: np.random.Generator) -> None:
@@ -115,31 +121,82 @@ class Field:
         self.tied = tuple(one for one in found if one.min() >= self.held)
 
     def fit(self, wanted: Sequence[Wanted], records: float, passes: int, random: np.random.Generator) -> None:
-        graph = Graph(self.levels, [one.attributes for one in wanted], self.bars)
         for one in wanted:
-            self.theta.setdefault(one.attributes, np.zeros(one.counts.shape))
-            self.rest.setdefault(one.attributes, np.zeros(one.counts.shape))
-            if one.attributes not in self.trends:
-                self.trends[one.attributes] = trend_of(one.attributes, self.levels, self.ordered)
-            self.prior.setdefault(one.attributes, _PRIOR)
+            self._begin(one.attributes)
+        tables = [one.attributes for one in wanted]
+        graph = Graph(self.levels, tables + [one for one in self.theta if one not in set(tables)], self.bars)
         size = records / len(self.pool)
         for step in range(passes):
             self._pass(graph, random)
             self.passes += 1
-            widen = self.passes >= _UNTIL and self.passes % _EVERY == 0
+            widen = self.passes >= _UNTIL and self.passes % _EVERY == 0 and not self.means
             pace = 1.0 if step < _SETTLED * passes else 0.5
-            for k, (one, counts) in enumerate(zip(wanted, self._tables(graph.tables), strict=True)):
+            for k, (one, counts) in enumerate(zip(wanted, self._tables(tables), strict=True)):
                 scaled = np.asarray(size * counts, dtype=np.float64)
                 self._move(one, scaled, pace * _DAMPING / (2 + graph.busiest(k)), widen=widen)
             held = np.concatenate([np.bincount(self.pool[:, a], minlength=n) for a, n in enumerate(self.levels)])
             share = (self.margins * len(self.pool) + 1) / (held + 1)
             self.ones += 0.5 * np.clip(np.log(share), -1, 1)
 
+    def _begin(self, table: tuple[int, ...]) -> None:
+        """A table that nothing is known of."""
+        if table not in self.theta:
+            trend = self.trends[table] = trend_of(table, self.levels, self.ordered)
+            shape = tuple(self.levels[a] for a in table)
+            self.theta[table], self.rest[table] = np.zeros(shape), np.zeros(shape)
+            self.slopes[table] = np.zeros(0 if trend is None else trend.shape[1])
+            self.prior[table], self.prior_slopes[table] = _PRIOR, _WIDEST
+
+    def unsettle(
+        self,
+        moved: Sequence[tuple[Wanted, Floats]],
+        others: Sequence[tuple[int, ...]],
+        records: float,
+        random: np.random.Generator,
+    ) -> None:
+        """Go from the likeliest field to near another one that may be right, given the noise.
+
+        Counts that were `moved` by as much noise again, and priors around means that are drawn from the priors
+        themselves: what is likeliest then is a draw from what is possible (exact for normal laws). Each table jumps to
+        where it would end by itself; `fit` does the rest. Of `others` nothing was measured: they are as related as
+        the less related ones of those that were.
+        """
+        size = records / len(self.pool)
+        tables = [one.attributes for one, _ in moved]
+        low = [np.quantile([some[one] for one in tables], _FAINT) for some in (self.prior, self.prior_slopes)]
+        for (one, noise), counts in zip(moved, self._tables(tables), strict=True):
+            table, trend = one.attributes, self.trends[one.attributes]
+            means = self.means[table] = self._means(table, self.prior[table], self.prior_slopes[table], random)
+            slope = np.maximum(size * counts, _LEAST)
+            known, prior = slope**2 / one.variance, self.prior[table]
+            pull = noise * slope / one.variance
+            step = (pull + means[0] / prior) / (known + 1 / prior)
+            self.rest[table] += step
+            self.theta[table] += step
+            if trend is not None:
+                prior = self.prior_slopes[table]
+                bent = trend.T @ (known.reshape(-1, 1) * trend) + np.eye(trend.shape[1]) / prior
+                leaning = np.linalg.solve(bent, trend.T @ (pull - known * step).ravel() + means[1] / prior)
+                self.slopes[table] += leaning
+                self.theta[table] += (trend @ leaning).reshape(step.shape)
+        for table in others:
+            self._begin(table)
+            rest, slopes = self._means(table, float(low[0]), float(low[1]), random)
+            trend = self.trends[table]
+            self.theta[table] = rest if trend is None else rest + (trend @ slopes).reshape(rest.shape)
+
+    def _means(
+        self, table: tuple[int, ...], prior: float, slopes: float, random: np.random.Generator
+    ) -> tuple[Floats, Floats]:
+        shapes = self.rest[table].shape, self.slopes[table].shape
+        return prior**0.5 * random.standard_normal(shapes[0]), slopes**0.5 * random.standard_normal(shapes[1])
+
     def _pass(self, graph: Graph, random: np.random.Generator) -> None:
-        flat = graph.flat([-self.theta[one] for one in graph.tables])
-        laws = (graph.starts, -self.ones, graph.first, graph.views, flat, graph.bars)
         # Half as many bytes for what is looked up most; factors as far apart as these are as good as 0 or certain.
-        likely = np.exp(self.ones), np.exp(np.clip(-flat, -_FURTHEST, _FURTHEST)).astype(np.float32)
+        cells = np.clip(graph.cells([self.theta[one] for one in graph.tables]), -_FURTHEST, _FURTHEST)
+        cells = cells.astype(np.float32)
+        laws = (graph.starts, -self.ones, graph.first, graph.views, graph.viewed(-cells), graph.bars)
+        likely = np.exp(self.ones).astype(np.float32), graph.viewed(np.exp(cells))
         draw(self.pool, self.held, random.random(self.pool.shape), *laws, *likely)
         for block in (*graph.blocks, *self.tied):
             some = random.integers(len(self.pool), size=int(_LEAPS * len(self.pool)))
@@ -150,23 +207,30 @@ class Field:
 
     def _move(self, one: Wanted, counts: Floats, pace: float, *, widen: bool) -> None:
         """One step of θ of a table; now and then its prior is fitted as well (MacKay's rule)."""
-        theta, rest, prior = self.theta[one.attributes], self.rest[one.attributes], self.prior[one.attributes]
+        table = one.attributes
+        theta, rest, prior, slopes = self.theta[table], self.rest[table], self.prior[table], self.slopes[table]
+        means = self.means.get(table, (0.0, 0.0))
         slope = np.maximum(counts, _LEAST)
         known = slope**2 / one.variance
         pull = (one.counts - counts) * slope / one.variance
-        newton = np.clip((pull - rest / prior) / (known + 1 / prior), -1, 1)
+        newton = np.clip((pull - (rest - means[0]) / prior) / (known + 1 / prior), -1, 1)
         rest += pace * newton
         theta += pace * newton
-        trend = self.trends[one.attributes]
+        trend = self.trends[table]
         if trend is not None:
-            bent = trend.T @ (known.reshape(-1, 1) * trend) + np.eye(trend.shape[1]) / _WIDEST
-            moved = trend @ np.linalg.solve(bent, trend.T @ (pull - known * newton).ravel())
-            theta += pace * np.clip(moved, -1, 1).reshape(theta.shape)
+            told, wide = trend.T @ (known.reshape(-1, 1) * trend), self.prior_slopes[table]
+            bent = told + np.eye(trend.shape[1]) / wide
+            step = np.linalg.solve(bent, trend.T @ (pull - known * newton).ravel() - (slopes - means[1]) / wide)
+            moved = trend @ step
+            held = pace / max(1.0, float(np.abs(moved).max()))
+            slopes += held * step
+            theta += held * moved.reshape(theta.shape)
+            if widen:
+                self.prior_slopes[table] = _fitted(slopes, float(np.trace(np.linalg.solve(bent, told))))
         free = known / (known + 1 / prior)
-        self.freedom[one.attributes] = float(free.mean())
+        self.freedom[table] = float(free.mean())
         if widen:
-            fitted = float((rest**2).sum() / max(float(free.sum()), 1e-9))
-            self.prior[one.attributes] = min(max(fitted, _NARROWEST), _WIDEST)
+            self.prior[table] = _fitted(rest, float(free.sum()))
 
     def seen(self, passes: int, random: np.random.Generator) -> Integers:
         """The records of so many passes, one after another."""
@@ -188,6 +252,11 @@ class Field:
             for total, counts in zip(totals, self._tables(tables), strict=True):
                 total += counts
         return [total * (records / (len(self.pool) * passes)) for total in totals]
+
+
+def _fitted(parameters: Floats, free: float) -> float:
+    """The variance of a prior: what the parameters show, for each that the tables speak of."""
+    return min(max(float((parameters**2).sum()) / max(free, 1e-9), _NARROWEST), _WIDEST)
 
 
 def _nearly_one_to_one(one: Wanted) -> bool:

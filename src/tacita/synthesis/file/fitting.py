@@ -13,7 +13,7 @@ from tacita.data.schema.bars import Bar, impossible
 from tacita.synthesis.file.field import Field, Wanted
 from tacita.synthesis.file.graph import tabulate_all
 from tacita.synthesis.file.records import Goal, agree, unrelated
-from tacita.synthesis.file.targets import Answer, margins, wanted_of
+from tacita.synthesis.file.targets import Answer, margins, wanted_of, with_noise
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -42,6 +42,8 @@ class Fit:
     field: Field
     ones: Sequence[tuple[Floats, float]]
     wanted: Sequence[Wanted]
+    measured: Sequence[Wanted]
+    """The same without the noise that was added once more, where the field is `unsure`."""
 
 
 def fitted(
@@ -51,24 +53,35 @@ def fitted(
     records: float,
     random: np.random.Generator,
     ordered: Sequence[int] | None = None,
-    start: Fit | None = None,
     public: Integers | None = None,
 ) -> Fit:
-    """The field of these answers; from where another one stands, if given. `public` as in `Field`."""
+    """The likeliest field of these answers. `public` as in `Field`."""
     ones = margins(answers, levels, records)
     wanted = wanted_of(answers, [one for one, _ in ones], records)
     shares = [one / one.sum() for one, _ in ones]
-    if start is not None:
-        field = start.field.copy()
-        field.set_margins(shares)
-        field.fit(wanted, records, _AGAIN, random)
-        return Fit(levels, bars, records, field, ones, wanted)
     field = Field(levels, shares, bars, unrelated(shares, bars, _STAGES[0][0], random), ordered, public)
     field.tie(wanted)
     for rows, passes in _STAGES:
         field.resize(rows, random)
         field.fit(wanted, records, passes, random)
-    return Fit(levels, bars, records, field, ones, wanted)
+    return Fit(levels, bars, records, field, ones, wanted, wanted)
+
+
+def unsure(fit: Fit, answers: Sequence[Answer], random: np.random.Generator) -> Fit:
+    """A field that may be the right one, given the noise of the answers that the likeliest one was fitted to."""
+    again = [with_noise(one, random) for one in answers]
+    ones = margins(again, fit.levels, fit.records)
+    own = [one for one, _ in ones]
+    wanted, measured = (wanted_of(some, own, fit.records) for some in (again, answers))
+    moved = [(one, other.counts - one.counts) for one, other in zip(measured, wanted, strict=True)]
+    others = _others(fit.levels, [one.attributes for one in wanted])
+    some = random.permutation(len(others))[: len(wanted)].tolist()
+    field = fit.field.copy()
+    field.set_margins([one / one.sum() for one in own])
+    if moved:
+        field.unsettle(moved, [others[k] for k in some], fit.records, random)
+    field.fit(wanted, fit.records, _AGAIN, random)
+    return Fit(fit.levels, fit.bars, fit.records, field, ones, wanted, measured)
 
 
 class Sketch:
@@ -112,21 +125,19 @@ class Sketch:
         return [np.rint(one * size).astype(np.int64) for one in tabulate_all(seen, self.levels, tables)]
 
 
-def drawn(fit: Fit, rows: int, random: np.random.Generator, *, unsure: bool = False) -> Integers:
-    """So many records of the field that agree with what was measured, as far as that is more than noise.
-
-    Those that are `unsure` agree with what may have been, given the noise.
-    """
+def drawn(fit: Fit, rows: int, random: np.random.Generator) -> Integers:
+    """So many records of the field that agree with what was measured, as far as that is more than noise; those of an
+    `unsure` field with what may have been, given the noise."""
     field = fit.field.copy()
     field.resize(min(rows, _LARGEST_POOL), random)
     field.fit(fit.wanted, fit.records, _AGAIN, random)
     measured = [one.attributes for one in fit.wanted]
     tables = measured + _others(fit.levels, measured)
     means = field.expected(tables, fit.records, _MEANS, random)
-    size, doubt = rows / fit.records, random if unsure else None
+    size, doubt = rows / fit.records, random if field.means else None
     goals = [
         Goal(one.attributes, _real(one, mean, field.freedom[one.attributes], doubt) * size, 1 / one.variance)
-        for one, mean in zip(fit.wanted, means, strict=False)
+        for one, mean in zip(fit.measured, means, strict=False)
     ]
     light = _GUESS * min((one.weight for one in goals), default=1.0)
     goals += [Goal(table, mean * size, light) for table, mean in list(zip(tables, means, strict=True))[len(measured) :]]
@@ -164,7 +175,9 @@ def _real(one: Wanted, mean: Floats, freedom: float, random: np.random.Generator
     Facts that the field does not know have a variance in proportion to the count itself, as those of a sample have;
     in what proportion follows from all deviations of the table together. With `random`, a draw of what they may be.
     """
-    off, noise = one.counts - mean, one.variance * max(1 - freedom, _LEAST_LEFT)
+    # A field that was fitted has followed some of the noise; one that was drawn is off by as much for another reason.
+    left = max(1 - freedom, _LEAST_LEFT) if random is None else 1.0
+    off, noise = one.counts - mean, one.variance * left
     beyond = float((off**2).sum()) - noise * one.numbers
     signal = max(0.0, beyond / max(float(mean.sum()), 1.0)) * mean
     share = signal / (signal + noise)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +77,13 @@ class Graph:
 
     def flat(self, values: Sequence[Floats]) -> Floats:
         """The views of all tables with these values, one after another."""
-        cells = np.concatenate([np.zeros(0), *(one.ravel() for one in values)])
+        return self.viewed(self.cells(values))
+
+    def cells(self, values: Sequence[Floats]) -> Floats:
+        """All tables with these values, one after another."""
+        return np.concatenate([np.zeros(0), *(one.ravel() for one in values)])
+
+    def viewed(self, cells: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(cells[self._copies])
 
     def span(self, a: int) -> slice:
@@ -98,7 +105,7 @@ def tabulate_all(records: Integers, levels: tuple[int, ...], tables: Sequence[tu
     sizes = np.array([[*shape, *[1] * (WIDEST - len(shape))] for shape in shapes], dtype=np.int64)
     ends = np.cumsum([prod(shape) for shape in shapes])
     counts = np.zeros(int(ends[-1]), dtype=np.int64)
-    tally(records, named, sizes, ends - sizes.prod(axis=1), counts)
+    tally(np.ascontiguousarray(records.T), named, sizes, ends - sizes.prod(axis=1), counts)
     return [part.reshape(shape) for part, shape in zip(np.split(counts, ends[:-1]), shapes, strict=True)]
 
 

@@ -21,10 +21,10 @@ from tacita.synthesis.base import Model
 from tacita.synthesis.file.agreeing import answer_of, usable
 from tacita.synthesis.file.bins import number_of
 from tacita.synthesis.file.columns import Category, Column, Number, Shape, column_of, ordered_states
-from tacita.synthesis.file.fitting import Fit, drawn, fitted, given
+from tacita.synthesis.file.fitting import Fit, drawn, fitted, given, unsure
 from tacita.synthesis.file.keeping import kept, kept_still
-from tacita.synthesis.file.released import Tables, drawn_once_more, record_of, tables_from
-from tacita.synthesis.file.targets import Answer, records_of
+from tacita.synthesis.file.released import Tables, record_of, tables_from
+from tacita.synthesis.file.targets import records_of
 from tacita.synthesis.file.totals import held_units
 
 Integers = NDArray[np.int64]
@@ -70,13 +70,11 @@ class FileModel(Model[Tables]):
     @cached_property
     def fit(self) -> Fit:
         """The field of what was released; the same one each time."""
-        return self._fitted(self.released.answers, np.random.default_rng(self.seed), None)
-
-    def _fitted(self, answers: tuple[Answer, ...], random: np.random.Generator, start: Fit | None) -> Fit:
         levels = tuple(one.size for one in self.columns)
         bars = self.book.bars({one.name: one.spans for one in self.columns})
         ordered = ordered_states(self.columns)
-        return fitted(answers, levels, bars, float(self.released.records), random, ordered, start)
+        random = np.random.default_rng(self.seed)
+        return fitted(self.released.answers, levels, bars, float(self.released.records), random, ordered)
 
     def usable(self, table: Any) -> bool:
         """Whether a published table counts the records that the files stand for, by columns that they have."""
@@ -104,7 +102,7 @@ class FileModel(Model[Tables]):
         frames = []
         for fit, one in self._fits(m, random):
             more = max(length, _FEWEST) if self.book.rules else length
-            units = _some(kept(self.book, self.columns, drawn(fit, more, one, unsure=m > 1), one), length)
+            units = _some(kept(self.book, self.columns, drawn(fit, more, one), one), length)
             frames.append(self._written(self._held(units, length, one if m > 1 else None)))
         return Implicates(tuple(frames), self.schema, self.plan.columns, "one-measurement")
 
@@ -129,11 +127,7 @@ class FileModel(Model[Tables]):
     def _fits(self, m: int, random: np.random.Generator) -> Iterator[tuple[Fit, np.random.Generator]]:
         """For each file the field it is drawn from: where there are several, with what the noise leaves open."""
         for one in random.spawn(m):
-            if m == 1:
-                yield self.fit, one
-            else:
-                again = tuple(drawn_once_more(answer, one) for answer in self.released.answers)
-                yield self._fitted(again, one, self.fit), one
+            yield self.fit if m == 1 else unsure(self.fit, self.released.answers, one), one
 
     def _held(self, units: dict[str, Integers], rows: int, random: np.random.Generator | None) -> dict[str, Integers]:
         """Records that keep to the measured totals, as far as the rules let them."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import frozen
 
 from tacita.privacy import text
 from tacita.synthesis.file.budget import Question
@@ -93,16 +93,3 @@ def tables_from(content: Mapping[str, Any], names: Sequence[str]) -> Tables:
     )
     pins = {name: Pin(**{**one, "totals": tuple(one["totals"])}) for name, one in content["totals"].items()}
     return Tables(content["records"], content["bins"], shapes, answers, pins)
-
-
-def drawn_once_more(answer: Answer, random: np.random.Generator) -> Answer:
-    """The answer with as much noise again, so that files differ by what the noise leaves open."""
-    question = answer.question
-    shape = answer.values.shape
-    if question.pure:
-        more = random.laplace(0.0, float(question.noise), shape)
-    else:
-        more = random.normal(0.0, float(question.noise) ** 0.5, shape)
-    twice = 2 if not question.pure else Fraction(2**0.5)
-    louder = replace(question, noise=question.noise * twice)
-    return evolve(answer, question=louder, values=np.rint(answer.values + more).astype(np.int64))

@@ -10,7 +10,7 @@ import numpy as np
 
 from tacita.compiled import njit
 
-_SMALLEST = 1e-290  # below it, products have lost digits
+_SMALLEST = 1e-30  # below it, products of short numbers have lost digits
 
 
 @njit(cache=True, nogil=True)
@@ -128,7 +128,7 @@ def draw(records, held, uniforms, starts, ones, first, views, flat, bars, likely
     `likely_ones` and `likely` hold exp(−`ones`) and exp(−`flat`): products of them need no exponential for each level
     of each record. Where they leave the range of numbers, sums do.
     """
-    pull = np.empty(_widest(starts))
+    pull = np.empty(_widest(starts), dtype=np.float32)  # twice as many at once
     rank = np.zeros(records.shape[1], dtype=np.int64)
     for i in range(records.shape[0]):
         record = records[i]
@@ -254,16 +254,22 @@ def graft(records, order, donors, block, tables, starts, slopes, one_weight, vie
 
 
 @njit(cache=True, nogil=True)
-def tally(records, tables, sizes, first, counts):  # type: ignore[no-untyped-def]
+def tally(columns, tables, sizes, first, counts):  # type: ignore[no-untyped-def]
     """How many records there are in each cell of each table, one table after another from its `first` cell; tables of
-    fewer columns are padded with columns that have the size 1."""
-    for i in range(records.shape[0]):
-        for t in range(tables.shape[0]):
-            cell = 0
-            for k in range(tables.shape[1]):
-                if sizes[t, k] > 1:
-                    cell = cell * sizes[t, k] + records[i, tables[t, k]]
-            counts[first[t] + cell] += 1
+    fewer columns are padded with columns that have the size 1. Table by table: its counts then stay at hand."""
+    for t in range(tables.shape[0]):
+        here = counts[first[t] :]
+        one, two, three = columns[tables[t, 0]], columns[tables[t, 1]], columns[tables[t, 2]]
+        b, c = sizes[t, 1], sizes[t, 2]
+        if c > 1:
+            for i in range(one.size):
+                here[np.uint64((one[i] * b + two[i]) * c + three[i])] += 1
+        elif b > 1:
+            for i in range(one.size):
+                here[np.uint64(one[i] * b + two[i])] += 1
+        else:
+            for i in range(one.size):
+                here[np.uint64(one[i])] += 1
 
 
 @njit(cache=True, nogil=True)

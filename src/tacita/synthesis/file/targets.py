@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from tacita.synthesis.file.budget import Question
@@ -30,6 +30,17 @@ def public_answers(codes: NDArray[np.int64], levels: Sequence[int]) -> tuple[Ans
     return tuple(
         Answer(Question((a,), False, Fraction(1), Fraction(0), False), values) for a, values in enumerate(counts)
     )
+
+
+def with_noise(answer: Answer, random: np.random.Generator) -> Answer:
+    """The answer with as much noise again."""
+    question, shape = answer.question, answer.values.shape
+    more = (
+        random.laplace(0.0, float(question.noise), shape)
+        if question.pure
+        else random.normal(0.0, float(question.noise) ** 0.5, shape)
+    )
+    return evolve(answer, values=np.rint(answer.values + more).astype(np.int64))
 
 
 def margins(answers: Sequence[Answer], levels: tuple[int, ...], records: float) -> list[tuple[Floats, float]]:

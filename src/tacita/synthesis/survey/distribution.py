@@ -24,9 +24,9 @@ from tacita.synthesis.file.asking import asked
 from tacita.synthesis.file.bins import bins_for, number_of
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import FEW, Grid, Number, Shape
-from tacita.synthesis.file.fitting import Fit, drawn, fitted
+from tacita.synthesis.file.fitting import Fit, drawn, fitted, unsure
 from tacita.synthesis.file.numbers import measure_number
-from tacita.synthesis.file.released import Tables, drawn_once_more, record_of, tables_from
+from tacita.synthesis.file.released import Tables, record_of, tables_from
 from tacita.synthesis.file.targets import Answer, public_answers
 from tacita.synthesis.file.totals import Drawn
 from tacita.synthesis.file.values import units_of
@@ -167,26 +167,25 @@ class DistributionModel(Model[Distribution]):
     def public(self) -> Integers:
         return public_codes(self.frame, len(self.columns.by))
 
-    def fit(self, answers: tuple[Answer, ...], random: np.random.Generator, start: Fit | None) -> Fit:
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """What everybody knows, and what was released."""
+        return public_answers(self.public, public_levels(self.public)) + self.released.tables.answers
+
+    @cached_property
+    def fit(self) -> Fit:
+        """The field of what was released; the same one each time."""
         known = public_levels(self.public)
         levels = (*known, *(one.size for one in self.numbers))
         ordered = [0] * len(known) + [len(one.cuts) + 1 for one in self.numbers]
-        whole = public_answers(self.public, known) + answers
-        return fitted(whole, levels, (), float(self.frame.records), random, ordered, start, self.public)
-
-    @cached_property
-    def first(self) -> Fit:
-        """The field of what was released; the same one each time."""
-        return self.fit(self.released.tables.answers, np.random.default_rng(self.seed), None)
+        random = np.random.default_rng(self.seed)
+        return fitted(self.answers, levels, (), float(self.frame.records), random, ordered, self.public)
 
     def files(self, m: int, random: np.random.Generator, rows: int | None) -> Implicates:
         files = []
         for one in random.spawn(m):
-            fit = self.first
-            if m > 1:
-                again = tuple(drawn_once_more(answer, one) for answer in self.released.tables.answers)
-                fit = self.fit(again, one, fit)
-            files.append(self._file(drawn(fit, self.frame.records, one, unsure=m > 1), one, noisy=m > 1))
+            fit = self.fit if m == 1 else unsure(self.fit, self.answers, one)
+            files.append(self._file(drawn(fit, self.frame.records, one), one, noisy=m > 1))
         return Implicates(tuple(files), self.schema, (*self.plan.columns, self.plan.weight), "one-measurement")
 
     def _file(self, records: Integers, random: np.random.Generator, *, noisy: bool) -> pa.Table:
