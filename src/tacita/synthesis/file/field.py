@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tacita.data.schema.bars import Bar
 from tacita.synthesis.file.graph import Graph, tabulate_all
-from tacita.synthesis.file.sweeps import draw, leap
+from tacita.synthesis.file.sweeps import draw, lean, leap
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -31,7 +31,7 @@ _LEAST = 0.5  # records: a cell that the pool leaves empty counts as this much i
 _SETTLED = 0.6  # of the passes: then steps are halved
 _DEGREE = 2  # of a trend
 _MOST_TRENDS = 60
-_FAINT = 0.25  # quantile of the measured pairs: others are taken for as related as that
+_FAINT = 0.5  # quantile of the measured pairs: others are taken for as related as that
 _TIED = 0.95  # of the records
 _LEAPS = 0.3  # of the records, in a pass: values that rules link are drawn together
 _FURTHEST = 20.0  # exponents
@@ -159,7 +159,7 @@ class Field:
         Counts that were `moved` by as much noise again, and priors around means that are drawn from the priors
         themselves: what is likeliest then is a draw from what is possible (exact for normal laws). Each table jumps to
         where it would end by itself; `fit` does the rest. Of `others` nothing was measured: they are as related as
-        the less related ones of those that were.
+        most of those that were.
         """
         size = records / len(self.pool)
         tables = [one.attributes for one, _ in moved]
@@ -218,19 +218,33 @@ class Field:
         theta += pace * newton
         trend = self.trends[table]
         if trend is not None:
-            told, wide = trend.T @ (known.reshape(-1, 1) * trend), self.prior_slopes[table]
-            bent = told + np.eye(trend.shape[1]) / wide
+            wide = self.prior_slopes[table]
+            bent = trend.T @ (known.reshape(-1, 1) * trend) + np.eye(trend.shape[1]) / wide
             step = np.linalg.solve(bent, trend.T @ (pull - known * newton).ravel() - (slopes - means[1]) / wide)
             moved = trend @ step
             held = pace / max(1.0, float(np.abs(moved).max()))
             slopes += held * step
             theta += held * moved.reshape(theta.shape)
-            if widen:
-                self.prior_slopes[table] = _fitted(slopes, float(np.trace(np.linalg.solve(bent, told))))
+            if widen:  # by expectation, which does not take slopes for 0 because single cells could do without them
+                open_ones = np.linalg.inv(
+                    trend.T @ ((known / (1 + known * prior)).reshape(-1, 1) * trend) + np.eye(trend.shape[1]) / wide
+                )
+                self.prior_slopes[table] = _within(
+                    (float((slopes**2).sum()) + float(np.trace(open_ones))) / slopes.size
+                )
         free = known / (known + 1 / prior)
         self.freedom[table] = float(free.mean())
         if widen:
-            self.prior[table] = _fitted(rest, float(free.sum()))
+            self.prior[table] = _within(float((rest**2).sum() / max(float(free.sum()), 1e-9)))
+
+    def leanings(self, records: Integers) -> Floats:
+        """Of each number of each record, by how much its other values make the next higher state of the number likelier
+        than the next lower one, for each state between the two: within a state, more of the same is to be expected."""
+        graph = Graph(self.levels, list(self.theta), self.bars)
+        flat = graph.flat([-self.theta[one] for one in graph.tables])
+        found = np.zeros(records.shape)
+        lean(records, np.array(self.ordered), graph.starts, -self.ones, graph.first, graph.views, flat, found)
+        return found
 
     def seen(self, passes: int, random: np.random.Generator) -> Integers:
         """The records of so many passes, one after another."""
@@ -254,9 +268,8 @@ class Field:
         return [total * (records / (len(self.pool) * passes)) for total in totals]
 
 
-def _fitted(parameters: Floats, free: float) -> float:
-    """The variance of a prior: what the parameters show, for each that the tables speak of."""
-    return min(max(float((parameters**2).sum()) / max(free, 1e-9), _NARROWEST), _WIDEST)
+def _within(prior: float) -> float:
+    return min(max(prior, _NARROWEST), _WIDEST)
 
 
 def _nearly_one_to_one(one: Wanted) -> bool:

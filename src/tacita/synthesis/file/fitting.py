@@ -125,9 +125,9 @@ class Sketch:
         return [np.rint(one * size).astype(np.int64) for one in tabulate_all(seen, self.levels, tables)]
 
 
-def drawn(fit: Fit, rows: int, random: np.random.Generator) -> Integers:
+def drawn(fit: Fit, rows: int, random: np.random.Generator) -> tuple[Integers, Floats]:
     """So many records of the field that agree with what was measured, as far as that is more than noise; those of an
-    `unsure` field with what may have been, given the noise."""
+    `unsure` field with what may have been, given the noise. With them, where each leans within its states."""
     field = fit.field.copy()
     field.resize(min(rows, _LARGEST_POOL), random)
     field.fit(fit.wanted, fit.records, _AGAIN, random)
@@ -147,14 +147,14 @@ def drawn(fit: Fit, rows: int, random: np.random.Generator) -> Integers:
         field.expected([], fit.records, 3, random)
     records = field.pool[random.permutation(rows)] if field.public is None else field.pool
     agree(records, fit.levels, ones, goals, fit.bars, _PASSES, random, field.held)
-    return records
+    return records, field.leanings(records)
 
 
 def given(
     fit: Fit, bars: tuple[Bar, ...], rows: int | None, length: int, fewest: int, random: np.random.Generator
-) -> tuple[Integers, int]:
-    """Records of the field that these bars allow, and how many are wanted: as many as were asked for, or about as many
-    as a file of this length has; no fewer than `fewest` are drawn."""
+) -> tuple[Integers, Floats, int]:
+    """Records of the field that these bars allow, where each leans within its states, and how many are wanted: as many
+    as were asked for, or about as many as a file of this length has; no fewer than `fewest` are drawn."""
     field = fit.field.copy()
     allowed = ~impossible(field.pool, bars)
     rows = max(1, round(length * float(allowed.mean()))) if rows is None else rows
@@ -166,7 +166,8 @@ def given(
         field.pool = unrelated([one / one.sum() for one, _ in fit.ones], bars, drawn_rows, random)
     field.resize(drawn_rows, random)
     field.expected([], fit.records, _ALONE, random)
-    return field.pool[random.permutation(drawn_rows)], rows
+    records = field.pool[random.permutation(drawn_rows)]
+    return records, field.leanings(records), rows
 
 
 def _real(one: Wanted, mean: Floats, freedom: float, random: np.random.Generator | None) -> Floats:

@@ -40,8 +40,10 @@ def measure_tables(
     keep: Sequence[tuple[int, ...]] = (),
     keep_share: Fraction = Fraction(0),
     bars: tuple[Bar, ...] = (),
+    weight: int | None = None,
 ) -> tuple[Answer, ...]:
-    """`ordered` as in `Field`; `keep` are measured in any case, with their share of the amount."""
+    """`ordered` as in `Field`; `keep` are measured in any case, with their share of the amount; pairs with the weight
+    are among those that are measured: every weighted share hangs on one of them."""
     kept = asked(codes, levels, budget.tables(keep, levels, amount * keep_share), entropy) if keep else ()
     amount = amount * (1 - keep_share) if keep else amount
     spent = division(levels, records, budget, amount, keep)
@@ -49,32 +51,35 @@ def measure_tables(
     first = 1 - for_rounds
     singles = [(a,) for a in range(len(levels))]
     ones = asked(codes, levels, budget.tables(singles, levels, spent.ones * first), entropy)
-    pairs = open_pairs(levels)
+    pairs, for_pairs = open_pairs(levels), spent.pairs
     if spent.choosing:
-        expected = [one for one, _ in margins(ones, levels, float(records))]
-        likely = budget.tables(pairs, levels, spent.pairs * len(pairs) / spent.number)
-        free = [np.outer(expected[a], expected[b]) / records for a, b in pairs]
-        scores = [
-            round(off_anyway(one, levels, ordered, table)) - distance(codes, levels, pair, table)
-            for one, pair, table in zip(likely, pairs, free, strict=True)
-        ]
-        rate = budget.rate(spent.choosing / spent.number)
-        scored = np.array(scores, dtype=np.int64)
-        given = [pair for pair in pairs if pair in keep]
-        wanted = spent.number + len(given)
-        pairs = drawn_pairs(pairs, scored, rate, len(levels), wanted, budget.replace, entropy, given)
+        sure = [pair for pair in pairs if weight in pair or pair in keep]
+        number = spent.number + sum(pair in keep for pair in sure)
+        if number > len(sure):
+            expected = [one for one, _ in margins(ones, levels, float(records))]
+            likely = budget.tables(pairs, levels, for_pairs * len(pairs) / spent.number)
+            free = [np.outer(expected[a], expected[b]) / records for a, b in pairs]
+            scores = [
+                round(off_anyway(one, levels, ordered, table)) - distance(codes, levels, pair, table)
+                for one, pair, table in zip(likely, pairs, free, strict=True)
+            ]
+            rate = budget.rate(spent.choosing / (number - len(sure)))
+            scored = np.array(scores, dtype=np.int64)
+            pairs = drawn_pairs(pairs, scored, rate, len(levels), number, budget.replace, entropy, sure)
+        else:
+            pairs, for_pairs = sure, for_pairs + spent.choosing
     pairs = [pair for pair in pairs if pair not in keep]
     known = kept + ones
-    known += asked(codes, levels, budget.tables(pairs, levels, spent.pairs * first), entropy) if pairs else ()
+    known += asked(codes, levels, budget.tables(pairs, levels, for_pairs * first), entropy) if pairs else ()
     if not for_rounds:
         return known
-    whole = spent.ones + spent.pairs
+    whole = spent.ones + for_pairs
     found, left = measure_rounds(codes, levels, records, budget, whole * for_rounds, entropy, known, ordered, bars)
     if left < whole * _LEAST_AGAIN:
         return known + found
     # What nothing more was found for makes columns and pairs more precise.
     again = budget.tables(singles, levels, left * spent.ones / whole)
-    again += budget.tables(pairs, levels, left * spent.pairs / whole)
+    again += budget.tables(pairs, levels, left * for_pairs / whole)
     return known + found + asked(codes, levels, again, entropy)
 
 

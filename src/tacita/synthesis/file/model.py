@@ -102,7 +102,7 @@ class FileModel(Model[Tables]):
         frames = []
         for fit, one in self._fits(m, random):
             more = max(length, _FEWEST) if self.book.rules else length
-            units = _some(kept(self.book, self.columns, drawn(fit, more, one), one), length)
+            units = _some(kept(self.book, self.columns, *drawn(fit, more, one), one), length)
             frames.append(self._written(self._held(units, length, one if m > 1 else None)))
         return Implicates(tuple(frames), self.schema, self.plan.columns, "one-measurement")
 
@@ -120,8 +120,8 @@ class FileModel(Model[Tables]):
             raise UsageError("where: no record that the schema allows is of this kind; ask for another")
         frames = []
         for fit, one in self._fits(m, random):
-            records, length = given(fit, bars, rows, self.rows, _FEWEST, one)
-            frames.append(self._written(_some(kept(book, self.columns, records, one), length)))
+            records, leaning, length = given(fit, bars, rows, self.rows, _FEWEST, one)
+            frames.append(self._written(_some(kept(book, self.columns, records, leaning, one), length)))
         return Implicates(tuple(frames), self.schema, self.plan.columns, "one-measurement")
 
     def _fits(self, m: int, random: np.random.Generator) -> Iterator[tuple[Fit, np.random.Generator]]:

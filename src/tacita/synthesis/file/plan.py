@@ -300,9 +300,10 @@ class FileSynthesis(Synthesizer[FileModel]):
         codes = np.column_stack([one.code(columns[one.name]) for one in coded])
         levels = tuple(one.size for one in coded)
         bars = book.bars({one.name: one.spans for one in coded})
-        kept, share = self._kept(names), self.keep_share
+        kept, share, weighed_by = self._kept(names), self.keep_share, self.weighed_by(data.schema)
+        weight = None if weighed_by is None else names.index(weighed_by)
         answers = measure_tables(
-            codes, levels, records, budget, rest, entropy, ordered_states(coded), kept, share, bars
+            codes, levels, records, budget, rest, entropy, ordered_states(coded), kept, share, bars, weight
         )
         if not self.size_is_public:
             records, _ = records_of(answers, records, question.variance)

@@ -179,6 +179,21 @@ def leap(records, some, block, uniforms, starts, ones, first, views, flat, bars)
 
 
 @njit(cache=True, nogil=True)
+def lean(records, ordered, starts, ones, first, views, flat, found):  # type: ignore[no-untyped-def]
+    """By how much the state above the record's own is likelier than the one below, for each state between, of the
+    attributes that have so many first states in order."""
+    pull = np.empty(_widest(starts))
+    rank = np.zeros(records.shape[1], dtype=np.int64)
+    for i in range(records.shape[0]):
+        for a in range(records.shape[1]):
+            own = records[i, a]
+            if ordered[a] > 1 and own < ordered[a]:
+                _gather(pull, records[i], a, starts, ones, first, views, flat, rank)
+                low, high = max(own - 1, 0), min(own + 1, ordered[a] - 1)
+                found[i, a] = (pull[low] - pull[high]) / (high - low)
+
+
+@njit(cache=True, nogil=True)
 def mend(records, held, order, starts, slopes, one_weight, first, views, flat, weight, bars, owner, kin):  # type: ignore[no-untyped-def]
     """Each value changed where that lowers Σ weight·(count − wanted)²/2; `flat` and `slopes` hold its derivatives.
 

@@ -16,10 +16,14 @@ from tacita.synthesis.file.targets import nearest
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+_STEEPEST = 30.0  # exponents
 
 
-def units_of(column: Column, codes: Integers, random: np.random.Generator) -> Integers:
-    """Values of these states in units of the last place; a missing one stands below all."""
+def units_of(column: Column, codes: Integers, random: np.random.Generator, leaning: Floats | None = None) -> Integers:
+    """Values of these states in units of the last place; a missing one stands below all.
+
+    Records that lean upwards have the higher ones of the values that are drawn in their state.
+    """
     if isinstance(column, Category):
         return codes.copy()
     bins = _Bins(column)
@@ -28,9 +32,22 @@ def units_of(column: Column, codes: Integers, random: np.random.Generator) -> In
         here = np.flatnonzero(codes == state)
         if here.size:
             units[here] = bins.drawn(state, here.size, random)
+            if leaning is not None:  # by where each would stand, while all together stay as the quantiles have them
+                units[here[np.argsort(leaning_places(leaning[here], random))]] = np.sort(units[here])
     for k, mass in enumerate(column.masses):
         units[codes == len(column.cuts) + 1 + k] = mass
     return units
+
+
+def leaning_places(leaning: Floats, random: np.random.Generator) -> Floats:
+    """Places between 0 and 1, drawn with a density in proportion to exp(leaning·place), beside the mean of all.
+
+    >>> leaning_places(np.array([-50.0, 50.0]), np.random.default_rng(1)).round(1).tolist()
+    [0.0, 1.0]
+    """
+    own, u = np.clip(leaning - leaning.mean(), -_STEEPEST, _STEEPEST), random.random(leaning.size)
+    steep = np.where(np.abs(own) < 1e-6, 1e-6, own)
+    return np.asarray(np.log1p(u * np.expm1(steep)) / steep)
 
 
 class _Bins:

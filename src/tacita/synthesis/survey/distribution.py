@@ -185,13 +185,14 @@ class DistributionModel(Model[Distribution]):
         files = []
         for one in random.spawn(m):
             fit = self.fit if m == 1 else unsure(self.fit, self.answers, one)
-            files.append(self._file(drawn(fit, self.frame.records, one), one, noisy=m > 1))
+            files.append(self._file(*drawn(fit, self.frame.records, one), one, noisy=m > 1))
         return Implicates(tuple(files), self.schema, (*self.plan.columns, self.plan.weight), "one-measurement")
 
-    def _file(self, records: Integers, random: np.random.Generator, *, noisy: bool) -> pa.Table:
+    def _file(self, records: Integers, leaning: Floats, random: np.random.Generator, *, noisy: bool) -> pa.Table:
         known = self.public.shape[1]
         made = {
-            one.name: Drawn(one, units_of(one, records[:, known + k], random)) for k, one in enumerate(self.numbers)
+            one.name: Drawn(one, units_of(one, records[:, known + k], random, leaning[:, known + k]))
+            for k, one in enumerate(self.numbers)
         }
         units = self._held(made, random if noisy else None)
         found: dict[str, pa.Array] = {}
