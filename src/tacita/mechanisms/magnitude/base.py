@@ -222,12 +222,13 @@ class MagnitudePlan(Plan[Measurements]):
         law = self.law()
         columns = self.columns(self.domains(schema))
         share = float(self.alpha) * law.mean_abs()
-        sure = float(self.alpha) * margin_of(law, 0.95)
+        middle, sure = (float(self.alpha) * margin_of(law, one) for one in (0.5, 0.95))
         margins = "that is not paid for, so margins are as wide as if it were as large as the sum or the schema allows"
         if self.blur is not None:
             margins = f"margins are about {float(self.alpha) * margin_of(law, 0.96, self.blur):.3g} times it, or less"
         sentences = (
-            f"typical error {share:.3g} times {self._size} of a cell; 19 in 20 are below {sure:.3g} times it",
+            f"typical error {share:.3g} times {self._size} of a cell; half of the errors are below {middle:.3g} times "
+            f"it, 19 in 20 below {sure:.3g} times it",
             *(self._in_units(one, share) for one in {one.size: one for one in reversed(columns)}.values()),
             f"how large it is stays secret; {margins}",
         )

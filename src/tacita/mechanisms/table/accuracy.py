@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from math import sqrt
+from math import hypot, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -172,6 +172,7 @@ def _of_ratios(table: Table, schema: Schema) -> Foreseen:
         f"noise as of {above:.3g} records in the numerator and {below:.3g} in the denominator, each as large as the "
         f"clamp, which is bought; half of the errors are below {half:.3g} and {half_below:.3g}. A cell needs many "
         "times as many records",
+        _in_means(hypot(above, below), "weighted mean" if table.weights and table.statistic == "mean" else "ratio"),
     ), {
         "margin_in_clamps": above,
         "margin_in_clamps_below": below,
@@ -235,12 +236,12 @@ def _share_margin(table: Table, levels: int, confidence: float) -> float:
     return float(combined(confidence, parts)[0])
 
 
-def _in_means(clamps: float) -> str:
+def _in_means(clamps: float, of: str = "total") -> str:
     """What a margin in limits comes to, for limits as real files have them: no public fact says where one will lie."""
     few, many = _LIMITS
     said = ", ".join(f"± {clamps * few / n:.2%} of {n:,}" for n in _LARGER)
     return (
-        f"where that limit is {few} times the mean, as for pay, the total of so many records has {said}; where it is "
+        f"where that limit is {few} times the mean, as for pay, the {of} of so many records has {said}; where it is "
         f"{many} times, as for wealth and turnover, {many // few} times as much; only the run tells"
     )
 

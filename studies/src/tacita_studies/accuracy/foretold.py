@@ -18,6 +18,7 @@ from tacita.mechanisms.change import Change
 from tacita.mechanisms.magnitude.base import MagnitudePlan
 from tacita.mechanisms.magnitude.sums import SmoothSums
 from tacita.mechanisms.table import Table
+from tacita.noise.error import margin_of
 from tacita.release.plans import Planned
 from tacita.release.spec import TableSpec
 from tacita_studies.accuracy.answers import ALL, Cells, labels
@@ -48,9 +49,9 @@ def foretold(
     if isinstance(plan, MagnitudePlan) and not (isinstance(plan, SmoothSums) and len(plan.of) == 1):
         return Foretold({})
     if isinstance(plan, SmoothSums):
-        share = plan.forecast(schema).figures["typical_error_of_largest"]
+        share = float(plan.alpha) * margin_of(plan.law(), 0.5)  # as its forecast says of half of the errors
         largest = counted[plan.of[0]].groupby(labels(counted, by)).max()
-        return Foretold({str(name): share * float(size) for name, size in largest.items()})
+        return Foretold({str(name): share * float(size) for name, size in largest.items()}, "median")
     return Foretold(_of_jobs(product, counted, by, schema))
 
 
