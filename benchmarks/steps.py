@@ -74,15 +74,15 @@ def run(case: dict[str, Any]) -> dict[str, Any]:
 def cases(reduced: bool) -> list[dict[str, Any]]:
     voters = {"rows": 44_821, "sizes": VOTERS, "zeros": ZEROS}
     found: list[dict[str, Any]] = []
-    for layers in (9, 12, 15) if reduced else (9, 12, 13, 14, 15):
+    for layers in (9, 12) if reduced else (9, 12, 13, 14, 15):
         plan = {"layers": layers, "stop": "never", "budget": "equal"}
         found.append({"name": f"{layers} layers, {UNSTOPPED}", **voters, "plan": plan})
     found[-1]["bar"] = [10, 2]
-    for layers in (0, 2, 3):
+    for layers in (2,) if reduced else (0, 2, 3):
         found.append({"name": f"{layers} layers", **voters, "plan": {"layers": layers}})
     wide = {"name": WIDE_NAME, "sizes": WIDE, "zeros": [], "plan": {"layers": 20}}
-    found += [{**wide, "rows": rows} for rows in ((20_000, 50_000) if reduced else (125_000, 250_000, 500_000))]
-    return [*found, {**wide, "rows": 100_000 if reduced else 1_000_000, "bar": [120, 6]}]
+    found += [{**wide, "rows": rows} for rows in ((20_000,) if reduced else (125_000, 250_000, 500_000))]
+    return [*found, {**wide, "rows": 50_000 if reduced else 1_000_000, "bar": [120, 6]}]
 
 
 def growth(panels: dict[str, tuple[str, list[tuple[float, float]]]], path: Path) -> None:
@@ -108,7 +108,7 @@ def growth(panels: dict[str, tuple[str, list[tuple[float, float]]]], path: Path)
 
 def main() -> int:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--reduced", action="store_true")
+    asked.add_argument("--reduced", action="store_true", help="smaller and fewer cases; no bars")
     asked.add_argument("--plot", type=Path, help="an SVG file: cost against records and against nodes")
     asked.add_argument("--case", help=argparse.SUPPRESS)
     given = asked.parse_args()
@@ -140,7 +140,7 @@ def main() -> int:
         right = ("44,821 records, 1,290,240 cells, more and more layers", ("nodes", by_nodes))
         growth(dict((left, right)), given.plot)
     say("\n".join(missed or ["Within all bars."]) + "\n")
-    return 1 if missed else 0
+    return 1 if missed and not given.reduced else 0
 
 
 if __name__ == "__main__":
