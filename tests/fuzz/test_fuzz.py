@@ -15,10 +15,10 @@ SEED = int(os.environ.get("SEED", "1"))
 FULL = os.environ.get("FUZZ") == "full"
 # How many cases of each kind: in CI, and for a release.
 SIZES = {
-    "specs": (100, 20_000),  # changed specifications and schemas, planned
-    "broken": (12, 1_000),  # the same, run: half of them against a ledger in use
-    "runs": (12, 2_000),  # plausible changes, run: half of them against a ledger in use
-    "files": (14, 500),  # odd data files
+    "specs": (150, 20_000),  # changed specifications and schemas, planned
+    "broken": (18, 1_000),  # the same, run: half of them against a ledger in use
+    "runs": (16, 2_000),  # plausible changes, run: half of them against a ledger in use
+    "files": (20, 500),  # odd data files
 }
 
 
