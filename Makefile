@@ -37,8 +37,7 @@ test-slow: .venv/.dev ## the slow tests: minutes each
 
 RUNS ?= 1
 statistical: .venv/.dev ## the tests that draw fresh entropy; RUNS=30 repeats them
-	@for run in $$(seq $(RUNS)); do echo "run $$run of $(RUNS)"; \
-	  $(BIN)/pytest -m fresh -q tests/statistical tests/unit/noise $(PYTEST) || exit 1; done
+	@$(BIN)/python tests/support/repeated.py $(RUNS) -q tests/statistical tests/unit/noise $(PYTEST)
 
 fuzz: .venv/.dev ## 20,000 fuzzed specifications, 3,000 runs and 500 odd files: about an hour; SEED=2 for others
 	@FUZZ=full SEED=$(or $(SEED),1) $(BIN)/pytest -q tests/fuzz $(PYTEST)

@@ -87,3 +87,26 @@ def test_what_is_kept_is_bounded(engine: Any, monkeypatch: pytest.MonkeyPatch) -
         table, _ = _frames(engine)
         sql_of(engine.backend, table.limit(number + 1))
         assert len(compiling._known) <= 3
+
+
+def test_a_key_that_was_drawn_is_put_in_and_not_kept(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = "ab" * 32, "cd" * 32
+
+    def asked(key: str) -> Any:
+        table, _ = _frames(engine)
+        return table.select(v=ibis.literal(key) + table.k, w=ibis.literal(key) + "!")
+
+    question = asked(first)
+    assert sql_of(engine.backend, question) == engine.backend.compile(question)
+    assert not any(first in f"{shape} {text}" for shape, text in compiling._known.items())
+    question = asked(second)
+    expected = engine.backend.compile(question)
+    monkeypatch.setattr(type(engine.backend), "compile", lambda *_: pytest.fail("was written again"))
+    assert sql_of(engine.backend, question) == expected
+
+
+def test_a_key_inside_of_another_text_is_left_to_the_engine(engine: Any) -> None:
+    for key in ("ab" * 32, "cd" * 32):
+        table, _ = _frames(engine)
+        asked = table.select(v=ibis.literal(key) + table.k, w=ibis.literal(f"x{'ab' * 32}"))
+        assert sql_of(engine.backend, asked) == engine.backend.compile(asked)

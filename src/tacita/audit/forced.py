@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import ibis
-
+from tacita.audit.desk import desk
 from tacita.audit.families import Family, Files, Random
 from tacita.audit.losses import loss_of, over_claim
 from tacita.data.confidential import Confidential
@@ -72,21 +71,17 @@ def force(plan: Any, files: Files, random: Random, *, families: int, near: int) 
 
 
 def _force_family(plan: Any, files: Files, family: Family, seed: int) -> Outcome:
-    backend = ibis.duckdb.connect()
-    try:
-        return _compare(plan, family, _runs(plan, files, family, seed, backend))
-    finally:
-        backend.disconnect()
+    return _compare(plan, family, _runs(plan, files, family, seed))
 
 
-def _runs(plan: Any, files: Files, family: Family, seed: int, backend: Any) -> list[_Run]:
+def _runs(plan: Any, files: Files, family: Family, seed: int) -> list[_Run]:
     """The first file that is accepted draws; every other one is handed what it drew. Which one draws changes from
     family to family, so that outputs come from both sides."""
     runs = [_Run(refused=True) for _ in family.files]
     order = [(at + seed) % len(runs) for at in range(len(runs))]
     first: Tape | None = None
     for at in order:
-        data = opened(plan, family.files[at], files, backend)
+        data = opened(plan, family.files[at], files)
         if data is None:
             continue
         tape = Tape(SeededEntropy(seed)) if first is None else Tape(first)
@@ -96,10 +91,11 @@ def _runs(plan: Any, files: Files, family: Family, seed: int, backend: Any) -> l
     return runs
 
 
-def opened(plan: Any, file: Any, files: Files, backend: Any = "duckdb") -> Confidential | None:
-    """The file behind its schema, after all checks that come before anything is spent; None where one refuses it."""
+def opened(plan: Any, file: Any, files: Files, number: int = 0) -> Confidential | None:
+    """The file behind its schema, after all checks that come before anything is spent; None where one refuses it. The
+    next one with the same `number` takes its place."""
     try:
-        data = Confidential.from_frame(file, files.schema, engine=backend)
+        data = Confidential.from_frame(file, files.schema, engine=desk(number).engine())
         check(plan, data)
     except TacitaError:
         return None

@@ -8,20 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 
 from tacita.audit.families import Family, Files, Random, picked
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
-from tacita.lazy import later
 from tacita.privacy import AddRemoveOne, Neighbours, StrongAlpha, WeakAlpha
-
-if TYPE_CHECKING:
-    import pandas as pd
-else:
-    pd = later("pandas")
 
 Kind = tuple[str | None, str | None]  # sex, age: as stored, so possibly missing or unheard of
 Form = Literal["flat", "linked", "size"]
@@ -72,28 +67,46 @@ def schema(form: str) -> Schema:
     )
 
 
-def tables(file: File) -> dict[str, pd.DataFrame]:
+def tables(file: File) -> dict[str, pa.Table]:
     """Linked tables; establishments without workers are listed too."""
-    workplaces = [(f"e{at}", one.place, one.sector) for at, one in enumerate(file) if one.listed]
-    persons = [
-        (f"w{at}-{number}", f"e{at}", *kind) for at, one in enumerate(file) for number, kind in enumerate(one.workers)
-    ]
-    everybody = pd.DataFrame(persons, columns=["worker_id", "workplace_id", "sex", "age"], dtype=object)
+    persons = _persons(file)
     return {
-        "job": everybody[["worker_id", "workplace_id"]],
-        "workplace": pd.DataFrame(workplaces, columns=["workplace_id", "place", "sector"], dtype=object),
-        "worker": everybody[["worker_id", "sex", "age"]],
+        "job": _texts(persons, "worker_id", "workplace_id"),
+        "workplace": _texts(_workplaces(file), "workplace_id", "place", "sector"),
+        "worker": _texts(persons, "worker_id", "sex", "age"),
     }
 
 
-def flat(file: File) -> pd.DataFrame:
-    linked = tables(file)
-    return linked["job"].merge(linked["workplace"], on="workplace_id").merge(linked["worker"], on="worker_id")
+def flat(file: File) -> pa.Table:
+    """Jobs of establishments that are listed, each with what its establishment and its worker are."""
+    there = {one["workplace_id"]: one for one in _workplaces(file)}
+    jobs = [person | there[place] for person in _persons(file) if (place := person["workplace_id"]) in there]
+    return _texts(jobs, "worker_id", "workplace_id", "place", "sector", "sex", "age")
 
 
-def sizes(file: File) -> pd.DataFrame:
-    counts = np.array([len(one.workers) for one in file if one.listed], dtype=np.int64)
-    return tables(file)["workplace"].assign(jobs=counts)
+def sizes(file: File) -> pa.Table:
+    counts = pa.array([len(one.workers) for one in file if one.listed], type=pa.int64())
+    return _texts(_workplaces(file), "workplace_id", "place", "sector").append_column("jobs", counts)
+
+
+def _workplaces(file: File) -> list[dict[str, str | None]]:
+    return [
+        {"workplace_id": f"e{at}", "place": one.place, "sector": one.sector}
+        for at, one in enumerate(file)
+        if one.listed
+    ]
+
+
+def _persons(file: File) -> list[dict[str, str | None]]:
+    return [
+        {"worker_id": f"w{at}-{number}", "workplace_id": f"e{at}", "sex": sex, "age": age}
+        for at, one in enumerate(file)
+        for number, (sex, age) in enumerate(one.workers)
+    ]
+
+
+def _texts(records: list[dict[str, str | None]], *names: str) -> pa.Table:
+    return pa.table({name: pa.array([one[name] for one in records], type=pa.string()) for name in names})
 
 
 def stored(file: File, form: str) -> Any:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from tacita.audit.families import Family, Files, Random, picked
 from tacita.data.schema import Schema
-from tacita.lazy import later
 from tacita.privacy import Neighbours, NumbersWithin, PerRecord
-
-if TYPE_CHECKING:
-    import pandas as pd
-else:
-    pd = later("pandas")
 
 YEARS = (2000, 2001, 2002, 2003)
 COUNTIES, INDUSTRIES, KINDS = ("0101", "0102", "0201"), ("111", "112", "221"), ("single", "switched", "multi")
@@ -140,14 +135,26 @@ def _slowly(random: Random, firm: Firm, relation: PerRecord) -> Firm:
     return other
 
 
-def _frame(firms: list[Firm], long: bool) -> pd.DataFrame:
-    wide = pd.DataFrame(firms).astype({"firm": np.int64, "kind": object})
-    if not long:
-        return wide
-    fixed = list(FIXED)
-    parts = [wide[fixed].assign(year=year, jobs=wide[f"jobs{year}"], pay=wide[f"pay{year}"]) for year in YEARS]
-    rows = pd.concat(parts, ignore_index=True)
-    alive = (rows.year >= rows.born.fillna(0)) & (rows.year <= rows.gone.fillna(9999))
-    # A firm without any row would not be in the file, and who is in it is public.
-    never = ~rows.firm.isin(rows.firm[alive]) & (rows.year == YEARS[0])
-    return rows[alive | never].reset_index(drop=True)
+_TEXTS = ("county", "industry", "kind")
+
+
+def _frame(firms: list[Firm], long: bool) -> pa.Table:
+    rows = [row for year in YEARS for firm in firms if (row := _of_year(firm, year))] if long else firms
+
+    def column(name: str) -> pa.Array:
+        kind = pa.string() if name in _TEXTS else pa.int64() if name in ("firm", "year") else pa.float64()
+        return pa.array([row[name] for row in rows], type=kind, from_pandas=True)  # NaN is a missing number
+
+    return pa.table({name: column(name) for name in rows[0]})
+
+
+def _of_year(firm: Firm, year: int) -> Firm | None:
+    """The row of a year in which a firm lived. One without any has one all the same: who is in the file is public."""
+
+    def alive(year: int) -> bool:
+        return not (year < firm["born"] or year > firm["gone"])  # of NaN neither is true
+
+    if not alive(year) and (year != YEARS[0] or any(map(alive, YEARS))):
+        return None
+    fixed = {name: firm[name] for name in FIXED}
+    return {**fixed, "year": year, "jobs": firm[f"jobs{year}"], "pay": firm[f"pay{year}"]}

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from tacita.audit.families import Family, Files, Random, picked
 from tacita.data.schema import Categorical, Date, Integer, Numeric, Schema
 from tacita.errors import UsageError
-from tacita.lazy import later
 from tacita.privacy import AddRemoveOne, Neighbours, ReplaceOne
-
-if TYPE_CHECKING:
-    import pandas as pd
-else:
-    pd = later("pandas")
 
 Record = dict[str, Any]
 Unit = list[Record]
@@ -159,15 +154,12 @@ class _Maker:
             return [kind.lower.isoformat(), *beyond_days, *no_day, kind.upper.isoformat()]
         return [None]
 
-    def _frame(self, units: list[Unit]) -> pd.DataFrame:
+    def _frame(self, units: list[Unit]) -> pa.Table:
         records = [record for unit in units for record in unit]
         columns: dict[str, Any] = {}
         for name in self.schema.names:
-            values = [record[name] for record in records]
-            if name in self._ids():
-                columns[name] = np.array(values, dtype=np.int64)
-            elif isinstance(self.schema[name].kind, Categorical | Date):
-                columns[name] = np.array(values, dtype=object)
-            else:
-                columns[name] = np.array(values, dtype=np.float64)
-        return pd.DataFrame(columns)
+            text = isinstance(self.schema[name].kind, Categorical | Date)
+            kind = pa.int64() if name in self._ids() else pa.string() if text else pa.float64()
+            # As from pandas: NaN is a missing number.
+            columns[name] = pa.array([record[name] for record in records], type=kind, from_pandas=True)
+        return pa.table(columns)

@@ -28,7 +28,7 @@ from tacita.data.confidential import Confidential
 from tacita.errors import TacitaError, UsageError
 from tacita.evaluation.risk.canary import canary_bound
 from tacita.noise.entropy import SeededEntropy
-from tacita.noise.forcing import Tape
+from tacita.noise.forcing import Draw, Tape
 from tacita.noise.replay import Recording, Replaying, ReplayMismatch, compare
 
 _NUMBERS = 64  # of an output that an event may be about
@@ -41,7 +41,7 @@ def pair_of(example: Example, seed: int) -> tuple[Confidential, Confidential] | 
     random = np.random.default_rng(seed)
     for _ in range(_TRIES):
         family = example.files.family(random, 2)
-        pair = [opened(example.plan, one, example.files) for one in (family.base, family.near[1])]
+        pair = [opened(example.plan, one, example.files, at) for at, one in enumerate((family.base, family.near[1]))]
         if pair[0] is not None and pair[1] is not None:
             return pair[0], pair[1]
     return None
@@ -66,11 +66,33 @@ def canary_lower_bound(example: Example, *, trials: int, seed: int = 7) -> float
     return bound.epsilon
 
 
+class _EnoughError(Exception):
+    """As many numbers are out as are looked at: what the run does with them is not."""
+
+
+class _Short(Tape):
+    """A tape that ends the run there."""
+
+    def settle(self, draw: Draw, make: Callable[[], Any]) -> Any:
+        output = super().settle(draw, make)
+        self.numbers.extend(_flat([output]))
+        if len(self.numbers) >= _NUMBERS:
+            raise _EnoughError
+        return output
+
+    def __init__(self, source: SeededEntropy) -> None:
+        super().__init__(source)
+        self.numbers: list[float] = []
+
+
 def _numbers_of(plan: Any, data: Confidential, seed: int) -> NDArray[np.float64]:
-    tape = Tape(SeededEntropy(seed))
-    result = plan.run(data, tape)
-    outputs = [one.output for one in tape.draws] or getattr(result, "measured", {})
-    numbers = np.array(_flat(outputs)[:_NUMBERS], dtype=np.float64)
+    tape = _Short(SeededEntropy(seed))
+    try:
+        result = plan.run(data, tape)
+    except _EnoughError:
+        result = None
+    found = tape.numbers if tape.draws else _flat(getattr(result, "measured", {}))
+    numbers = np.array(found[:_NUMBERS], dtype=np.float64)
     return np.concatenate([numbers, np.zeros(_NUMBERS - numbers.size)])
 
 
@@ -183,7 +205,7 @@ def audit(
         raise UsageError(f"there is no plan {unknown[0]} to audit; the plans are {', '.join(known_plans())}")
     chosen = [one for one in known_plans() if not plans or one in plans]
     gathered = {name: _Gathered() for name in chosen}
-    for done, of, total in _results(list(_tasks(chosen, size)), workers or os.cpu_count() or 1):
+    for done, of, total in _results(_tasks(chosen, size), workers or os.cpu_count() or 1):
         if progress is not None:
             progress(f"{done.plan}: {done.what}", of, total)
         _gather(gathered[done.plan], done)
@@ -229,15 +251,16 @@ class _Done:
     twin: tuple[str, str | None] | None = None
 
 
-def _tasks(chosen: list[str], size: Size) -> Iterator[_Task]:
+def _tasks(chosen: list[str], size: Size) -> list[_Task]:
+    """The longest first, so that processes end at about the same time: those with a canary, then by neighbours."""
+    tasks = []
     for name in chosen:
         claims = [at for at, one in enumerate(examples()) if one.name == name]
         for number, at in enumerate(claims):
             share = ceil(size.neighbours / len(claims))
-            yield _Task(name, at, share, size.law_draws, 0 if number else size.canary_trials)
-    for at, twin in enumerate(twins()):
-        if twin.of in chosen:
-            yield _Task(twin.of, at, is_twin=True)
+            tasks.append(_Task(name, at, share, size.law_draws, 0 if number else size.canary_trials))
+    tasks += [_Task(twin.of, at, is_twin=True) for at, twin in enumerate(twins()) if twin.of in chosen]
+    return sorted(tasks, key=lambda one: (one.canary_trials, one.neighbours), reverse=True)
 
 
 def _results(tasks: list[_Task], workers: int) -> Iterator[tuple[_Done, int, int]]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tacita.data import rowwise
-from tacita.data.confidential import Confidential, engine_of, rows, same_key, tallied
+from tacita.data.confidential import Confidential, asked, engine_of, rows, same_key, tallied
 from tacita.data.engine import code_text, level_code, ruled_number
 from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.errors import SchemaError, UsageError
@@ -41,6 +41,10 @@ class Cells:
     by: tuple[str, ...]
     where: Mapping[str, tuple[str, ...]]
     needs: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return self.by, tuple(self.where.items()), self.needs
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -195,8 +199,8 @@ def totals(data: Confidential, cells: Cells, sums: Mapping[str, tuple[Adding, St
     tally = Tally(cells.by, tuple((name, *asked) for name, asked in sums.items()))
     part = None if cells.where or cells.missing(data.schema) else tallied(data, tally)
     if part is None:
-        table = kept(data, cells, [name for amount, _, _ in sums.values() for name in amount.columns])
-        part = engine_of(data).collect(tally.over(table, data.schema))
+        numbers = [name for amount, _, _ in sums.values() for name in amount.columns]
+        part = asked(data, ("totals", cells.key, tally), lambda: tally.over(kept(data, cells, numbers), data.schema))
     place = cell_places(part, data.schema, cells.by)
     number = cells.count(data.schema)
     added = {name: rowwise.sums(place, whole_numbers(part, _OWN + name), number) for name in sums}
@@ -229,10 +233,14 @@ def octaves(data: Confidential, cells: Cells, amount: Adding, lowest: int, highe
 
     Amounts of 0 are in none; signs do not matter. One that rounding puts into the wrong octave is still in only one.
     """
-    table = kept(data, cells, amount.columns)
-    size = amount.of(table, data.schema).cast("float64").abs()
-    coded = table.select(octave=size.nullif(0.0).log2().floor().cast("int64"))
-    part = engine_of(data).collect(coded.group_by("octave").aggregate(n=coded.count()))
+
+    def write() -> Any:
+        table = kept(data, cells, amount.columns)
+        size = amount.of(table, data.schema).cast("float64").abs()
+        coded = table.select(octave=size.nullif(0.0).log2().floor().cast("int64"))
+        return coded.group_by("octave").aggregate(n=coded.count())
+
+    part = asked(data, ("octaves", cells.key, amount), write)
     part = part.filter(part["octave"].is_valid())
     place = np.clip(whole_numbers(part, "octave"), lowest, highest - 1) - lowest
     return rowwise.sums(place, whole_numbers(part, "n"), highest - lowest)
@@ -247,18 +255,21 @@ def values(
 ) -> tuple[Integers, Integers, Integers]:
     """Every code of a value that occurs in a cell: its cell, the code, and how many records (or steps of weight) have
     it, sorted by cell and code. `coded_as` gives the code of a value in its declared steps, one by one."""
-    names = (column, *(weight[0].columns if weight else ()))
-    table = kept(data, cells, names)
     schema = data.schema
-    codes = {name: table[name] for name in cells.by}
-    parts = 10.0 ** decimals(schema, column)
-    number = ruled_number(table[column], number_kind(schema, column)).cast("float64")
-    whole = {"tacita_value": (number * parts + 0.5).floor().cast("int64")}
-    if weight:
-        whole["tacita_weight"] = weight[1].of(weight[0].of(table, schema))
-    coded = table.select(**codes, **whole)
-    mass = coded.tacita_weight.sum() if weight else coded.count()
-    part = engine_of(data).collect(coded.group_by([*codes, "tacita_value"]).aggregate(**{_N: mass}))
+
+    def write() -> Any:
+        table = kept(data, cells, (column, *(weight[0].columns if weight else ())))
+        codes = {name: table[name] for name in cells.by}
+        parts = 10.0 ** decimals(schema, column)
+        number = ruled_number(table[column], number_kind(schema, column)).cast("float64")
+        whole = {"tacita_value": (number * parts + 0.5).floor().cast("int64")}
+        if weight:
+            whole["tacita_weight"] = weight[1].of(weight[0].of(table, schema))
+        coded = table.select(**codes, **whole)
+        mass = coded.tacita_weight.sum() if weight else coded.count()
+        return coded.group_by([*codes, "tacita_value"]).aggregate(**{_N: mass})
+
+    part = asked(data, ("values", cells.key, column, weight), write)
     # Several stored values may have one code, of the value or of the cell.
     code, mass_of = coded_as(whole_numbers(part, "tacita_value")), whole_numbers(part, _N)
     least, codes_there = int(code.min(initial=0)), int(code.max(initial=0) - code.min(initial=0)) + 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -31,8 +32,7 @@ ibis = later("ibis")
 Source = str | Path | Mapping[str, str | Path]
 Form = Literal["flat", "linked", "size"]
 
-_BETWEEN = "\x1f"  # separates values in a row's canonical text
-_NOTHING = "\x1e"  # stands for a missing value there
+_BETWEEN, _NOTHING = "\x1f", "\x1e"  # what separates values in a row's canonical text, and a missing value there
 _HALF = 30  # bits; sums of 30-bit numbers over 2^33 rows still fit in 64 bits
 
 
@@ -76,7 +76,11 @@ class Confidential:
     ) -> None:
         self.schema = schema
         self._engine = engine
-        self._tables = {name: _declared(table, name, schema, len(tables) > 1) for name, table in tables.items()}
+        declared = partial(_declared, schema=schema, linked=len(tables) > 1)
+        self._tables = {
+            name: engine.written((table, name, schema, len(tables)), partial(declared, table, name))
+            for name, table in tables.items()
+        }
         self._checked: set[str] = set()
         self._ids_checked = False
         self._passed: set[str] = set()
@@ -161,14 +165,13 @@ class Confidential:
     def _content(self, name: str) -> dict[str, Any]:
         """Row count and sums of row hashes: a sum does not know the order of its terms."""
         table = self._tables[name]
-        columns = sorted(table.columns)
         digest = table.select(digest=_digest(table, self.schema))
         # 60 bits of each row's hash, in two halves whose sums cannot overflow.
         number = self._engine.hex_to_integer(digest.digest.substr(0, 15))
         halves = digest.select(high=number >> _HALF, low=number & (2**_HALF - 1))
         sums = halves.aggregate(rows=halves.count(), high=halves.high.sum(), low=halves.low.sum())
         (totals,) = self._engine.collect(sums).to_pylist()
-        return {"columns": columns, **{key: int(value or 0) for key, value in totals.items()}}
+        return {"columns": sorted(table.columns), **{key: int(value or 0) for key, value in totals.items()}}
 
     def sketch(self, key: str) -> dict[str, list[int]]:
         """Keyed hashes of some ids, for the ledger alone: by them it knows the units again in another file."""
@@ -197,12 +200,10 @@ class Confidential:
         self.schema.check_codes(todo)
         if not todo and self._ids_checked:
             return
-        checks = FileChecks(self._tables, self.schema, self._engine, self.form)
+        checks = self._checks()
         if scan is not None:
             checks = checks.scanned(scan, todo, ids=not self._ids_checked)
-        problems = checks.problems(todo, ids=not self._ids_checked)
-        if problems:
-            raise SchemaError("\n".join(problems))
+        _refuse("\n".join(checks.problems(todo, ids=not self._ids_checked)) or None)
         if scan is not None and checks.scan is not None:
             self._tallies[scan] = checks.scan
         self._checked.update(todo)
@@ -212,29 +213,20 @@ class Confidential:
 
     def check_unit(self, column: str, unit: str) -> None:
         """Refuse a file in which a unit has several rows, for promises that hold for a unit with one."""
-
-        def check() -> None:
-            problem = FileChecks(self._tables, self.schema, self._engine, self.form).repeated(column, unit)
-            if problem is not None:
-                raise SchemaError(problem)
-
-        self.check_once(f"one row for each {column}", check)
+        self.check_once(f"one row for each {column}", lambda: _refuse(self._checks().repeated(column, unit)))
 
     def check_weight(self, column: str) -> None:
         """Refuse a file in which a weight is negative or infinite."""
-
-        def check() -> None:
-            problem = FileChecks(self._tables, self.schema, self._engine, self.form).misweighed(column)
-            if problem is not None:
-                raise SchemaError(problem)
-
-        self.check_once(f"{column} as a weight", check)
+        self.check_once(f"{column} as a weight", lambda: _refuse(self._checks().misweighed(column)))
 
     def check_once(self, rule: str, check: Callable[[], None]) -> None:
         """Do a check of all rows, unless these rows have passed it: a run asks several times."""
         if rule not in self._passed:
             check()
-            self._passed.add(rule)
+        self._passed.add(rule)
+
+    def _checks(self) -> FileChecks:
+        return FileChecks(self._tables, self.schema, self._engine, self.form)
 
     def _todo(self, columns: Iterable[str]) -> list[str]:
         """Columns not looked at yet; a design is looked at as a whole, with the first of its columns."""
@@ -271,6 +263,11 @@ class Confidential:
         raise _NoRowsError(f"Confidential has no attribute {name!r}; rows are reached by plans only, through a ledger")
 
 
+def _refuse(problem: str | None) -> None:
+    if problem is not None:
+        raise SchemaError(problem)
+
+
 def rows(data: Confidential, table: str | None = None) -> Any:
     """The declared columns of one table, by default the main one, as an Ibis table, values exactly as stored.
 
@@ -290,8 +287,15 @@ def with_rows_bounded(data: Confidential, column: str, most: int, key: str) -> C
     Which rows stay follows from `key` and from the unit's own rows alone: neither other units nor the order of the file
     have a say, so that one unit more or less changes no other's rows.
     """
-    table = rows(data)
-    content = table.mutate(tacita_content=_digest(table, data.schema))
+    given = rows(data), data.schema, column, most, key
+    chosen = Confidential({}, data.schema, data._engine)
+    bounded = data._engine.written(("bounded", *given), lambda: _bounded(*given))
+    chosen._tables = {**data._tables, data.main: bounded}  # as they were declared: days are days already
+    return chosen
+
+
+def _bounded(table: Any, schema: Schema, column: str, most: int, key: str) -> Any:
+    content = table.mutate(tacita_content=_digest(table, schema))
     # Equal rows of a unit are numbered, so that each has a chance of its own.
     alike = ibis.window(group_by=[column, "tacita_content"], order_by="tacita_content")
     content = content.mutate(tacita_number=ibis.row_number().over(alike).cast("string"))
@@ -299,15 +303,17 @@ def with_rows_bounded(data: Confidential, column: str, most: int, key: str) -> C
     content = content.mutate(tacita_lot=drawn.hexdigest("md5"))
     own = ibis.window(group_by=column, order_by="tacita_lot")
     content = content.mutate(tacita_rank=ibis.row_number().over(own))
-    bounded = content.filter(content.tacita_rank < most).select(*table.columns)
-    chosen = Confidential({}, data.schema, data._engine)
-    chosen._tables = {**data._tables, data.main: bounded}  # as they were declared: days are days already
-    return chosen
+    return content.filter(content.tacita_rank < most).select(*table.columns)
 
 
 def engine_of(data: Confidential) -> Engine:
     """The engine that runs expressions over `rows`."""
     return data._engine
+
+
+def asked(data: Confidential, key: tuple[Any, ...], write: Callable[[], Any]) -> pa.Table:
+    """The answer to the expression that `write` gives, which follows from the tables, the schema and `key` alone."""
+    return data._engine.collect(data._engine.written((*key, data.schema, *data._tables.items()), write))
 
 
 def tallied(data: Confidential, scan: Scan) -> pa.Table | None:

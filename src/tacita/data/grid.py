@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tacita.data.confidential import Confidential, engine_of, rows
+from tacita.data.confidential import Confidential, asked, rows
 from tacita.data.engine import number_of
 from tacita.data.schema import Numeric, Schema
 from tacita.errors import SchemaError
@@ -18,8 +18,12 @@ from tacita.errors import SchemaError
 def check_grid(data: Confidential, columns: Sequence[str], schema: Schema) -> None:
     """Refuse a file in which a number of these columns lies between two steps."""
     table = rows(data)
-    flags = {f"f{at}": off_grid(table[name], schema[name].kind).any() for at, name in enumerate(columns)}
-    (found,) = engine_of(data).collect(table.aggregate(**flags)).to_pylist()
+
+    def write() -> Any:
+        off = {f"f{at}": off_grid(table[name], schema[name].kind).any() for at, name in enumerate(columns)}
+        return table.aggregate(**off)
+
+    (found,) = asked(data, ("grid", schema, *columns), write).to_pylist()
     for at, name in enumerate(columns):
         if found[f"f{at}"]:
             kind = schema[name].kind

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.data.confidential import Confidential, engine_of, rows
+from tacita.data.confidential import Confidential, asked, rows
 from tacita.data.engine import level_code, ruled_number
 from tacita.data.schema import Categorical, Date, Integer, Numeric, Schema
 from tacita.data.schema.kinds import Kind
@@ -31,9 +31,14 @@ def read(data: Confidential, names: Iterable[str], *, gaps: bool = False) -> dic
 
     With `gaps` whatever is missing and has no rule comes as it is: as NaN, or as a code below 0.
     """
-    table = rows(data)
-    wanted = {name: _ruled(table[name], data.schema[name].kind, name).cast("float64") for name in names}
-    collected = engine_of(data).collect(table.select(**wanted))
+    table, wanted = rows(data), tuple(dict.fromkeys(names))
+    collected = asked(
+        data,
+        ("read", *wanted),
+        lambda: table.select(
+            **{name: _ruled(table[name], data.schema[name].kind, name).cast("float64") for name in wanted}
+        ),
+    )
     arrays = {name: np.asarray(collected[name].to_numpy(zero_copy_only=False), dtype=np.float64) for name in wanted}
     for name, values in arrays.items():
         kind, bad = data.schema[name].kind, np.isnan(values)

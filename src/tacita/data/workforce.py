@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tacita.data.cells import cell_places, jobs_with, whole_numbers
-from tacita.data.confidential import Confidential, engine_of, parquet_file, rows, same_key
+from tacita.data.confidential import Confidential, asked, parquet_file, rows, same_key
 from tacita.data.engine import level_code, ruled_number
 from tacita.data.engine.jobscan import scan_jobs
 from tacita.data.schema import Integer, Role, Schema
@@ -100,14 +101,16 @@ def workforce(
     if data.form == "size":
         if worker or wanted:
             raise UsageError(f"{[*worker, *wanted][0]}: a file of establishment sizes holds no worker attributes")
-        return _assemble(schema, by, columns, [_from_sizes(data, by, drop_above)], whole=whole, listed=True)
+        part = asked(data, ("sizes", *by, drop_above), lambda: _from_sizes(data, by, drop_above))
+        return _assemble(schema, by, columns, [part], whole=whole, listed=True)
     if data.form == "flat" and not worker and not wanted and (counted := _from_parquet(data, by, drop_above)):
         return counted
-    query = _from_flat if data.form == "flat" else _from_linked
+    write = _from_flat if data.form == "flat" else _from_linked
     parts = []
     for start in range(0, columns, _AT_ONCE):
-        chunk = range(start, min(start + _AT_ONCE, columns))
-        parts.append(query(data, by, worker, wanted, chunk, drop_above))
+        of = (tuple(by), tuple(worker), wanted, range(start, min(start + _AT_ONCE, columns)), drop_above)
+        key = (write, *of[:2], str(wanted), *of[3:])
+        parts.append(asked(data, key, partial(write, data, *of)))
     return _assemble(schema, by, columns, parts, whole=whole, listed=data.form != "flat")
 
 
@@ -153,10 +156,10 @@ def _levels_wanted(schema: Schema, where: Mapping[str, Sequence[str]]) -> dict[s
 
 def _counters(
     table: Any, schema: Schema, worker: Sequence[str], where: Mapping[str, list[int]], chunk: range
-) -> dict[str, Any]:
-    """One conditional count per worker cell; nothing to add where every worker counts."""
+) -> tuple[Any, dict[str, Any]]:
+    """The table with the cell of each worker, and one conditional count per cell; as it is where everybody counts."""
     if not worker and not where:
-        return {}
+        return table, {}
     cell: Any = ibis.literal(0)
     for name in worker:
         code = level_code(table[name], schema.categorical(name))
@@ -166,8 +169,8 @@ def _counters(
     keep: Any = ibis.literal(True)
     for name, codes in where.items():
         keep = keep & level_code(table[name], schema.categorical(name)).isin(codes)
-    coded = ibis.ifelse(keep, cell, -1)
-    return {f"tacita_c{at}": table.count(where=coded == at) for at in chunk}
+    coded = table.mutate(tacita_cell=ibis.ifelse(keep, cell, -1))
+    return coded, {f"tacita_c{at}": coded.count(where=coded.tacita_cell == at) for at in chunk}
 
 
 def _from_parquet(data: Confidential, by: Sequence[str], drop_above: int | None) -> Workforce | None:
@@ -194,10 +197,9 @@ def _from_flat(
     where: Mapping[str, list[int]],
     chunk: range,
     drop_above: int | None,
-) -> pa.Table:
-    jobs = rows(data)
+) -> Any:
     key = _workplace_key(data)
-    counters = _counters(jobs, data.schema, worker, where, chunk)
+    jobs, counters = _counters(rows(data), data.schema, worker, where, chunk)
     # Grouping by id and attributes first keeps minima of text off the long table: it is the fastest exact form.
     pieces = jobs.group_by([key, *by]).aggregate(**{_N: jobs.count()}, **counters)
     counted = [_N, *counters]
@@ -206,7 +208,7 @@ def _from_flat(
     )
     if drop_above is not None:
         whole = whole.filter(whole[_N] <= drop_above)
-    return engine_of(data).collect(_to_cells(whole, by, counted))
+    return _to_cells(whole, by, counted)
 
 
 def _from_linked(
@@ -216,7 +218,7 @@ def _from_linked(
     where: Mapping[str, list[int]],
     chunk: range,
     drop_above: int | None,
-) -> pa.Table:
+) -> Any:
     places, key = rows(data, "workplace"), _workplace_key(data)
     for name in by:
         if data.table_of(name) != "workplace":
@@ -224,8 +226,7 @@ def _from_linked(
                 f'{name}: is declared in the {data.table_of(name)} table; declare table = "workplace" for it, '
                 "because cells come from the public list of establishments"
             )
-    jobs = jobs_with(data, [*worker, *where])
-    counters = _counters(jobs, data.schema, worker, where, chunk)
+    jobs, counters = _counters(jobs_with(data, [*worker, *where]), data.schema, worker, where, chunk)
     counted = [_N, *counters]
     sizes = jobs.group_by(key).aggregate(**{_N: jobs.count()}, **counters)
     joined = places.left_join(sizes, same_key(places, sizes, key))
@@ -235,10 +236,10 @@ def _from_linked(
         small = joined[_N].coalesce(0) <= drop_above
         kept = {name: ibis.ifelse(small, value, 0) for name, value in kept.items()}
     whole = joined.select(**{name: joined[name] for name in by}, **kept)
-    return engine_of(data).collect(_to_cells(whole, by, counted))
+    return _to_cells(whole, by, counted)
 
 
-def _from_sizes(data: Confidential, by: Sequence[str], drop_above: int | None) -> pa.Table:
+def _from_sizes(data: Confidential, by: Sequence[str], drop_above: int | None) -> Any:
     places = rows(data)
     (name,) = data.schema.by_role("size")
     kind = data.schema[name].kind
@@ -247,7 +248,7 @@ def _from_sizes(data: Confidential, by: Sequence[str], drop_above: int | None) -
     if drop_above is not None:
         size = ibis.ifelse(size <= drop_above, size, 0)
     whole = places.select(**{column: places[column] for column in by}, **{_N: size})
-    return engine_of(data).collect(_to_cells(whole, by, [_N]))
+    return _to_cells(whole, by, [_N])
 
 
 def _workplace_key(data: Confidential) -> str:

@@ -79,7 +79,7 @@ def settles(*confidential: str, like: str | None = None) -> Callable[[Callable[P
                 return sampler(*args, **kwargs)
             given = signature.bind(*args, **kwargs)
             given.apply_defaults()
-            named = {key: value for key, value in given.arguments.items() if not isinstance(value, Entropy | Spare)}
+            named = {key: value for key, value in given.arguments.items() if not _is_random(value)}
             randomness = {key: value for key, value in given.arguments.items() if key not in named}
             hidden = {key: _copied(named.pop(key)) for key in confidential}
 
@@ -96,6 +96,17 @@ def settles(*confidential: str, like: str | None = None) -> Callable[[Callable[P
         return settled
 
     return mark
+
+
+def _is_random(value: Any) -> bool:
+    # Whether something is an Entropy is a slow question; arrays and numbers, which most arguments are, have no words.
+    return isinstance(value, Spare) or (hasattr(value, "words") and isinstance(value, Entropy))
+
+
+def follows(entropy: Entropy, released: bytes, make: Callable[[], T]) -> T:
+    """What `make` gives, which follows from `released` alone. A tape hands over what the first run made of the same."""
+    again = getattr(entropy, "again", None)
+    return make() if again is None else again(released, make)
 
 
 def _listener(arguments: tuple[Any, ...]) -> Settling | None:
@@ -130,6 +141,7 @@ class Tape:
         self._first = source if isinstance(source, Tape) else None
         self._entropy = source
         self._events: list[_Event] = []
+        self._followed: dict[bytes, Any] = {}
         self._inside = False
 
     @property
@@ -140,6 +152,14 @@ class Tape:
     def draws(self) -> list[Draw]:
         """Every draw of the run, with its confidential arguments."""
         return [event.what for event in self._events if event.kind == "draw"]
+
+    def again(self, released: bytes, make: Callable[[], T]) -> T:
+        """What was made of the same release before, in this run or in the first."""
+        kept = self._followed if self._first is None else self._first._followed
+        if released not in kept:
+            kept[released] = make()
+        made: T = kept[released]
+        return made
 
     def announce(self, request: Request) -> None:
         if not self._inside:

@@ -24,19 +24,24 @@ def as_declared(table: Any, kinds: Mapping[str, Categorical], engine: Engine) ->
     All columns are asked about at once: a question for each takes minutes in files of hundreds. Long lists, and columns
     that are not so plain, are left to those questions.
     """
-    asked = {}
-    for at, (column, kind) in enumerate(kinds.items()):
-        if len(kind.levels) <= _SHORT:
-            value = text_of(table[column])
-            if kind.outside != "error":
-                asked[f"{at}"] = (value.isin(list(kind.levels)).fill_null(False).any(), column)
-            else:
-                known = value.isin([*kind.levels, *kind.missing_codes]).fill_null(kind.missing is not None)
-                asked[f"{at}"] = (known.all(), column)
-    if not asked:
+    short = {column: kind for column, kind in kinds.items() if len(kind.levels) <= _SHORT}
+    if not short:
         return set()
-    (found,) = engine.collect(table.aggregate(**{at: rule for at, (rule, _) in asked.items()})).to_pylist()
-    return {column for at, (_, column) in asked.items() if found[at]}
+    asked = engine.written(
+        ("levels", table, *short.items()),
+        lambda: table.aggregate(
+            **{f"{at}": _declared(table[column], kind) for at, (column, kind) in enumerate(short.items())}
+        ),
+    )
+    (found,) = engine.collect(asked).to_pylist()
+    return {column for at, column in enumerate(short) if found[f"{at}"]}
+
+
+def _declared(stored: Any, kind: Categorical) -> Any:
+    value = text_of(stored)
+    if kind.outside != "error":
+        return value.isin(list(kind.levels)).fill_null(False).any()
+    return value.isin([*kind.levels, *kind.missing_codes]).fill_null(kind.missing is not None).all()
 
 
 def none_matches(table: Any, column: str, kind: Categorical, engine: Engine) -> bool:

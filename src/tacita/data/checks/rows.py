@@ -6,8 +6,9 @@ Messages name table, column, rule and fix, never a value and never how many rows
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -61,7 +62,8 @@ class FileChecks:
             return self
         table = self.tables[self.main]
         rules = {f"{_RULE}{at}": rule for at, (rule, _) in enumerate(self._rules(self.main, todo, ids=ids))}
-        part = self.engine.collect(scan.over(table, self.schema, rules).limit(enough))
+        asked = self._written("scan", (scan, *todo, ids), lambda: scan.over(table, self.schema, rules).limit(enough))
+        part = self.engine.collect(asked)
         return replace(self, scan=part) if part.num_rows < enough else self
 
     def problems(self, todo: list[str], *, ids: bool) -> list[str]:
@@ -86,8 +88,17 @@ class FileChecks:
         there, keys = self.tables[name].columns, self._keys(name)
         return [one for one in todo if self._table_of(one) == name and one in there and one not in keys]
 
+    def _written(self, what: str, about: tuple[Any, ...], write: Callable[[], Any]) -> Any:
+        return self.engine.written((what, *self.tables.items(), self.schema, self.form, *about), write)
+
     def _rules(self, name: str, todo: list[str], *, ids: bool) -> list[tuple[Any, str]]:
         """For each rule about single values what breaks it, and what to say then."""
+        rules: list[tuple[Any, str]] = self._written(
+            "rule", (name, *todo, ids), lambda: self._rules_now(name, todo, ids=ids)
+        )
+        return rules
+
+    def _rules_now(self, name: str, todo: list[str], *, ids: bool) -> list[tuple[Any, str]]:
         table, rules = self.tables[name], []
         for column in self._keys(name) if ids else []:
             rules.append(
@@ -121,8 +132,15 @@ class FileChecks:
             there = self.scan.num_rows
             broken = [any(self.scan[f"{_RULE}{at}"].to_pylist()) for at in range(len(rules))]
         else:
-            flags = {f"{_RULE}{at}": rule.any() for at, (rule, _) in enumerate(rules)}
-            (found,) = self.engine.collect(table.aggregate(rows=table.count(), **flags)).to_pylist()
+            flags = [f"{_RULE}{at}" for at in range(len(rules))]
+            asked = self._written(
+                "rules",
+                (name, *todo, ids),
+                lambda: table.aggregate(
+                    rows=table.count(), **{flag: rule.any() for flag, (rule, _) in zip(flags, rules, strict=True)}
+                ),
+            )
+            (found,) = self.engine.collect(asked).to_pylist()
             there, broken = found["rows"], [found[flag] for flag in flags]
         if not there:
             return [f"{name}: the file has no rows; open the right file"]
@@ -191,7 +209,9 @@ class FileChecks:
         attributes = [column for column in todo if self.schema[column].role == "workplace"]
         if not attributes:
             return []
-        pieces = job.select(workplace, *attributes).distinct()
+        pieces = self._written(
+            "constant", (workplace, *attributes), lambda: job.select(workplace, *attributes).distinct()
+        )
         if self._repeats(pieces, workplace):
             return [
                 f"job.{', job.'.join(attributes)}: rows of one establishment disagree; these are public facts of the "
@@ -217,11 +237,15 @@ class FileChecks:
         name = self._table_of(column)
         table, kind = self.tables[name], self.schema[column].kind
         assert isinstance(kind, Integer | Numeric)  # plans see to it
-        number = number_of(table[column])
-        wrong = (number < 0) | (number == math.inf)
-        if kind.missing_codes:
-            wrong = wrong & ~number.isin(list(kind.missing_codes))
-        (found,) = self.engine.collect(table.aggregate(wrong=wrong.any())).to_pylist()
+
+        def asked() -> Any:
+            number = number_of(table[column])
+            wrong = (number < 0) | (number == math.inf)
+            if kind.missing_codes:
+                wrong = wrong & ~number.isin(list(kind.missing_codes))
+            return table.aggregate(wrong=wrong.any())
+
+        (found,) = self.engine.collect(self._written("weight", (column,), asked)).to_pylist()
         if not found["wrong"]:
             return None
         return (
@@ -247,22 +271,37 @@ class FileChecks:
 
 def any_repeated(engine: Engine, table: Any, keys: Sequence[str]) -> bool:
     """Whether two rows have the same keys. Rows in which one is missing do not count."""
-    for key in keys:
-        table = table.filter(table[key].notnull())
+    written = partial(_repetition, table, tuple(keys))
     if len(keys) > 1:
-        counted = table.group_by(list(keys)).aggregate(tacita_rows=table.count())
-        return bool(engine.collect(counted.filter(counted.tacita_rows > 1).limit(1)).num_rows)
+        return bool(engine.collect(engine.written((table, *keys, "twice"), lambda: written("twice"))).num_rows)
     (key,) = keys
-    (rows,) = engine.collect(table.aggregate(rows=table.count()))["rows"].to_pylist()
+
+    def ask(what: str) -> Any:
+        return engine.collect(engine.written((table, key, what), lambda: written(what))).column(0)
+
+    (rows,) = ask("rows").to_pylist()
     kind = table[key].type()
     if rows <= _IN_MEMORY and engine.name == "duckdb" and (kind.is_integer() or kind.is_string()):
-        numbers = table[key] if kind.is_integer() else table[key].hash()
-        if not _any_number_repeated(engine.collect(table.select(number=numbers))["number"].to_numpy()):
+        if not _any_number_repeated(ask("numbers").to_numpy()):
             return False
         if kind.is_integer():
             return True  # of text, two different ids may have one hash: count them
-    (different,) = engine.collect(table.aggregate(different=table[key].nunique()))["different"].to_pylist()
+    (different,) = ask("different").to_pylist()
     return bool(rows != different)
+
+
+def _repetition(table: Any, keys: tuple[str, ...], what: str) -> Any:
+    for key in keys:
+        table = table.filter(table[key].notnull())
+    if what == "twice":
+        counted = table.group_by(list(keys)).aggregate(tacita_rows=table.count())
+        return counted.filter(counted.tacita_rows > 1).limit(1)
+    (key,) = keys
+    if what == "rows":
+        return table.aggregate(rows=table.count())
+    if what == "different":
+        return table.aggregate(different=table[key].nunique())
+    return table.select(number=table[key] if table[key].type().is_integer() else table[key].hash())
 
 
 def _any_number_repeated(ids: NDArray[Any]) -> bool:

@@ -95,6 +95,10 @@ class Engine:
                 "because it may quote confidential values. Check that the file is complete and that memory suffices"
             ) from None
 
+    def written(self, key: tuple[Any, ...], write: Callable[[], _T]) -> _T:
+        """The expression that `write` gives, which follows from `key`: an audit's engine need not write it again."""
+        return write()
+
     def map_groups(
         self,
         table: Any,
@@ -291,11 +295,8 @@ def connect(engine: Any = "duckdb") -> Engine:
     if engine == "duckdb":
         # No extension is ever fetched: agency networks are closed, and a file must not decide what is loaded.
         spill = Spill.make()
-        connected = DuckEngine(
-            ibis.duckdb.connect(
-                autoinstall_known_extensions=False, allow_community_extensions=False, temp_directory=str(spill.folder)
-            )
-        )
+        closed = {"autoinstall_known_extensions": False, "allow_community_extensions": False}
+        connected = DuckEngine(ibis.duckdb.connect(temp_directory=str(spill.folder), **closed))
         weakref.finalize(connected, spill.remove)
         return connected
     if engine == "spark":

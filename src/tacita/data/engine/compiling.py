@@ -1,8 +1,8 @@
 """SQL of questions that were asked before of another table: writing it takes longer than most small files to answer.
 
 The audit asks the same of thousands of files, and so does a session of many releases. Ibis expressions that differ in
-the names of registered frames and files alone have SQL that does too, so it is kept once and the names are put in. Sees
-expressions, never rows.
+the names of registered frames and files, or in keys that were drawn, have SQL that does too, so it is kept once and the
+names are put in: no key is kept. Sees expressions, never rows.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ schemas = later("ibis.expr.schema")
 
 # Names that Ibis drew for frames and for files that it opened: no level and no other table is called so.
 FRAME = re.compile(r"ibis_(rows|read_parquet|read_csv)_[0-9a-z]{16,}")
+_KEY = re.compile(r"[0-9a-f]{64}")  # a key that was drawn, which is another one in every run
 _MOST = 2_000  # kept
 _SAME = (str, int, bool, type(None), Enum)
 _WRITTEN = (float, Decimal, bytes, datetime.date, datetime.time, datetime.timedelta)  # 0.0 == -0.0
@@ -37,12 +38,15 @@ def sql_of(backend: Any, expression: Any) -> str:
         shape, names = _shape(expression.op())
     except _UnusualError:
         return str(backend.compile(expression))
-    if not names or not all(FRAME.fullmatch(name) for name in names):
+    keys = [name for name in names if _KEY.fullmatch(name)]
+    if len(keys) == len(names) or not all(FRAME.fullmatch(name) for name in names if name not in keys):
         return str(backend.compile(expression))
     shape = (backend.name, *shape)
     known = _known.get(shape)
     if known is None:
         known = str(backend.compile(expression))
+        if any(known.count(key) != known.count(f"'{key}'") for key in keys):
+            return known  # it also stands inside of another text
         for at, name in enumerate(names):
             known = known.replace(name, _place(at))
         if len(_known) >= _MOST:
@@ -58,7 +62,7 @@ def _place(at: int) -> str:
 
 
 def _shape(whole: Any) -> tuple[tuple[Any, ...], list[str]]:
-    """The nodes of an expression, each after those it is made of, with numbers for frames; and the frames' names."""
+    """The nodes of an expression, each after those it is made of, with numbers for frames and keys; and their names."""
     nodes: list[Any] = []
     places: dict[int, int] = {}
     names: list[str] = []
@@ -77,14 +81,19 @@ def _shape(whole: Any) -> tuple[tuple[Any, ...], list[str]]:
             return tuple((key, of(one)) for key, one in value.items())
         if isinstance(value, _WRITTEN):
             return type(value), repr(value)
+        if isinstance(value, str) and _KEY.fullmatch(value):
+            return _KEY, number(value)
         if isinstance(value, same):
             return type(value), value
         raise _UnusualError
 
+    def number(name: str) -> int:
+        if name not in names:
+            names.append(name)
+        return names.index(name)
+
     def frame(table: Any) -> Any:
-        if table.name not in names:
-            names.append(table.name)
-        return names.index(table.name), table.schema, repr(table.namespace)
+        return number(table.name), table.schema, repr(table.namespace)
 
     of(whole)
     return tuple(nodes), names

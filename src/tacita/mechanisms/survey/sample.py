@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.data.confidential import Confidential, engine_of, rows
+from tacita.data.confidential import Confidential, asked, rows
 from tacita.data.engine import level_code, ruled_number
 from tacita.data.half_samples import Codes, Floats, half_sample_factors
 from tacita.data.schema import Categorical, Integer, Numeric, Schema, SurveyDesign
@@ -75,9 +75,12 @@ def read(data: Confidential, by: Sequence[str], answers: Sequence[str]) -> Surve
     design = public_design(schema, by, answers)
     codes = dict.fromkeys((*by, *design.strata, *design.psu[:1]))
     numbers = dict.fromkeys((design.weight, *answers, *([design.population] if design.population else ())))
-    table = rows(data)
-    wanted = {name: _ruled(table[name], schema, name).cast("float64") for name in (*codes, *numbers)}
-    collected = engine_of(data).collect(table.select(**wanted))
+    table, wanted = rows(data), (*codes, *numbers)
+    collected = asked(
+        data,
+        ("sample", *wanted),
+        lambda: table.select(**{name: _ruled(table[name], schema, name).cast("float64") for name in wanted}),
+    )
     found = {name: np.asarray(collected[name].to_numpy(zero_copy_only=False), dtype=np.float64) for name in wanted}
     if any(np.isnan(found[name]).any() for name in numbers) or any((found[name] < 0).any() for name in codes):
         # Confidential.check refuses such files before anything is spent; this is for callers that skip it.

@@ -20,6 +20,7 @@ from tacita.implicates import Implicates
 from tacita.mechanisms.table.noise import Budget, Reach
 from tacita.noise.concentrated import epsilon_for, rho_for
 from tacita.noise.entropy import Entropy
+from tacita.noise.forcing import follows
 from tacita.plan import Bounded, Contribution, Forecast, Plan, contribution_of, opened, packed
 from tacita.plan.fields import Named, one_of, plain
 from tacita.plan.how import How
@@ -244,7 +245,7 @@ class SelfCheck(Plan[Checked]):
 
     def run(self, data: Confidential, entropy: Entropy) -> Checked:
         model = self.inner.run(data, entropy)
-        file = model.implicates.tables[0]
+        file = follows(entropy, model.to_bytes(), lambda: model.implicates.tables[0])
         names = tuple(name for name in self.compared(data.schema) if name in file.column_names)
         weights = (getattr(self.plan, "weight", None), *data.schema.by_role("weight"))
         weight = next((one for one in weights if one in names), None)
