@@ -68,6 +68,9 @@ def mixed_claims() -> Iterator[tuple[str, FileSynthesis, Files]]:
             plan = FileSynthesis(COLUMNS, **{"epsilon": "2", "neighbours": neighbours, **given})
             yield f"{setting}, {word}", plan, record_files(MIXED, neighbours)
     for word, neighbours in (("added", AddRemoveOne("person")), ("replaced", ReplaceOne("person"))):
+        # Tables of three columns are chosen where records are many beside the noise.
+        rounds = FileSynthesis(COLUMNS, "300", delta="0", neighbours=neighbours)
+        yield f"rounds, {word}", rounds, record_files(MIXED, neighbours, sizes=(40, 120))
         names = [name for name in RULED.names if name != "person"]
         yield (
             f"rules and dates, {word}",

@@ -149,9 +149,12 @@ def _frame(firms: list[Firm], long: bool) -> pa.Table:
 
 
 def _of_year(firm: Firm, year: int) -> Firm | None:
-    """The row of a year in which a firm lived. One without any has one all the same: who is in the file is public."""
+    """The row of a year in which a firm lived. One without any has one all the same: who is in the file is public.
+    Years of which nothing is known are gaps, of every second firm."""
 
     def alive(year: int) -> bool:
+        if firm["firm"] % 2 and np.isnan(firm[f"jobs{year}"]) and np.isnan(firm[f"pay{year}"]):
+            return False
         return not (year < firm["born"] or year > firm["gone"])  # of NaN neither is true
 
     if not alive(year) and (year != YEARS[0] or any(map(alive, YEARS))):

@@ -110,6 +110,13 @@ class Domain:
             found[:, level] = self.possible(tried) > 0
         return found
 
+    def any_cell(self) -> Codes:
+        """A cell that can occur."""
+        fixed = np.full((1, len(self.sizes)), FREE, dtype=np.int16)
+        for at in range(len(self.sizes)):
+            fixed[0, at] = np.argmax(self.open_levels(fixed, at)[0])
+        return fixed
+
     def strides(self, fixed: Codes) -> Integers:
         """Weights that number the cells of each row's free attributes from 0; 0 for fixed attributes."""
         result = np.zeros(fixed.shape, dtype=np.int64, order="F")

@@ -14,12 +14,14 @@ import tacita.synthesis.comparison.steps.measuring as measuring
 from support.people import LEVELS, NAMES, ZEROS, persons, schema
 from tacita.comparison import DirichletSynthesis, HistogramSynthesis, IndependentSynthesis
 from tacita.data.confidential import Confidential
+from tacita.data.schema import Schema
 from tacita.errors import UsageError, VerificationError
 from tacita.implicates import Synthetic
 from tacita.noise.entropy import SeededEntropy, SystemEntropy
 from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, ReplaceOne
 from tacita.synthesis.comparison.steps import StepsSynthesis
+from tacita.synthesis.selfcheck import SelfCheck
 
 PERSON = AddRemoveOne("person")
 PLANS: dict[str, Callable[..., Any]] = {
@@ -293,3 +295,21 @@ def test_noise_alone_grows_no_tree() -> None:
     frame = persons(40).assign(**dict.fromkeys(wide, "0"))
     tree = StepsSynthesis(list(wide), "1", layers=12).rehearse(frame, schema(**wide), seed=1).released[0]
     assert sum(layer.parent.size for layer in tree.layers) < 500
+
+
+@pytest.mark.parametrize("method", [HistogramSynthesis, StepsSynthesis, IndependentSynthesis])
+def test_noise_that_leaves_no_record_leaves_a_file_all_the_same(method: Callable[..., Any]) -> None:
+    """A check draws the file inside of a run: had that failed, all would be paid and nothing released."""
+    two = {"role": "confidential", "type": "categorical", "levels": ["a", "b"], "outside": "b", "missing": "b"}
+    public = Schema.from_dict({"dataset": {"identity": "one", "unit": "person"}, "variables": {"x": two, "y": two}})
+    data = Confidential.from_frame(pd.DataFrame({"x": ["a"], "y": ["b"]}), public)
+    given: Any = {"neighbours": AddRemoveOne("person"), "zeros": [{"x": "a", "y": "a"}, {"x": "b", "y": "b"}]}
+    plan = SelfCheck(method(["x", "y"], "1/10", **given))
+    rows = []
+    for seed in range(8):
+        files = plan.run(data, SeededEntropy(seed)).implicates
+        assert files is not None
+        frame = files.tables[0].to_pandas()
+        assert not ((frame.x == "a") & (frame.y == "a") | (frame.x == "b") & (frame.y == "b")).any()
+        rows.append(len(frame))
+    assert min(rows) == 1  # in some of them noise left none

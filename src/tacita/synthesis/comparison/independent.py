@@ -15,7 +15,6 @@ from tacita.agreement.trees import shared_out
 from tacita.data import rowwise
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
-from tacita.errors import UsageError
 from tacita.implicates import Implicates
 from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
 from tacita.noise.entropy import Entropy
@@ -46,9 +45,7 @@ class IndependentModel(CellModel[Marginals]):
     any_length = True
 
     def files(self, m: int, random: np.random.Generator, rows: int | None) -> Implicates:
-        size = self.released.records if rows is None else rows
-        if size < 1:
-            raise UsageError("rows: the noisy number of records is 0, so there is nothing to draw; give rows = …")
+        size = max(self.released.records, 1) if rows is None else rows  # noise may leave none, and what is paid is paid
         frames = tuple(self._file(one, size, noisy=m > 1) for one in random.spawn(m))
         return Implicates(frames, self.schema, self.domain.names, "one-measurement")
 
@@ -82,7 +79,8 @@ class IndependentModel(CellModel[Marginals]):
         # Noise has left margins that no file without impossible cells can have: the rest is drawn anew as a whole.
         left = self.domain.forbidden(codes)
         if bool(left.all()):
-            raise UsageError("zeros: every record drawn falls in a cell that cannot occur; ask for more rows")
+            codes[:] = self.domain.any_cell()
+            return codes
         codes[left] = codes[random.choice(np.flatnonzero(~left), size=int(left.sum()))]
         return codes
 

@@ -12,7 +12,6 @@ from attrs import frozen
 
 from tacita.agreement.trees import Consistent, least_squares, onto_simplices, phantom_histogram, shared_out, whole
 from tacita.data.schema import Schema
-from tacita.errors import UsageError
 from tacita.implicates import Implicates
 from tacita.noise.discrete import DiscreteLaplace
 from tacita.synthesis.cellplan import CellModel
@@ -70,11 +69,11 @@ class StepsModel(CellModel[tuple[Measurement, ...]]):
         else:
             values = _consistent(tree, random if noisy else None).values
         total = float(values[0][0])
+        if rows is None and total < 0.5:
+            rows = 1  # noise may leave none, and what is paid is paid
         if rows is not None:
             share = rows / total if total > 0 else 0.0
             values = (np.array([float(rows)]), *(one * share for one in values[1:]))
-        elif total < 0.5:
-            raise UsageError("rows: the noisy number of records is 0, so there is nothing to draw; give rows = …")
         return whole(tree.parents(), values, random=random)
 
     def _file(self, tree: Measurement, random: np.random.Generator, rows: int | None, *, noisy: bool) -> pa.Table:
