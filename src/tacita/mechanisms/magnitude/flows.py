@@ -82,14 +82,13 @@ class SmoothFlows(MagnitudePlan):
         return (Column(CREATED, scale, flow), Column(DESTROYED, scale, flow), Column(NET, scale, net))
 
     def ask(self, data: Confidential) -> Totals:
-        table, schema = rows(data), data.schema
-        before, after = (steps(table[name], number(schema, name)) for name in self.of)
-        sums: dict[str, Any] = {
-            CREATED: ibis.greatest(after - before, 0),
-            DESTROYED: ibis.greatest(before - after, 0),
-        }
-        size = ibis.greatest(before, self.least) + ibis.greatest(after, self.least)
-        return totals(data, self.by, self.where, sums, {"both": size})
+        def write() -> tuple[dict[str, Any], dict[str, Any]]:
+            table, schema = rows(data), data.schema
+            before, after = (steps(table[name], number(schema, name)) for name in self.of)
+            sums = {CREATED: ibis.greatest(after - before, 0), DESTROYED: ibis.greatest(before - after, 0)}
+            return sums, {"both": ibis.greatest(before, self.least) + ibis.greatest(after, self.least)}
+
+        return totals(data, self.by, self.where, ("flows", *self.of, self.least), write)
 
     def noisy(self, exact_sums: Totals, entropy: Entropy) -> NDArray[np.int64]:
         numerator, denominator = self.scales(exact_sums.largest[:, 0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from attrs import frozen
 
@@ -56,7 +57,10 @@ class SmoothGrowth(SmoothSums):
         return tuple(Column(name, scale, self.error(most), at) for at, name, scale, most in listed)
 
     def ask(self, data: Confidential) -> Totals:
-        table, schema = rows(data), data.schema
-        both = zip(YEARS, self.of, strict=True)
-        counted = {year: steps(table[name], number(schema, name)) for year, name in both}
-        return totals(data, self.by, self.where, counted, counted)
+        def write() -> tuple[dict[str, Any], dict[str, Any]]:
+            table, schema = rows(data), data.schema
+            both = zip(YEARS, self.of, strict=True)
+            counted = {year: steps(table[name], number(schema, name)) for year, name in both}
+            return counted, counted
+
+        return totals(data, self.by, self.where, ("growth", *self.of), write)

@@ -6,7 +6,7 @@ steps one by one by the schema's own rule, and everything after that is a sum or
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tacita.data.cells import cell_places, whole_numbers
-from tacita.data.confidential import Confidential, engine_of, rows
+from tacita.data.confidential import Confidential, asked, rows
 from tacita.data.engine import ruled_number
 from tacita.data.schema import Integer, Numeric, Schema
 from tacita.errors import SchemaError, UsageError
@@ -24,6 +24,7 @@ from tacita.errors import SchemaError, UsageError
 MOST_STEPS = 1 << 52
 # Sums stop here, as noisy values do (`noise/plateau.md`): a bound on a sum moves neighbours no further apart.
 _MOST_SUM = 1 << 61
+_HIGH, _LOW, _SIZE = "tacita_high_", "tacita_low_", "tacita_size_"
 _HALF = 30  # bits; sums of 30-bit numbers over 2^33 rows still fit in 64 bits
 _TABLE_ROLES = ("public", "workplace")
 _NUMBER_ROLES = ("confidential", "size")
@@ -121,30 +122,34 @@ def steps(column: Any, kind: Integer | Numeric) -> Any:
     return (ruled * 10.0**kind.scale + 0.5).floor().cast("int64")
 
 
+def _added_up(table: Any, attributes: Sequence[str], sums: Mapping[str, Any], sizes: Mapping[str, Any]) -> Any:
+    wide = table.select(
+        **{name: table[name] for name in attributes},
+        **{f"{_HIGH}{name}": value >> _HALF for name, value in sums.items()},
+        **{f"{_LOW}{name}": value & (2**_HALF - 1) for name, value in sums.items()},
+        **{f"{_SIZE}{name}": value for name, value in sizes.items()},
+    )
+    grouped = wide.group_by(list(attributes)) if attributes else wide
+    halves = {f"{half}{name}": wide[f"{half}{name}"].sum() for name in sums for half in (_HIGH, _LOW)}
+    return grouped.aggregate(**halves, **{f"{_SIZE}{name}": wide[f"{_SIZE}{name}"].max() for name in sizes})
+
+
 def totals(
     data: Confidential,
     by: Sequence[str],
     where: Mapping[str, Sequence[str]],
-    sums: Mapping[str, Any],
-    sizes: Mapping[str, Any],
+    key: tuple[Any, ...],
+    write: Callable[[], tuple[Mapping[str, Any], Mapping[str, Any]]],
 ) -> Totals:
-    """Sums and maxima of whole numbers by cell; both are given as expressions of one row, each below 2^60.
+    """Sums and maxima of whole numbers by cell; `write` gives both as expressions of one row, each below 2^60, which
+    follow from `key`.
 
     A sum is formed in two halves, so that no engine's integers overflow.
     """
-    schema, table = data.schema, rows(data)
-    attributes = list(dict.fromkeys((*by, *where)))
-    wide = table.select(
-        **{name: table[name] for name in attributes},
-        **{f"tacita_high_{name}": value >> _HALF for name, value in sums.items()},
-        **{f"tacita_low_{name}": value & (2**_HALF - 1) for name, value in sums.items()},
-        **{f"tacita_size_{name}": value for name, value in sizes.items()},
-    )
-    grouped = wide.group_by(attributes) if attributes else wide
-    halves = [f"tacita_{half}_{name}" for name in sums for half in ("high", "low")]
-    tops = [f"tacita_size_{name}" for name in sizes]
-    asked = {name: wide[name].sum() for name in halves} | {name: wide[name].max() for name in tops}
-    part = engine_of(data).collect(grouped.aggregate(**asked))
+    schema, attributes = data.schema, tuple(dict.fromkeys((*by, *where)))
+    part = asked(data, ("totals", *key, attributes), lambda: _added_up(rows(data), attributes, *write()))
+    sums = [name.removeprefix(_HIGH) for name in part.column_names if name.startswith(_HIGH)]
+    tops = [name for name in part.column_names if name.startswith(_SIZE)]
     for name, levels in where.items():
         wanted = [schema.categorical(name).code[level] for level in levels]
         part = part.filter(pa.array(np.isin(cell_places(part, schema, [name]), wanted)))
@@ -153,9 +158,9 @@ def totals(
     cells, row = np.unique(place, return_inverse=True)  # several stored values may belong in one cell
     added = np.zeros((cells.size, len(sums)), dtype=object)
     for column, name in enumerate(sums):
-        high, low = (whole_numbers(part, f"tacita_{half}_{name}").astype(object) for half in ("high", "low"))
+        high, low = (whole_numbers(part, half + name).astype(object) for half in (_HIGH, _LOW))
         np.add.at(added[:, column], row, high * 2**_HALF + low)
-    largest = np.zeros((cells.size, len(sizes)), dtype=np.int64)
+    largest = np.zeros((cells.size, len(tops)), dtype=np.int64)
     for column, name in enumerate(tops):
         np.maximum.at(largest[:, column], row, whole_numbers(part, name))
     codes = np.unravel_index(cells, shape) if by else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -66,9 +67,12 @@ class SmoothSums(MagnitudePlan):
         return tuple(Column(name, scale, self.error(most), at) for at, name, scale, most in listed)
 
     def ask(self, data: Confidential) -> Totals:
-        table, schema = rows(data), data.schema
-        counted = {name: steps(table[name], number(schema, name)) for name in self.of}
-        return totals(data, self.by, self.where, counted, counted)
+        def write() -> tuple[dict[str, Any], dict[str, Any]]:
+            table, schema = rows(data), data.schema
+            counted = {name: steps(table[name], number(schema, name)) for name in self.of}
+            return counted, counted
+
+        return totals(data, self.by, self.where, ("sums", *self.of), write)
 
     def noisy(self, exact_sums: Totals, entropy: Entropy) -> NDArray[np.int64]:
         law, (numerator, denominator) = self.law(), self.scales(exact_sums.largest)

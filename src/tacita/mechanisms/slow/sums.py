@@ -129,8 +129,9 @@ class SlowSums(Plan[Measurements]):
     def run(self, data: Confidential, entropy: Entropy) -> Measurements:
         self.reads(data.schema)
         kind = number(data.schema, self.of)
-        counted = {self.of: steps(rows(data)[self.of], kind)}
-        found = totals(data, self.by, self.where, counted, {})
+        found = totals(
+            data, self.by, self.where, ("slow", self.of), lambda: ({self.of: steps(rows(data)[self.of], kind)}, {})
+        )
         scaled = slow_steps(found.sums[:, 0], places(kind), self.relation)
         noisy = add_discrete_gaussian(scaled, self.variance, entropy, f"{self.scaling} of sums of {self.of}")
         facts = {"places": places(kind), "law": self.error.law.describe()}

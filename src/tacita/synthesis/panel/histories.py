@@ -28,9 +28,12 @@ def check_histories(data: Confidential, layout: Layout, *, whole_steps: bool) ->
     `whole_steps` also refuses yearly numbers between two steps of their grid: two of them that are one step apart could
     be rounded to two.
     """
-    table = rows(data)
-    unit = table[layout.unit]
-    table = table.mutate(**{_UNIT: unit if unit.type().is_integer() else text_of(unit)})
+    whole = rows(data)
+    unit = whole[layout.unit]
+    table = engine_of(data).written(
+        ("unit", whole, layout.unit),
+        lambda: whole.mutate(**{_UNIT: unit if unit.type().is_integer() else text_of(unit)}),
+    )
     if layout.period is None:
         if any_repeated(engine_of(data), table, [_UNIT]):
             raise SchemaError(

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tacita.data.confidential import Confidential, engine_of, rows
+from tacita.data.confidential import Confidential, asked, engine_of, rows
 from tacita.data.engine import number_of, text_of
 from tacita.data.schema import Categorical, Integer, Numeric
 from tacita.errors import SchemaError
@@ -30,20 +30,25 @@ def groups_of(data: Confidential, layout: Layout) -> list[str]:
     if layout.group is None:
         return [ALL]
     column, _ = layout.group_column
-    found = engine_of(data).collect(rows(data).select(level=text_of(rows(data)[column])).distinct())
+    found = asked(data, ("groups", column), lambda: rows(data).select(level=text_of(rows(data)[column])).distinct())
     there = set(found["level"].to_pylist())
     return [name for name, levels in layout.groups() if there & set(levels)]
 
 
 def group_rows(data: Confidential, layout: Layout, group: str) -> Any:
     """The rows of one group as an expression of the engine, in the canonical form that `to_panel` takes."""
-    table = rows(data)
-    if layout.group is not None:
-        column, _ = layout.group_column
-        levels = dict(layout.groups())[group]
-        stored = table[column]
-        table = table.filter((stored if stored.type().is_string() else text_of(stored)).isin(levels))
-    return canonical(table, layout)
+    column, _ = layout.group_column if layout.group is not None else (None, None)
+    levels = tuple(dict(layout.groups())[group]) if column is not None else ()
+
+    def write() -> Any:
+        table = rows(data)
+        if column is not None:
+            stored = table[column]
+            table = table.filter((stored if stored.type().is_string() else text_of(stored)).isin(levels))
+        return canonical(table, layout)
+
+    key = ("panel", rows(data), layout.schema, layout.unit, layout.stored, column, levels)
+    return engine_of(data).written(key, write)
 
 
 def canonical(table: Any, layout: Layout) -> Any:
