@@ -148,7 +148,7 @@ def _descend(curvature, slope, start, weights):  # type: ignore[no-untyped-def]
             if change != 0.0:
                 beta[j] = value
                 for i in range(size):
-                    rest[i] -= curvature[i, j] * change
+                    rest[i] -= curvature[j, i] * change  # the same number, and rows of it lie together
                 largest = max(largest, change * change * curvature[j, j])
         if largest < 1e-14:
             if everything:
