@@ -13,11 +13,13 @@ from fractions import Fraction
 import numpy as np
 from flint import arb, ctx, fmpq
 from numpy.typing import NDArray
-from scipy.special import betainc
 
 from tacita.errors import UsageError
+from tacita.lazy import later
 from tacita.noise.entropy import Entropy, Request, Spare, drawn
 from tacita.noise.forcing import settles
+
+special = later("scipy.special")
 
 # Relative error granted to the platform's exp and log, and to the few operations after them: a stated assumption.
 _FLOAT_ERROR = 2.0**-40
@@ -52,7 +54,7 @@ class BoxLaw:
         """The law of one coordinate: uniform up to ρ, and ρ/(b + ρ) is Beta(d + 1, a)."""
         a, b, d, size = float(self.a), float(self.b), self.width, np.abs(x)
         share = size / (b + size)
-        within = betainc(d + 1, a, share) + size * (a / (b * d)) * (1 - betainc(d, a + 1, share))
+        within = special.betainc(d + 1, a, share) + size * (a / (b * d)) * (1 - special.betainc(d, a + 1, share))
         return np.asarray(np.where(x < 0, (1 - within) / 2, (1 + within) / 2))
 
     def describe(self) -> dict[str, str]:

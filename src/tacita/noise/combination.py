@@ -10,7 +10,10 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincinv, ndtr
+
+from tacita.lazy import later
+
+special = later("scipy.special")  # a fifth of a second that most plans go without
 
 Floats = NDArray[np.float64]
 
@@ -27,11 +30,11 @@ def _table(confidence: float) -> tuple[Floats, Floats]:
 def _deviations(confidence: float, kurtosis: float) -> float:
     shape = _LAPLACE / max(kurtosis, 1e-4)
     share = (np.arange(4000) + 0.5) / 4000
-    spread = np.sqrt(gammaincinv(shape, share) / shape)
+    spread = np.sqrt(special.gammaincinv(shape, share) / shape)
     low, high = 0.0, 64.0
     for _ in range(60):
         middle = (low + high) / 2
-        covered = 1 - 2 * float(ndtr(-middle / spread).mean())
+        covered = 1 - 2 * float(special.ndtr(-middle / spread).mean())
         low, high = (low, middle) if covered >= confidence else (middle, high)
     return high
 

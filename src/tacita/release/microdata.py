@@ -27,7 +27,6 @@ from tacita.release.bundle_files import read_json, write_csv
 from tacita.release.facts import Column, TableFacts, kind_of, spoken
 from tacita.release.plans import plan_from_record
 from tacita.release.survey_tables import check_survey_tables_made, survey_table_facts, write_survey_tables
-from tacita.synthesis.file.model import FileModel
 from tacita.synthesis.selfcheck import Checked
 from tacita.synthesis.selfcheck.report import UNFIT
 
@@ -82,9 +81,10 @@ def agreed_with(plan: Mapping[str, Any], result: Synthetic, tables: Mapping[str,
     A self-check has seen the files as they were drawn without them, and so they stay; `at_most` leaves other records
     out for each product.
     """
-    if not isinstance(result, FileModel) or "at_most" in plan:
+    usable = getattr(result, "usable", None)
+    if usable is None or "at_most" in plan:
         return ()
-    return tuple(name for name, table in tables.items() if result.usable(table))
+    return tuple(name for name, table in tables.items() if usable(table))
 
 
 def files_of(result: Any, tables: Sequence[Any]) -> Implicates | None:

@@ -13,7 +13,6 @@ from tacita.ledger import Account, Ledger, Share
 from tacita.ledger.store import now
 from tacita.ledger.terms import Tally
 from tacita.privacy import UNCHECKED, Loss
-from tacita.release.checked import verdict_of
 from tacita.release.spec import TableSpec
 from tacita.release.words import account_of, firmly, kind_of_privacy, left_open, odds_example, policy_rows, up_front
 from tacita.terminal import styled
@@ -226,6 +225,8 @@ def show_finished(console: Console, finished: Finished, bundle: Path) -> None:
         console.print("Nothing new was charged: this release had been paid for, and its stored results were used.")
     for files in finished.release.microdata:
         if files.check is not None:
+            from tacita.release.checked import verdict_of  # what makes files is not loaded to show a plan
+
             _say(console, verdict_of(files.record()), indent=0)
     console.print(f"Bundle: {bundle}\nPage:   {bundle / 'report.html'}", highlight=False)
 

@@ -25,7 +25,6 @@ from tacita.privacy.json_form import canonical, neighbours_from_json
 from tacita.release.cap_spec import CapSpec
 from tacita.release.mechanisms import MAGNITUDE_MECHANISMS, TABLE_MECHANISMS, mechanism_named, synthesizer_names
 from tacita.release.spec import MicrodataSpec, Spec, TableSpec
-from tacita.release.survey_tables import check_survey_tables
 from tacita.synthesis.selfcheck import SelfCheck
 from tacita.tables.public_totals import refuse_public_totals
 from tacita.tables.statistics import TOTAL
@@ -147,6 +146,8 @@ def _prepared(spec: Spec, schema: Schema, *, rehearsal: bool) -> PlannedRelease:
             asked = (table.plan.describe(), settings, table.spec.public_totals, schema)
             _named(table.spec, refuse_public_totals, *asked)
     for files in microdata:
+        from tacita.release.survey_tables import check_survey_tables  # estimators are not loaded for tables alone
+
         _understood(files.spec, _named, files.spec, check_survey_tables, files.spec.tables, files.plan, schema)
     return planned
 

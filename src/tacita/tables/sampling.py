@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
 
+from tacita.lazy import later
 from tacita.measured import Measurements
 from tacita.mechanisms.table.noise import spread_of
+
+special = later("scipy.special")
 
 Floats = NDArray[np.float64]
 
@@ -52,4 +54,4 @@ def _few(result: Measurements, confidence: float) -> Floats:
     lean = np.sqrt(spread_of(result.facts["sampling"]["units_law"])[0])
     units = np.maximum(result.noisy["units"].astype(np.float64) - lean, _LEAST)
     upper = (1 + confidence) / 2
-    return np.asarray((stdtrit(units - 1, upper) / ndtri(upper)) ** 2 * units / (units - 1))
+    return np.asarray((special.stdtrit(units - 1, upper) / special.ndtri(upper)) ** 2 * units / (units - 1))
