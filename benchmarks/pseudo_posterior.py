@@ -25,8 +25,7 @@ import pandas as pd
 
 from tacita import Schema
 from tacita.synthesis.comparison.pseudo import PseudoPosterior, bounds_before_after
-from tacita.synthesis.comparison.pseudo.fbp import PopulationModel
-from tacita.synthesis.comparison.pseudo.fbs import SampleModel
+from tacita.synthesis.comparison.pseudo.fbp import PopulationModel, SampleModel
 from tacita.synthesis.survey.moments import Moments
 
 FIELDS, SEXES, DRAWS = 8, 2, 1000

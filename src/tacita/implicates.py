@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from tacita.data.schema import Schema
 from tacita.errors import UsageError, VerificationError
-from tacita.notebook import shown
+from tacita.terminal import shown
 
 Kind = Literal["full", "partial", "one-measurement"]
 

@@ -2,6 +2,8 @@
 
 A `console` takes text as it is. Titles, labels and paths are other people's, and a bracket in one of them must not be
 read as a colour; what is coloured is coloured by `styled` or a `style`.
+
+How ledgers, models and files show themselves in a notebook: small tables of escaped text, in plain HTML.
 """
 
 from __future__ import annotations
@@ -11,8 +13,11 @@ import os
 import re
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from markupsafe import Markup
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -128,3 +133,19 @@ def complain(kind: str, message: str) -> None:
     """An error in one line on stderr; `kind` is the error's class without its ending."""
     words = {"Usage": "Wrong usage", "Spec": "Specification", "Verification": "Not verified", "Tacita": "Error"}
     console(stderr=True).print(styled(f"{words.get(kind, kind)}:", "bold red", f" {message}"), highlight=False)
+
+
+def shown(title: str, rows: Iterable[Sequence[object]], heads: Sequence[str] = ()) -> str:
+    """A table with a title above it.
+
+    >>> shown("a < b", [("x", 1)], ("name", "value"))
+    '<table><caption>a &lt; b</caption><tr><th>name</th><th>value</th></tr><tr><td>x</td><td>1</td></tr></table>'
+    """
+    lines = [_row("th", heads)] if heads else []
+    lines += [_row("td", row) for row in rows]
+    return str(Markup("<table><caption>{}</caption>{}</table>").format(title, Markup("").join(lines)))
+
+
+def _row(tag: str, cells: Sequence[object]) -> Markup:
+    inside = Markup("").join(Markup("<{0}>{1}</{0}>").format(Markup(tag), str(cell)) for cell in cells)
+    return Markup("<tr>{}</tr>").format(inside)

@@ -22,8 +22,7 @@ from tacita.synthesis.attributes import Attribute
 from tacita.synthesis.comparison.dirichlet import prior_weight
 from tacita.synthesis.comparison.steps import StepsSynthesis
 from tacita.synthesis.comparison.steps.budget import Costs
-from tacita.synthesis.comparison.steps.electing import Ballot, Electorate, _scores, candidates
-from tacita.synthesis.comparison.steps.score import widest
+from tacita.synthesis.comparison.steps.electing import Ballot, Electorate, _scores, candidates, widest
 from tacita.synthesis.domain import FREE, Domain
 
 # ---------------------------------------------------------------- elections, by enumeration

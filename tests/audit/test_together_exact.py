@@ -10,7 +10,7 @@ import pytest
 
 from tacita.mechanisms.magnitude import SmoothSums
 from tacita.mechanisms.magnitude.together_design import certified, least_noise
-from tacita.noise.box import BoxLaw
+from tacita.noise.power import BoxLaw
 
 F = Fraction
 SETTINGS = [("0.1", "2", 2), ("0.1", "4", 3), ("0.25", "4", 2), ("0.05", "1", 4), ("0.1", "12", 2)]

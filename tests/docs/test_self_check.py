@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from tacita.pages.figures import percent
+from tacita.pages.render import percent
 from tacita.release.spec import MicrodataSpec
 from tacita.synthesis import FileSynthesis
 from tacita.synthesis.selfcheck import SelfCheck

@@ -11,9 +11,9 @@ from scipy.stats import beta
 
 from support.goodness_of_fit import WRONG, cells_p_value, counts_p_value, fits, values_p_value
 from tacita.mechanisms.magnitude.together_design import least_noise
-from tacita.noise import box
-from tacita.noise.box import BoxLaw
+from tacita.noise import power
 from tacita.noise.entropy import SeededEntropy, SystemEntropy
+from tacita.noise.power import BoxLaw
 
 pytestmark = pytest.mark.fresh
 F = Fraction
@@ -113,7 +113,7 @@ def test_both_ways_of_rounding_agree(law: BoxLaw, scale: Fraction, monkeypatch: 
         return law.on_grid(centre, numerators, scale.denominator, SeededEntropy(8), "pay")
 
     fast = drawn()
-    monkeypatch.setattr(box, "_TINY", 2.0)
+    monkeypatch.setattr(power, "_TINY", 2.0)
     assert np.array_equal(drawn(), fast)
 
 

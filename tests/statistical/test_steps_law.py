@@ -13,16 +13,14 @@ from support.goodness_of_fit import cells_of, counts_p_value, fits, share_p_valu
 from support.people import NAMES, ZEROS, persons, schema
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Categorical
-from tacita.noise.binomial import reaching
-from tacita.noise.discrete import DiscreteLaplace
+from tacita.noise.discrete import DiscreteLaplace, reaching
 from tacita.noise.entropy import SeededEntropy, SystemEntropy, reserve
 from tacita.synthesis.attributes import Attribute
 from tacita.synthesis.comparison.dirichlet import _urn
 from tacita.synthesis.comparison.steps import StepsSynthesis
 from tacita.synthesis.comparison.steps.cells import Leaves, measure_cells
-from tacita.synthesis.comparison.steps.electing import Ballot, Electorate, _scores, candidates, elect
+from tacita.synthesis.comparison.steps.electing import Ballot, Electorate, _scores, candidates, elect, widest
 from tacita.synthesis.comparison.steps.reading import Occupied
-from tacita.synthesis.comparison.steps.score import widest
 from tacita.synthesis.domain import FREE, Domain
 
 A_FIFTH_LESS = Fraction(4, 5)

@@ -12,9 +12,8 @@ from scipy.optimize import linprog
 
 from tacita.errors import UsageError
 from tacita.evaluation import compare
-from tacita.evaluation.marginals import k_marginal_six_bins
+from tacita.evaluation.marginals import k_marginal_six_bins, wasserstein_ratio
 from tacita.evaluation.propensity import pmse
-from tacita.evaluation.wasserstein import wasserstein_ratio
 from tacita_studies import tran2023
 from tacita_studies.harness.experiment import Method
 from tacita_studies.harness.replicates import silent

@@ -21,10 +21,9 @@ from hypothesis import strategies as st
 
 from tacita.data.confidential import Confidential
 from tacita.data.engine import code_text, connect, text_of, to_arrow
-from tacita.data.engine.frames import read_statistical
-from tacita.data.engine.header import MOST_COLUMNS, csv_header
+from tacita.data.engine.frames import MOST_COLUMNS, csv_header, read_statistical
 from tacita.data.schema import Schema
-from tacita.data.schema.toml_file import read_toml
+from tacita.data.schema.reading import read_toml
 from tacita.data.workforce import workforce
 from tacita.errors import SchemaError
 

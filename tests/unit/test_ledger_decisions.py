@@ -12,8 +12,7 @@ from support.ledger_fakes import FILE_ALONE, WORKER, FakeData, FakePlan, release
 from tacita.errors import RefusedError, UsageError, VerificationError
 from tacita.ledger import Ledger, verify_extract
 from tacita.ledger.book import Book
-from tacita.ledger.places import store_at
-from tacita.ledger.store import Record
+from tacita.ledger.store import Record, store_at
 from tacita.privacy import Loss
 
 WRONG, CORRECTED = FakeData(), FakeData(content="rows-b")

@@ -15,8 +15,7 @@ from support.postgres_server import Server, ServerLedger, running
 from tacita.errors import RefusedError, TacitaError, UsageError, VerificationError
 from tacita.ledger import Ledger, Yearly
 from tacita.ledger.founding import create, sql
-from tacita.ledger.places import ledger_name, server_address, store_at
-from tacita.ledger.store import now
+from tacita.ledger.store import ledger_name, now, server_address, store_at
 from tacita.privacy import Loss, ReplaceOne
 
 ON_A_SERVER = pytest.mark.parametrize("path", ["server"], indirect=True)

@@ -11,8 +11,7 @@ from support.ledger_fakes import WORKER, FakeData, FakePlan, release
 from tacita.errors import RefusedError, UsageError, VerificationError
 from tacita.ledger import Ledger, Yearly, store
 from tacita.ledger.book import Book
-from tacita.ledger.places import store_at
-from tacita.ledger.store import Record
+from tacita.ledger.store import Record, store_at
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
 
 DATA = FakeData()

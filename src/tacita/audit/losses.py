@@ -229,7 +229,7 @@ def _unshared(one: Counter[Any], two: Counter[Any]) -> int:
 
 def _election(public: Arguments, one: Arguments, two: Arguments) -> Lost:
     """Report noisy max: a node loses the range of the changes of its candidates' scores, over the scale."""
-    from tacita.synthesis.comparison.steps.score import widest
+    from tacita.synthesis.comparison.steps.electing import widest
 
     useful, cap, stop = public["useful"], public["cap"], public["ballot"].threshold is not None
     _moved(one["scores"], two["scores"])

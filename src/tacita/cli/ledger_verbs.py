@@ -62,7 +62,7 @@ def ledger_show(
         show_ledger(console(), ledger)
         return
     from tacita.release.folder import check_page, write_page
-    from tacita.release.ledger_page import ledger_page
+    from tacita.release.page import ledger_page
 
     check_page(html, None, force=force, option="--html")
     write_page(html, ledger_page(ledger, ledger.name))

@@ -224,8 +224,8 @@ def unit_totals(
         *(one.indices.to_numpy(zero_copy_only=False) for one in encoded),
     ]
     # Several stored values of a category may belong in one cell.
-    found, member = np.unique(np.stack(stored).astype(np.int64), axis=1, return_inverse=True)
-    return found[0], rowwise.sums(member.ravel(), whole_numbers(part, _N), found.shape[1])
+    distinct, member = np.unique(np.stack(stored).astype(np.int64), axis=1, return_inverse=True)
+    return distinct[0], rowwise.sums(member.ravel(), whole_numbers(part, _N), distinct.shape[1])
 
 
 def octaves(data: Confidential, cells: Cells, amount: Adding, lowest: int, highest: int) -> Integers:
@@ -281,8 +281,8 @@ def values(
 def _added_up(key: Integers, mass: Integers, keys: int) -> tuple[Integers, Integers]:
     """The keys that occur, rising, and the sum of the masses of each."""
     if keys <= _DENSE * max(key.size, 1):
-        found = rowwise.sums(key, np.ones_like(key), keys)  # a mass may be 0
-        there = np.flatnonzero(found)
+        records = rowwise.sums(key, np.ones_like(key), keys)  # a mass may be 0
+        there = np.flatnonzero(records)
         return there, rowwise.sums(key, mass, keys)[there]
     there, member = np.unique(key, return_inverse=True)
     return there, rowwise.sums(member, mass, there.size)

@@ -18,11 +18,9 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tacita.data.address import same_files
 from tacita.data.engine import code_text, connect
-from tacita.data.engine.frames import STATISTICAL
-from tacita.data.engine.header import NOT_UTF8, csv_header
-from tacita.data.engine.workbook import WORKBOOK, read_workbook, workbook_header
-from tacita.data.same_file import same_files
+from tacita.data.engine.frames import NOT_UTF8, STATISTICAL, WORKBOOK, csv_header, read_workbook, workbook_header
 from tacita.errors import RefusedError, SchemaError, UsageError
 from tacita.lazy import later
 

@@ -39,11 +39,11 @@ def cells(rows: int, codes: Iterable[ArrayLike], sizes: Iterable[int]) -> Intege
     >>> cells(2, ([1, 0], [2, 1]), (2, 3)).tolist()
     [5, 1]
     """
-    found = np.zeros(rows, dtype=np.int64)
+    cell = np.zeros(rows, dtype=np.int64)
     for code, size in zip(codes, sizes, strict=True):
-        found *= size
-        found += np.asarray(code, dtype=np.int64)
-    return found
+        cell *= size
+        cell += np.asarray(code, dtype=np.int64)
+    return cell
 
 
 def sums(cell: Integers, values: Integers, cells: int) -> Integers:

@@ -10,8 +10,6 @@ Where to look:
 * `comparators` asks what rounding, coarsening and suppression would have cost the files.
 * `tables` holds published tables against the rows: `exact` answers what a table asks; `asked` says what that is, what
   the forecast was of each cell, and what methods without a guarantee would have published.
-* `verdict` says of each product whether it is fit, by stated limits.
-* `touches` lists what read confidential rows, and whether it was paid for.
 * `record` is the dossier as JSON, and the difference from an earlier one.
 * `page` and `pictures` gather what its page shows; the words are in `pages/templates/dossier`.
 """

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.data.workforce import workforce
-from tacita.dossier.changes import exact_changes
 from tacita.dossier.exact import (
     ID,
     JOBS,
@@ -36,6 +35,7 @@ from tacita.dossier.exact import (
     answered,
     answered_by,
     establishment_counts,
+    exact_changes,
     unit_numbers,
 )
 from tacita.mechanisms.change import Change

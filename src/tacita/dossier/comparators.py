@@ -15,7 +15,7 @@ from tacita.evaluation import Comparison, Encoded, Metric
 from tacita.evaluation.marginals import k_marginal, total_variation
 from tacita.evaluation.propensity import specks
 from tacita.evaluation.risk import replicated_uniques
-from tacita.evaluation.risk.keys import shared_keys
+from tacita.evaluation.risk.attribute import shared_keys
 
 Floats = NDArray[np.float64]
 
@@ -116,15 +116,15 @@ def _taken(file: Encoded, chosen: NDArray[np.int64]) -> Encoded:
 
 def methods(known: Sequence[str]) -> list[tuple[str, str, Callable[[Encoded], Encoded | None]]]:
     """Name, description and function of each comparator that can be applied."""
-    found: list[tuple[str, str, Callable[[Encoded], Encoded | None]]] = [
+    known_methods: list[tuple[str, str, Callable[[Encoded], Encoded | None]]] = [
         (FRESH, "records of the original drawn again, with replacement", resampled),
         ("Rounding and top-coding", f"numbers to two significant digits, cut at their {TOP:.1%} point", rounded),
         ("Coarsening", f"numbers in twentieths, levels below {RARE:.0%} merged", coarsened),
     ]
     if known:
         how = f"records left out where fewer than {SMALLEST_GROUP} share {', '.join(known)}"
-        found.append(("Suppression of records", how, lambda file: suppressed(file, known)))
-    return found
+        known_methods.append(("Suppression of records", how, lambda file: suppressed(file, known)))
+    return known_methods
 
 
 def compared(comparison: Comparison, known: Sequence[str], say: Callable[[str], None]) -> list[Compared]:
@@ -135,12 +135,12 @@ def compared(comparison: Comparison, known: Sequence[str], say: Callable[[str], 
         return {metric.name: metric(one).value for metric in metrics}
 
     say("Comparators: the release")
-    found = [Compared(RELEASE, f"{len(comparison.synthetic)} synthetic file(s)", scores(comparison))]
+    rows = [Compared(RELEASE, f"{len(comparison.synthetic)} synthetic file(s)", scores(comparison))]
     for name, how, change in methods(known):
         say(f"Comparators: {name.lower()}")
         changed = change(comparison.original)
         if changed is None:
             continue
         lost = 1 - changed.rows / comparison.original.rows
-        found.append(Compared(name, how, scores(replace(comparison, synthetic=(changed,), holdout=None)), lost))
-    return found
+        rows.append(Compared(name, how, scores(replace(comparison, synthetic=(changed,), holdout=None)), lost))
+    return rows

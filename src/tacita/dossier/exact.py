@@ -3,13 +3,16 @@
 A `Question` is what one table asks of the rows; `answered` groups them in the engine. Jobs and magnitudes are read as
 `Pieces`, one row per unit and cell, so that the methods of today's practice can be applied to them as well. Sums here
 are sums of floats: nothing of a dossier is released.
+
+Growth and flows from the confidential rows themselves. Confidential throughout.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import ibis
@@ -17,12 +20,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from tacita.data import rowwise
 from tacita.data.cells import Amount, Cells, Steps, cell_places, jobs_with, values
 from tacita.data.confidential import Confidential, engine_of, rows
 from tacita.data.engine import level_code, ruled_number, text_of
+from tacita.data.pairs import moved
 from tacita.data.schema import Integer, Numeric, Schema
 from tacita.errors import UsageError
+from tacita.mechanisms.change import Change
 from tacita.privacy import text
+from tacita.tables.changes import FLOWS, GROWTH
 
 Floats = NDArray[np.float64]
 
@@ -222,3 +229,50 @@ def _spelled(pieces: pd.DataFrame, schema: Schema, by: Sequence[str]) -> pd.Data
         spelled = {text: kind.code_of(text) for text in pieces[name].unique()}
         pieces[name] = [kind.levels[code] if (code := spelled[text]) is not None else "" for text in pieces[name]]
     return pieces
+
+
+By = tuple[str, ...]
+
+
+def exact_changes(plan: Change, data: Confidential) -> dict[str, Callable[[By], pd.DataFrame]]:
+    """For each measure that a plan publishes, its cells by any attributes of the table."""
+    names = GROWTH if plan.statistic == "growth" else FLOWS if plan.of or plan.weights else FLOWS[2:]
+    return {name: partial(_change_cells, plan, data, name) for name in names}
+
+
+def _change_cells(plan: Change, data: Confidential, name: str, by: By) -> pd.DataFrame:
+    pairs = replace(plan.pairs(data.schema), by=by)
+    units = moved(
+        data,
+        pairs,
+        {
+            "before": lambda before, _: before,
+            "after": lambda _, after: after,
+            "gain": lambda before, after: ibis.greatest(after - before, 0),
+            "loss": lambda before, after: ibis.greatest(before - after, 0),
+            "one": lambda *_: ibis.literal(1),
+        },
+    )
+    had, has = units.before >= 0, units.after >= 0
+    stayed = had & has & units.stayed
+
+    def total(chosen: np.ndarray, place: np.ndarray, which: str) -> np.ndarray:
+        return rowwise.sums(place[chosen], units.sums[which][chosen], pairs.cells.count(data.schema))
+
+    earlier, later = total(had, units.before, "before"), total(has, units.after, "after")
+    entry, leaving = total(has & ~stayed, units.after, "after"), total(had & ~stayed, units.before, "before")
+    steps = {
+        "earlier": earlier,
+        "later": later,
+        "change": later - earlier,
+        "net": later - earlier,
+        "entry": entry,
+        "exit": leaving,
+        "creation": entry + total(stayed, units.after, "gain"),
+        "destruction": leaving + total(stayed, units.after, "loss"),
+    }
+    if name == "percent":
+        value = 100.0 * (later - earlier) / np.where(earlier > 0, earlier, np.nan)
+    else:
+        value = steps[name] * pairs.steps(data.schema).size
+    return celled(data.schema, by, value, total(had, units.before, "one").astype(np.float64))

@@ -68,16 +68,16 @@ def plain_file(path: Path, role: str, schema: Schema | None, most: int = MOST_RO
     if schema is None:
         return _kept(*_as_stored(path, most), str(path), role, most)
     engine = connect("duckdb")
-    found = engine.read(path, schema.names)
-    names = [name for name in schema.names if name in found.columns]
+    table = engine.read(path, schema.names)
+    names = [name for name in schema.names if name in table.columns]
     if not names:
         raise SchemaError(f"{role} {path.name}: has none of the columns that the schema declares; name the right file")
     columns = {}
     for name in names:
         numeric = isinstance(schema[name].kind, Integer | Numeric)
-        stored = found[name]
+        stored = table[name]
         columns[name] = number_in(stored) if numeric and stored.type().is_string() else stored
-    return _kept(*_bounded(engine, found.select(**columns), most), str(path), role, most)
+    return _kept(*_bounded(engine, table.select(**columns), most), str(path), role, most)
 
 
 def _as_stored(path: Path, most: int) -> tuple[int, pa.Table]:
@@ -94,8 +94,8 @@ def _as_stored(path: Path, most: int) -> tuple[int, pa.Table]:
 def _bounded(engine: Engine, table: Any, most: int) -> tuple[int, pa.Table]:
     """How many rows there are, and little more than `most` of them: chosen in the engine, so that the rest never
     comes into memory, and by the hash of their position, so that the same file gives the same rows."""
-    (found,) = engine.collect(table.aggregate(rows=table.count())).to_pylist()
-    total = int(found["rows"])
+    (counted,) = engine.collect(table.aggregate(rows=table.count())).to_pylist()
+    total = int(counted["rows"])
     if total <= _GENEROUS * most:
         return total, engine.collect(table)
     numbered = table.mutate(tacita_position=ibis.row_number())
@@ -137,11 +137,11 @@ def common_kind(paths: Sequence[Path]) -> Kind | None:
 
 def synthetic_paths(given: Iterable[Path]) -> list[Path]:
     """The files to read: a folder stands for its implicates, a bundle for its microdata."""
-    found: list[Path] = []
+    paths_found: list[Path] = []
     for path in given:
         inside = path / "microdata" if (path / "microdata").is_dir() else path
         if inside.is_dir() and (files := sorted(inside.glob("implicate-*.parquet"))):
-            found += files
+            paths_found += files
         else:
-            found.append(path)
-    return found
+            paths_found.append(path)
+    return paths_found

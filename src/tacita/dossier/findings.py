@@ -1,26 +1,35 @@
-"""Everything one evaluation found, before it is written down."""
+"""Everything one evaluation found, before it is written down.
+
+One verdict per product: fit, fit with care, or unfit, by stated limits, and the reason in a sentence.
+
+A limit is met, passed, or passed twice over. What chance alone explains is not held against a product: few cells
+outside their margins, a mean within the sampling error of the file, tables as far off as a fresh sample's.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from scipy.stats import binom
 
-from tacita.dossier.attacks import attack_scores
-from tacita.dossier.comparators import Compared
+from tacita.dossier.comparators import FRESH, RELEASE, Compared
 from tacita.dossier.files import File
 from tacita.dossier.questions import Answer, Scope, Skipped
-from tacita.dossier.record import FORM, NOTICE, Change, plain, score_record, table_record, table_scores
+from tacita.dossier.record import FORM, NOTICE, Change, Touch, plain, score_record, table_record, table_scores
+from tacita.dossier.request import attack_scores
 from tacita.dossier.tables import TableCheck
-from tacita.dossier.touches import Touch
-from tacita.dossier.verdict import Verdict, verdicts
 from tacita.evaluation import Comparison, Encoded
+from tacita.evaluation.marginals import total_variation
 from tacita.evaluation.risk import PlanAttack
+from tacita.evaluation.trends import EMPLOYMENT_TREND
+from tacita.pages.render import number, percent
 from tacita.privacy import Guarantee
 from tacita.release.evaluation_spec import LimitsSpec
+from tacita.synthesis.selfcheck.report import FIT, OPEN, UNFIT
 
 
 @dataclass(frozen=True)
@@ -104,16 +113,16 @@ class Findings:
         scales = [one.rows / one.looked_at for one in self.files[: len(files)]]
         names = self.comparison.original.numeric
         listed = sorted(names, key=lambda name: name != self.weight)
-        found = (_estimate(files, scales, name, self.weight) for name in listed)
-        return [one for one in found if one is not None]
+        made = (_estimate(files, scales, name, self.weight) for name in listed)
+        return [one for one in made if one is not None]
 
     def variables(self) -> list[Variable]:
         """All columns, the worst first."""
         if self.comparison is None:
             return []
         off = {names[0]: value for names, value in self.marginals(1).items()}
-        found = [_variable(self.comparison, name, off.get(name, 0.0)) for name in self.comparison.original.names]
-        return sorted(found, key=lambda one: -one.variation)
+        described = [_variable(self.comparison, name, off.get(name, 0.0)) for name in self.comparison.original.names]
+        return sorted(described, key=lambda one: -one.variation)
 
     def marginals(self, k: int) -> dict[tuple[str, ...], float]:
         """Total variation of every k-way marginal that a metric has listed in full, averaged over the files."""
@@ -129,13 +138,13 @@ class Findings:
 
     def worst_cells(self, most: int = 20) -> list[tuple[str, str, float]]:
         """Table, cell and error ratio of the cells that fit worst, over all domain tables."""
-        found = [
+        cells = [
             (answer.name.removeprefix("cell error ratio: "), cell, float(ratio))
             for answer in self.answers
             if answer.group == "domains" and isinstance(answer.score.details.get("cells"), Mapping)
             for cell, ratio in answer.score.details["cells"].items()
         ]
-        return sorted(found, key=lambda one: -one[2])[:most]
+        return sorted(cells, key=lambda one: -one[2])[:most]
 
     def scores(self) -> list[dict[str, Any]]:
         return [
@@ -226,3 +235,114 @@ def trends_of(findings: Findings) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for answer in findings.answers:
         if answer.group == "trends" and "periods" in answer.score.details:
             yield answer.name, answer.score.details
+
+
+Grade = Literal["fit", "fit with care", "unfit"]
+GRADES: tuple[Grade, ...] = ("fit", "fit with care", "unfit")
+_BY_CHANCE = 0.01  # so rarely would a right margin leave out as many cells
+_CHECKED: dict[str, float] = {FIT: 0.0, OPEN: 1.0, UNFIT: 3.0}  # what is public already is never called better inside
+_SAMPLING = 2.0  # standard errors of the file's own mean, within which a difference is no news
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One thing that was held against a limit; `size` is 1 at the limit, and beyond 2 the product is unfit."""
+
+    said: str
+    size: float
+
+    @property
+    def grade(self) -> Grade:
+        return GRADES[(self.size > 1) + (self.size > 2)]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a product is worth in a word, and why."""
+
+    product: str
+    title: str
+    grade: Grade
+    why: str
+
+
+def verdicts(findings: Findings, limits: LimitsSpec) -> list[Verdict]:
+    """Of the synthetic files first, then of every table, the worst first."""
+    judged = []
+    if findings.comparison is not None:
+        measures = list(_of_files(findings, limits))
+        judged.append(_judged("synthetic files", findings.product, measures))
+    checks: dict[str, list[TableCheck]] = {}
+    for check in findings.tables:
+        checks.setdefault(check.product, []).append(check)
+    tables = [
+        _judged(product, own[0].title.split(" · ")[0] if len(own) > 1 else own[0].title, list(_of_table(own, limits)))
+        for product, own in checks.items()
+    ]
+    return judged + sorted(tables, key=lambda one: -GRADES.index(one.grade))
+
+
+def _judged(product: str, title: str, measures: Sequence[Measure]) -> Verdict:
+    worst = sorted(measures, key=lambda one: -one.size)
+    if not worst:
+        return Verdict(product, title, "fit with care", "Nothing could be held against a limit.")
+    grade = worst[0].grade
+    told = [one.said for one in worst if one.size > 1] or [one.said for one in worst]
+    said = "; ".join(told[:3])
+    more = f", and {len(told) - 3} more" if len(told) > 3 and grade != "fit" else ""
+    return Verdict(product, title, grade, f"{said[:1].upper()}{said[1:]}{more}.")
+
+
+# ---------------------------------------------------------------- tables
+
+
+def _of_table(checks: Sequence[TableCheck], limits: LimitsSpec) -> Iterator[Measure]:
+    for check in checks:
+        of = f" ({check.name.split(' · ', 1)[1]})" if len(checks) > 1 and " · " in check.name else ""
+        if not check.compared:
+            yield Measure(f"no cell has a value that could be compared{of}", 1.5)
+            continue
+        held = f"cells that hold {percent(check.off)} of the records are" if check.off else "no cell with records is"
+        yield Measure(f"{held} off by more than {percent(limits.cell_error)}{of}", check.off / limits.cells_off)
+        if check.coverage is not None:
+            yield Measure(
+                f"{percent(check.coverage)} of {check.margins:,} cells lie within their margin, "
+                f"{percent(check.confidence)} promised{of}",
+                _shortfall(check.coverage, check.margins, check.confidence, limits.coverage),
+            )
+
+
+def _shortfall(coverage: float, margins: int, confidence: float, limit: float) -> float:
+    """How far below the promise, in units of what the limit allows; at most 1 where chance would do as much."""
+    allowed = max(confidence - limit, 1e-3) if limit < confidence else 1e-3
+    size = max(0.0, confidence - coverage) / allowed
+    by_chance = binom.cdf(round(coverage * margins), margins, confidence) > _BY_CHANCE
+    return min(size, 1.0) if by_chance else size
+
+
+# ---------------------------------------------------------------- synthetic files
+
+
+def _of_files(findings: Findings, limits: LimitsSpec) -> Iterator[Measure]:
+    if findings.self_check is not None:
+        yield Measure(f"the paid self-check says {findings.self_check}", _CHECKED.get(findings.self_check, 1.0))
+    for one in findings.estimates():
+        is_sum = one.name == findings.weight
+        if is_sum:
+            said = f"the weights add up to {number(one.synthetic)}, and to {number(one.original)} in the original"
+        else:
+            weighted = "weighted mean" if findings.weight else "mean"
+            said = (
+                f"the {weighted} of {one.name} is {number(one.synthetic)}, and {number(one.original)} in the original"
+            )
+        known = is_sum or abs(one.synthetic - one.original) > _SAMPLING * one.standard_error
+        yield Measure(said, one.off / limits.mean if known else min(one.off / limits.mean, 1.0))
+    pairs = total_variation(2).name
+    scores = {one.method: one.scores[pairs] for one in findings.compared if pairs in one.scores}
+    if RELEASE in scores and FRESH in scores:
+        said = f"two-way tables are {percent(scores[RELEASE])} off, those of a fresh sample {percent(scores[FRESH])}"
+        yield Measure(said, max(0.0, scores[RELEASE] - scores[FRESH]) / limits.pairs)
+    for answer in findings.answers:
+        if answer.name == EMPLOYMENT_TREND:
+            said = f"employment over time is {percent(answer.score.value)} off"
+            yield Measure(said, answer.score.value / limits.trend)

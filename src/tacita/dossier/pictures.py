@@ -93,11 +93,11 @@ def bins(files: Sequence[Encoded], name: str) -> tuple[list[str], Floats]:
         gone = np.isnan(values)
         counts = np.bincount(np.searchsorted(edges, values[~gone], side="right"), minlength=len(edges) + 1)
         counted.append(np.append(counts, gone.sum()) / file.rows)
-    found = np.array(counted)
+    by_file = np.array(counted)
     labels = [f"{value:,.6g}" for value in distinct] if 1 < len(distinct) <= _BINS else _starts(edges)
-    if found[:, -1].any():
-        return [*labels, "missing"], found
-    return labels, found[:, :-1]
+    if by_file[:, -1].any():
+        return [*labels, "missing"], by_file
+    return labels, by_file[:, :-1]
 
 
 def has_long_tails(values: Floats) -> bool:

@@ -266,7 +266,7 @@ def answer(
     comparison: Comparison, asked: Sequence[Question], progress: Progress, done: int, total: int
 ) -> tuple[list[Answer], list[Skipped]]:
     """Ask every question of one comparison; a question without a defined answer is named, not dropped."""
-    found: list[Answer] = []
+    answers: list[Answer] = []
     skipped: list[Skipped] = []
     for number, question in enumerate(asked):
         progress(question.metric.name, done + number, total)
@@ -280,5 +280,5 @@ def answer(
             # One fit that fails must not cost the other answers; its message may quote values, its kind does not.
             skipped.append(Skipped(question.metric.name, f"the computation failed ({type(error).__name__})"))
         else:
-            found.append(Answer(question.group, score, holdout, time.perf_counter() - start))
-    return found, skipped
+            answers.append(Answer(question.group, score, holdout, time.perf_counter() - start))
+    return answers, skipped

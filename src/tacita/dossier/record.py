@@ -1,6 +1,8 @@
 """The dossier as JSON, which the next dossier reads to say what has changed.
 
 Every number in it is finite: an open end of a range is null, and a measure without a value is listed as skipped.
+
+Every touch of confidential rows that is known, and whether it was paid for.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 from tacita.dossier.questions import Answer
 from tacita.dossier.tables import TableCheck
 from tacita.errors import UsageError
+from tacita.ledger import Ledger
 
 FORM = 1
 NOTICE = "Confidential, not for release"
@@ -126,10 +129,10 @@ def read_earlier(path: Path) -> dict[str, Any]:
     """An earlier dossier: its folder, or its dossier.json."""
     file = path / "dossier.json" if path.is_dir() else path
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        if found["tacita_dossier"] != FORM:
+        record = json.loads(file.read_text(encoding="utf-8"))
+        if record["tacita_dossier"] != FORM:
             raise UsageError(f"--earlier {path}: was written in a form that this version does not know")
-        return dict(found)
+        return dict(record)
     except (OSError, ValueError, KeyError, TypeError):
         raise UsageError(f"--earlier {path}: is not a dossier; give the folder that `tacita evaluate` wrote") from None
 
@@ -137,11 +140,11 @@ def read_earlier(path: Path) -> dict[str, Any]:
 def changes(earlier: Mapping[str, Any], now: Sequence[Mapping[str, Any]]) -> list[Change]:
     """Scores by name: those that got worse first, then better ones, then new, gone and unchanged ones."""
     before = {one["name"]: one for one in earlier["scores"]}
-    found = [_change(before.get(one["name"]), one) for one in now]
+    made = [_change(before.get(one["name"]), one) for one in now]
     names = {one["name"] for one in now}
-    found += [_change(one, None) for name, one in before.items() if name not in names]
+    made += [_change(one, None) for name, one in before.items() if name not in names]
     order = ["worse", "better", "new", "no longer measured", "about the same"]
-    return sorted(found, key=lambda one: (order.index(one.verdict), one.name))
+    return sorted(made, key=lambda one: (order.index(one.verdict), one.name))
 
 
 def _change(before: Mapping[str, Any] | None, now: Mapping[str, Any] | None) -> Change:
@@ -167,3 +170,50 @@ def _verdict(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
         reference = float(now["reference"])
         return "better" if abs(new - reference) < abs(old - reference) else "worse"
     return "better" if (new < old) == (now["better"] == "lower") else "worse"
+
+
+@dataclass(frozen=True)
+class Touch:
+    """Something that read confidential rows."""
+
+    when: str
+    what: str
+    paid: str
+    state: str
+
+
+def touches(
+    ledger: str | Path | None, moment: str, columns: Sequence[str], tables: Sequence[str], attacks: Sequence[str] = ()
+) -> list[Touch]:
+    """The ledger's reservations, the check before a run, and this evaluation itself."""
+    touched = []
+    if ledger is not None and Ledger.is_begun(ledger):
+        for entry in Ledger.open(ledger, read_only=True).entries():
+            if entry.kind == "reserve" and entry.loss is not None:
+                paid = f"paid: {entry.loss} under {entry.neighbours}"
+                touched.append(Touch(_minute(entry.time), f"Released: {entry.label}", paid, entry.state))
+    touched.append(
+        Touch(
+            "before each run",
+            "Check of the file against its schema: it may only refuse, and its message names columns and rules, "
+            "never a value or a count",
+            "not paid: seen by the data steward only",
+            "",
+        )
+    )
+    parts = [f"columns {', '.join(columns)}"] if columns else []
+    parts += [f"exact counts behind {', '.join(tables)}"] if tables else []
+    parts += [f"rehearsals of {', '.join(attacks)} for attacks"] if attacks else []
+    touched.append(
+        Touch(
+            _minute(moment),
+            f"This dossier: {'; '.join(parts) or 'the rows'}, and everything computed from them here",
+            "not paid: it must not be released, in whole or in part",
+            "",
+        )
+    )
+    return touched
+
+
+def _minute(moment: str) -> str:
+    return moment[:16].replace("T", "\u00a0").replace("-", "\u2011")  # neither breaks at the end of a line

@@ -14,16 +14,14 @@ from typing import Any
 import numpy as np
 
 from tacita.data.confidential import Confidential
-from tacita.dossier.attacks import attacked
 from tacita.dossier.comparators import Compared, compared, methods
 from tacita.dossier.files import File, common_columns, common_kind, original_file, plain_file, synthetic_paths
 from tacita.dossier.findings import Findings
 from tacita.dossier.page import render_dossier
 from tacita.dossier.questions import Answer, Progress, Scope, Skipped, answer, questions, scope_of, trend_questions
-from tacita.dossier.record import changes, read_earlier, write_record
-from tacita.dossier.request import Request
+from tacita.dossier.record import changes, read_earlier, touches, write_record
+from tacita.dossier.request import Request, attacked
 from tacita.dossier.tables import TableCheck, check_tables
-from tacita.dossier.touches import touches
 from tacita.errors import RefusedError, UsageError
 from tacita.evaluation import Comparison, compare
 from tacita.evaluation.risk.plans import LEAST_RUNS
@@ -70,7 +68,7 @@ def evaluate(
     attacks, unattacked = attacked(request, progress)
     progress("Writing the dossier", 1, 1)
     columns = looked.comparison.original.names if looked.comparison is not None else ()
-    found = Findings(
+    findings = Findings(
         title=request.title,
         moment=moment,
         version=version("tacita"),
@@ -93,12 +91,12 @@ def evaluate(
         ),
     )
     if earlier is not None:
-        found = replace(found, earlier=earlier["made"], changes=tuple(changes(earlier, found.scores())))
+        findings = replace(findings, earlier=earlier["made"], changes=tuple(changes(earlier, findings.scores())))
     with written_whole(out, force=force, kind="dossier", keep=request.named) as folder:
         folder.chmod(0o700)  # confidential: for its owner alone, unlike a bundle
-        (folder / "dossier.html").write_text(render_dossier(found), encoding="utf-8")
-        write_record(folder / "dossier.json", found.document())
-    return found
+        (folder / "dossier.html").write_text(render_dossier(findings), encoding="utf-8")
+        write_record(folder / "dossier.json", findings.document())
+    return findings
 
 
 def _check(request: Request, out: Path, force: bool) -> None:

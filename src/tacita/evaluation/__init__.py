@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         k_marginal,
         k_marginal_six_bins,
         total_variation,
+        wasserstein_ratio,
         worst_total_variation,
     )
     from tacita.evaluation.propensity import general_metrics, pmse, pmse_ratio, specks
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     )
     from tacita.evaluation.regression_model import Regression, difference_in_differences
     from tacita.evaluation.trends import Panel, WidePanel, trend_metrics
-    from tacita.evaluation.wasserstein import wasserstein_ratio
 
 # Loaded when first used: the compiled loops behind some of them take as long to load as a small comparison takes.
 _HOMES = {
@@ -54,6 +54,7 @@ _HOMES = {
         "k_marginal_six_bins",
         "total_variation",
         "worst_total_variation",
+        "wasserstein_ratio",
     ),
     "propensity": ("general_metrics", "pmse", "pmse_ratio", "specks"),
     "regression": (
@@ -66,7 +67,6 @@ _HOMES = {
     ),
     "regression_model": ("Regression", "difference_in_differences"),
     "trends": ("Panel", "WidePanel", "trend_metrics"),
-    "wasserstein": ("wasserstein_ratio",),
 }
 
 

@@ -11,7 +11,7 @@ Where to look:
 * `book.py`    the arithmetic: families of data sets, caps, sums; pure, no file
 * `terms.py`   what the book is made of: keys, caps, waivers, reservations
 * `store.py`   the chain, and what keeps it: `sqlite_store.py` a file, where of two equal runs one waits,
-  `postgres_store.py` a server, with its tables, guards and roles in `postgres_layout.py`; `places.py` says which;
+  `postgres_store.py` a server, with its tables, guards and roles;
   `founding.py` makes one before its first release
 * `accounts.py`  what is spent and left, and quotes
 * `views.py`   entries and the public extract

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tacita.errors import UsageError
 from tacita.ledger.ledger import Ledger, append_open
-from tacita.ledger.places import is_server, server_address, store_at
-from tacita.ledger.postgres_layout import script
+from tacita.ledger.postgres_store import script
+from tacita.ledger.store import is_server, server_address, store_at
 
 
 def create(place: str | Path, *, roles: bool = False, moved: Path | None = None) -> None:

@@ -17,13 +17,12 @@ from tacita.ledger.accounts import Account, Quote, Share, account, accounts
 from tacita.ledger.asking import Asked, admitted, data_key, previewed, quoted, refuse_kin, with_cap
 from tacita.ledger.book import Book
 from tacita.ledger.decisions import Decisions, append_cap, require_text
-from tacita.ledger.places import store_at
 from tacita.ledger.releasing import Released, Wanted, checked_result, release_all
-from tacita.ledger.store import Record, Store, Writer, now
+from tacita.ledger.store import Record, Store, Writer, now, store_at
 from tacita.ledger.terms import Cap, DataKey, Yearly
 from tacita.ledger.views import Entry
-from tacita.notebook import shown
 from tacita.privacy import Guarantee, Holds, Loss, Neighbours
+from tacita.terminal import shown
 
 if TYPE_CHECKING:  # annotations only: `tacita ledger show` need not load an engine
     from tacita.data.confidential import Confidential

@@ -79,13 +79,13 @@ def release_all(
 
 
 def _stored(reader: Reader, book: Book, todo: dict[str, Wanted]) -> dict[str, Released]:
-    found = {}
+    results = {}
     for request, one in todo.items():
         done = stored_result(book, one.asked)
         if done is not None:
             stored = checked_result(reader, done)
-            found[request] = Released(one.plan.restore(stored), done.number, dict(done.plan), stored)
-    return found
+            results[request] = Released(one.plan.restore(stored), done.number, dict(done.plan), stored)
+    return results
 
 
 def _turn_names(records: Sequence[Record], requests: Iterable[str]) -> list[str]:

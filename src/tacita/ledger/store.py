@@ -11,20 +11,26 @@ A line has a public text (`body`) and may have a private one, which the public t
 private text carries random salt, so that the published hash says nothing about what is hashed.
 
 A connection lives for one operation only: an open ledger can be used after a fork and from several threads.
+
+Where a ledger is: a file of one machine, or a PostgreSQL server that several operators reach.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
-from tacita.errors import VerificationError
+from tacita.data.address import is_server as is_server
+from tacita.data.address import split_address
+from tacita.errors import UsageError, VerificationError
 from tacita.privacy.json_form import canonical, digest
 
 GENESIS = "0" * 64
@@ -186,3 +192,35 @@ def _checked(expected: int, previous: str, row: tuple[Any, ...]) -> Record:
     if facts.get("private") != (None if private is None else digest(private)):
         raise broken
     return Record(expected, seal, facts, hidden)
+
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+def server_address(place: str) -> tuple[str, str]:
+    """What libpq is told, and the name of the ledger on that server, which is the name of its schema.
+
+    >>> server_address("postgresql://db.office/statistics#jobs")
+    ('postgresql://db.office/statistics', 'jobs')
+    """
+    address, name = split_address(place, "ledger")
+    name = name or "tacita"
+    if not _NAME.fullmatch(name) or name.startswith("pg_"):
+        raise UsageError("ledger: the name after # must be small letters, digits and _, at most 40, as in #jobs")
+    return address, name
+
+
+def ledger_name(place: str | Path) -> str:
+    """What a ledger is called, without where it is kept."""
+    return server_address(str(place))[1] if is_server(place) else Path(place).name
+
+
+def store_at(place: str | Path, *, read_only: bool = False) -> Store:
+    if not is_server(place):
+        from tacita.ledger.sqlite_store import SqliteStore  # which is made of what stands above
+
+        return SqliteStore(Path(place), read_only=read_only)
+    address, name = server_address(str(place))
+    from tacita.ledger.postgres_store import PostgresStore  # only where there is a server: psycopg is an extra
+
+    return PostgresStore(address, name, read_only=read_only)

@@ -237,8 +237,8 @@ def domain_of(schema: Schema, relied_on: Mapping[str, Any] | None = None) -> str
 
 def softest(promises: Iterable[Guarantee]) -> Holds:
     """How firmly a sum holds: no more firmly than any promise in it, and never beside what has no guarantee."""
-    found = {one.holds for one in promises}
-    return "never" if "never" in found else "asymptotically" if "asymptotically" in found else "always"
+    firmness = {one.holds for one in promises}
+    return "never" if "never" in firmness else "asymptotically" if "asymptotically" in firmness else "always"
 
 
 def implies(guarantee: Guarantee, neighbours: Neighbours) -> bool:

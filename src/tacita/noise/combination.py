@@ -45,8 +45,8 @@ def deviations(confidence: float, kurtosis: Floats) -> Floats:
     >>> deviations(0.95, np.array([0.0, 1.5, 3.0])).round(2).tolist()
     [1.96, 2.06, 2.12]
     """
-    kurtoses, found = _table(confidence)
-    return np.interp(np.clip(kurtosis, 0, _LAPLACE), kurtoses, found)
+    kurtoses, reach = _table(confidence)
+    return np.interp(np.clip(kurtosis, 0, _LAPLACE), kurtoses, reach)
 
 
 def margin(confidence: float, parts: list[tuple[Floats, float]]) -> Floats:

@@ -135,10 +135,10 @@ def _classes(values: Sequence[float]) -> list[tuple[float, float]]:
     [(1, 2), (3, 3), (5, 6), (7, 8), (40, 90)]
     """
     order = sorted(values)
-    found: list[list[float]] = [[] for _ in SHADES]
+    classes: list[list[float]] = [[] for _ in SHADES]
     for value in order:  # equal values share a class
-        found[bisect_left(order, value) * len(SHADES) // len(order)].append(value)
-    return [(one[0], one[-1]) for one in found if one]
+        classes[bisect_left(order, value) * len(SHADES) // len(order)].append(value)
+    return [(one[0], one[-1]) for one in classes if one]
 
 
 def _shade(area: Area | None, classes: Sequence[tuple[float, float]]) -> str:

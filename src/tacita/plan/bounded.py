@@ -117,13 +117,13 @@ class Bounded(Plan[R]):
 
     def forecast(self, schema: Schema) -> Forecast:
         self._id(schema)
-        found = self.plan.forecast(schema)
+        foretold = self.plan.forecast(schema)
         most = f"{self.at_most} rows" if self.at_most > 1 else "1 row"
         said = (
             f"{self.guarantee.loss} for one {self.unit} of up to {most} ({self.plan.guarantee.loss} per row); of one "
             f"with more, {most} chosen by chance are used"
         )
-        return replace(found, sentences=(said, *found.sentences))
+        return replace(foretold, sentences=(said, *foretold.sentences))
 
     def suits(self, data: Confidential) -> None:
         column = self._id(data.schema)

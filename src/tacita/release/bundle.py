@@ -24,9 +24,8 @@ from tacita.ledger.signatures import public_key
 from tacita.privacy import Guarantee, Loss
 from tacita.privacy.json_form import loss_to_json, neighbours_to_json
 from tacita.release.bundle_files import BUNDLE_FORM, corrections, write_csv, write_json, write_manifest
-from tacita.release.folder import written_whole
-from tacita.release.former import Kind
-from tacita.release.microdata import Microdata, write_microdata
+from tacita.release.folder import Kind, written_whole
+from tacita.release.microdata import Made, Microdata, write_microdata
 from tacita.release.page_maps import shapes_record, write_shapes
 from tacita.release.records import STAMP, code_hash, write_records
 from tacita.release.spec import Spec
@@ -38,16 +37,9 @@ _LIBRARIES = ("tacita", "numpy", "scipy", "numba", "python-flint", *_ENGINES, "a
 
 
 @dataclass(frozen=True)
-class Product:
-    """One table: what was measured, what is published, and the promise it was made under."""
+class Product(Made):
+    """One table: what was measured, and what is published."""
 
-    name: str
-    title: str
-    mechanism: dict[str, Any]
-    settings: dict[str, Any]
-    proof: str
-    guarantee: Guarantee
-    forecast: dict[str, Any]
     noise: dict[str, Any]
     measurements: pa.Table
     table: pa.Table
@@ -207,7 +199,7 @@ def _plan_document(release: Release) -> dict[str, Any]:
     }
 
 
-def _record(product: Product | Microdata) -> dict[str, Any]:
+def _record(product: Made) -> dict[str, Any]:
     return {
         "name": product.name,
         "title": product.title,
@@ -235,7 +227,7 @@ def _ledger_document(release: Release) -> dict[str, Any]:
 
 
 def _made(release: Release) -> dict[str, Any]:
-    versions = {name: found for name in _LIBRARIES if (found := _version(name))}
+    versions = {name: number for name in _LIBRARIES if (number := _version(name))}
     return {
         "date": release.date,
         "engine": release.engine,

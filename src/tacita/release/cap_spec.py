@@ -9,21 +9,14 @@ from pydantic import Field, model_validator
 from tacita.errors import UsageError
 from tacita.ledger.terms import Yearly
 from tacita.noise.concentrated import rho_for
-from tacita.privacy import (
-    AddRemoveOne,
-    Loss,
-    Neighbours,
-    NumbersWithin,
-    PerRecord,
-    ReplaceOne,
-    StrongAlpha,
-    WeakAlpha,
-    exact,
-)
+from tacita.privacy import Loss, Neighbours, exact
+from tacita.privacy.json_form import neighbours_from_json
 from tacita.privacy.neighbours import Scaling
 from tacita.release.spec_values import AtMost, Exact, Part
 
 _OF_RECORDS = ("scaling", "offset", "reference")
+# Where the privacy layer says it otherwise.
+_KINDS = {"strong": "strong-alpha", "weak": "weak-alpha", "add-remove": "add-remove-one", "replace": "replace-one"}
 Year = Annotated[int, Field(ge=2000, le=2999)]
 
 
@@ -98,17 +91,8 @@ class CapSpec(Part):
     @property
     def relation(self) -> Neighbours:
         """The neighbours as the privacy layer knows them."""
-        if self.neighbours == "strong":
-            return StrongAlpha(self.alpha or "")
-        if self.neighbours == "weak":
-            return WeakAlpha(self.alpha or "")
-        if self.neighbours == "numbers-within":
-            return NumbersWithin(self.unit or "", self.alpha or "")
-        if self.neighbours == "per-record":
-            sizes = {"offset": self.offset or "", "reference": self.reference or ""}
-            return PerRecord(self.unit or "", self.scaling or "log", **sizes)
-        one = AddRemoveOne if self.neighbours == "add-remove" else ReplaceOne
-        return one(self.unit or "")
+        said = {key: value for key in ("alpha", "unit", *_OF_RECORDS) if (value := getattr(self, key)) is not None}
+        return neighbours_from_json({"kind": _KINDS.get(self.neighbours, self.neighbours), **said})
 
     @property
     def loss(self) -> Loss:

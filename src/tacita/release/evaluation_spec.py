@@ -7,10 +7,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, ValidationError, field_validator, model_validator
 
-from tacita.data.schema.toml_file import read_toml
+from tacita.data.schema.reading import read_toml
 from tacita.errors import SpecError
-from tacita.release.spec_errors import explain
-from tacita.release.spec_values import Part
+from tacita.release.spec_values import Part, explain
 
 
 def _share(value: float) -> float:

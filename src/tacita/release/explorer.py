@@ -182,10 +182,10 @@ def _readable(stated: Fraction, octaves: Fraction) -> Fraction:
 
 def _point(release: PlannedRelease, product: Planned[Any], epsilon: Fraction, alpha: str | None) -> Form | None:
     try:
-        found = repriced(release, product, epsilon=text(epsilon), alpha=alpha or None).plan.forecast(release.schema)
+        foretold = repriced(release, product, epsilon=text(epsilon), alpha=alpha or None).plan.forecast(release.schema)
     except (TacitaError, ArithmeticError, ValueError):  # a price far from the one that was asked for may be too small
         return None
-    return _told(found)
+    return _told(foretold)
 
 
 def _figures(plan: Plan[Any], schema: Schema) -> dict[str, Any]:

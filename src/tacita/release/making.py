@@ -12,7 +12,7 @@ import pyarrow as pa
 from tacita.data.address import is_server
 from tacita.implicates import Synthetic
 from tacita.ledger import Released
-from tacita.ledger.places import ledger_name
+from tacita.ledger.store import ledger_name
 from tacita.privacy import StrongAlpha, WeakAlpha
 from tacita.release.bundle import Product, PublicInput, Release
 from tacita.release.bundle_files import fingerprint

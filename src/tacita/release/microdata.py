@@ -3,6 +3,10 @@
 A synthesizer's result goes into the bundle three times, each for another reader: the files for analysts
 (`microdata/`), the released parameters for modellers (`measurements/NAME.json`), and the bytes that the ledger
 sealed (`measurements/NAME.result`), from which anyone with the software can make the other two again.
+
+What a self-check found, in words and one picture: for the page, the codebook and the terminal.
+
+Made from what plan.json says of a product and from nothing else. Post-processing of released numbers.
 """
 
 from __future__ import annotations
@@ -16,10 +20,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from markupsafe import Markup
 
 from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.errors import VerificationError
 from tacita.implicates import Implicates, Synthetic
+from tacita.pages.charts import limit_bars
+from tacita.pages.render import percent
 from tacita.privacy import Guarantee
 from tacita.privacy.json_form import digest, guarantee_from_json
 from tacita.release.alike import read_both, same_document, same_values
@@ -28,7 +35,7 @@ from tacita.release.facts import Column, TableFacts, kind_of, spoken
 from tacita.release.plans import plan_from_record
 from tacita.release.survey_tables import check_survey_tables_made, survey_table_facts, write_survey_tables
 from tacita.synthesis.selfcheck import Checked
-from tacita.synthesis.selfcheck.report import UNFIT
+from tacita.synthesis.selfcheck.report import FIT, SPOKEN, UNFIT, Finding, Report, report_from
 
 FOLDER = "microdata"
 WITHHELD = "withheld"  # the kind of files that are not there
@@ -37,8 +44,8 @@ _UNFIT = ((b"NOT FIT FOR USE", b"failed its self-check"),)
 
 
 @dataclass(frozen=True)
-class Microdata:
-    """The synthetic files of a release, what was measured for them, and the promise they were made under."""
+class Made:
+    """What every product of a release says of itself: its plan, and the promise it was made under."""
 
     name: str
     title: str
@@ -47,6 +54,12 @@ class Microdata:
     proof: str
     guarantee: Guarantee
     forecast: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Microdata(Made):
+    """The synthetic files of a release, and what was measured for them."""
+
     measured: Mapping[str, Any]
     implicates: Implicates | None
     """None where they failed their self-check and were withheld."""
@@ -219,8 +232,8 @@ def check_made_again(folder: Path, record: dict[str, Any], schema: Schema, table
         raise VerificationError(f"measurements/{name}.result is a rehearsal, which is never released")
     if not same_document(read_json(folder / "measurements" / f"{name}.json"), json.loads(_parameters(again.measured))):
         raise VerificationError(f"measurements/{name}.json does not hold the parameters that were measured")
-    found = again.report.record() if isinstance(again, Checked) else None
-    if not same_document(record.get("check"), json.loads(json.dumps(found))):
+    report = again.report.record() if isinstance(again, Checked) else None
+    if not same_document(record.get("check"), json.loads(json.dumps(report))):
         raise VerificationError("plan.json: the self-check is not the one that was measured")
     made = files_of(again, [tables[one] for one in record.get("agrees", ())])
     if (made is None) != (record["kind"] == WITHHELD):
@@ -232,7 +245,92 @@ def check_made_again(folder: Path, record: dict[str, Any], schema: Schema, table
     if not same or (record["kind"], record["synthesized"]) != (made.kind, list(made.synthesized)):
         raise VerificationError(f"{FOLDER}/ does not say truly how its files were made")
     order = [(column, "ascending") for column in made.columns]
-    for number, (found, drawn) in enumerate(zip(written.tables, made.tables, strict=True), start=1):
-        if not same_values(_plain(drawn).sort_by(order), found):
+    for number, (report, drawn) in enumerate(zip(written.tables, made.tables, strict=True), start=1):
+        if not same_values(_plain(drawn).sort_by(order), report):
             raise VerificationError(f"{FOLDER}/implicate-{number:02d}.parquet does not follow from its measurements")
     check_survey_tables_made(made, name, [tuple(by) for by in record.get("tables", [])], folder)
+
+
+_UNCHECKED = (
+    "No self-check was paid for: nothing here says how near the synthetic files are to the confidential one. Ask "
+    "whoever published them before you rely on a result."
+)
+
+
+def verdict_of(record: Mapping[str, Any]) -> str:
+    """In a sentence or two, whether the files are any good; `record` is what plan.json says of the product."""
+    if not record.get("check"):
+        return _UNCHECKED
+    report = report_from(record["check"])
+    if report.verdict == FIT:
+        return "Fit for use: the first file met every limit that was stated for its paid self-check."
+    if report.verdict == UNFIT:
+        fate = " The files were withheld; only this report is published." if record["kind"] == WITHHELD else ""
+        broken = "; ".join(_said(one) for one in report.findings if one.broken)
+        return f"NOT FIT FOR USE: the first file failed its paid self-check: {broken}.{fate}"
+    open_ones = "; ".join(_said(one) for one in report.findings if not one.met)
+    return (
+        "Not decided: the paid self-check broke no limit for certain, but its margins do not rule it out for "
+        f"{open_ones}."
+    )
+
+
+def _said(one: Finding) -> str:
+    return f"{SPOKEN[one.name]}: {_interval(one)} off, limit {percent(one.limit)}"
+
+
+def _interval(one: Finding) -> str:
+    high = "no bound" if one.high is None else percent(one.high)
+    return f"{percent(one.value)} ({percent(one.low)} to {high})"
+
+
+def check_view(record: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The paragraph and the picture of the page; None where there was no check."""
+    if not record.get("check"):
+        return None
+    report = report_from(record["check"])
+    return {
+        "verdict": verdict_of(record),
+        "paragraph": _paragraph(report, record["mechanism"]["check"]["share"]),
+        "picture": _picture(report),
+        "rows": [(SPOKEN[one.name], _interval(one), percent(one.limit), _judged(one)) for one in report.findings],
+        "unfit": report.verdict == UNFIT,
+        "withheld": record["kind"] == WITHHELD,
+    }
+
+
+def _paragraph(report: Report, share: str) -> str:
+    told = {one.name: one for one in report.findings}
+    said = [
+        f"A share of {share} of the budget of the files paid for comparing the first of them with the confidential "
+        "file, by a list of checks that was fixed beforehand. Noise was added to each result; the intervals hold all "
+        "together with 95% confidence.",
+        f"On average a table of one column has {_interval(told['one_way'])} of its records in the wrong cell",
+    ]
+    if "two_way" in told:
+        said[-1] += f", a table of two columns {_interval(told['two_way'])}"
+    said[-1] += "."
+    if "rank" in told:
+        said.append(
+            f"The share of records up to any value of any number is off by at most {_interval(told['rank'])}, and "
+            f"{_interval(told['beyond'])} of the records have a number beyond all that the file has of it."
+        )
+    if "mean" in told:
+        said.append(
+            f"The mean that fares worst is off by {_interval(told['mean'])} of the mean size of its values, extremes "
+            "cut off."
+        )
+    return " ".join(said)
+
+
+def _judged(one: Finding) -> str:
+    return "met" if one.met else "broken" if one.broken else "not decided"
+
+
+def _picture(report: Report) -> Markup:
+    return limit_bars(
+        [SPOKEN[one.name] for one in report.findings],
+        [one.value for one in report.findings],
+        [(one.low, one.high) for one in report.findings],
+        [one.limit for one in report.findings],
+    )

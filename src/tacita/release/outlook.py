@@ -225,7 +225,7 @@ def show_finished(console: Console, finished: Finished, bundle: Path) -> None:
         console.print("Nothing new was charged: this release had been paid for, and its stored results were used.")
     for files in finished.release.microdata:
         if files.check is not None:
-            from tacita.release.checked import verdict_of  # what makes files is not loaded to show a plan
+            from tacita.release.microdata import verdict_of  # what makes files is not loaded to show a plan
 
             _say(console, verdict_of(files.record()), indent=0)
     console.print(f"Bundle: {bundle}\nPage:   {bundle / 'report.html'}", highlight=False)

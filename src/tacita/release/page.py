@@ -6,6 +6,11 @@ It is made from the bundle's own files and nothing else, so it cannot show what 
 The page has code to copy, in Python, R and Stata. It names the bundle's own files, columns and codes, so it runs as it
 stands in the unpacked bundle. Where synthetic files have survey weights the code uses them, and where there is one
 file it does not combine. The code itself is in `pages/templates/code`.
+
+The page of a ledger: for the office and its board, made from the ledger alone and the same bytes each time.
+
+It names operators and notes, which no bundle does, so it is not part of a release. Days, not times of day, and nothing
+that depends on when it is looked at. The words are in `pages/templates/ledger.html.j2`.
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +27,7 @@ import pyarrow.parquet as pq
 
 from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.inference import snippets
+from tacita.ledger import Account, Entry, Ledger
 from tacita.ledger.terms import implies
 from tacita.mechanisms.eree import requirements
 from tacita.mechanisms.table.levels import LEVEL
@@ -41,6 +48,7 @@ from tacita.privacy import (
 from tacita.privacy.json_form import guarantee_from_json, loss_from_json, neighbours_from_json
 from tacita.release.bundle_files import bundle_files, corrections, fingerprint, harmless_text
 from tacita.release.microdata import FOLDER, csv_name, is_unfit
+from tacita.release.page_maps import areas_in, maps_of
 from tacita.release.page_products import files_view, methods, table_view, weight_of
 from tacita.release.words import (
     account_of,
@@ -99,7 +107,7 @@ class Example:
         return harmless_text(self.code or "")
 
 
-def files_code(files: Sequence[Path], plan: Mapping[str, Any]) -> dict[str, Any] | None:
+def files_code(files: Sequence[Path], plan: Mapping[str, Any], schema: Schema) -> dict[str, Any] | None:
     """What a reader is told about combining the synthetic files, and code that does it; None without files."""
     if not files:
         return None
@@ -110,7 +118,7 @@ def files_code(files: Sequence[Path], plan: Mapping[str, Any]) -> dict[str, Any]
         "many": len(files),
         "keeps_columns": bool(set(stored.names) - set(note.get("synthesized", ()))),
         "unit": plan["schema"]["dataset"]["unit"],
-        "example": _example(plan, stored.names),
+        "example": _example(plan, schema, stored.names),
     }
     unfit = any(is_unfit(one) for one in plan.get("microdata", []))
     first = csv_name(1, rehearsal=plan["rehearsal"], unfit=unfit)
@@ -122,8 +130,7 @@ def files_code(files: Sequence[Path], plan: Mapping[str, Any]) -> dict[str, Any]
     return {**view, "blocks": blocks}
 
 
-def _example(plan: Mapping[str, Any], names: Sequence[str]) -> Example:
-    schema = Schema.stored(plan["schema"])
+def _example(plan: Mapping[str, Any], schema: Schema, names: Sequence[str]) -> Example:
     weights = (weight_of(one["mechanism"], schema, names) for one in plan.get("microdata", []))
     weight = next((one for one in weights if one is not None), None)
     texts = tuple(at for at, name in enumerate(names, start=1) if isinstance(schema[name].kind, Categorical))
@@ -142,7 +149,8 @@ def render_page(folder: Path, made: Mapping[str, Any]) -> str:
     """The page of the bundle in `folder`; `made` is the manifest's account of how it was made."""
     plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
     ledger = json.loads((folder / "ledger.json").read_text(encoding="utf-8"))
-    guarantee = guarantee_from_json(plan["guarantee"])
+    guarantee, schema = guarantee_from_json(plan["guarantee"]), Schema.stored(plan["schema"])
+    maps = partial(maps_of, plan, schema, areas_in(folder))
     tables, microdata = plan["tables"], plan.get("microdata", [])
     return render.page(
         "report.html.j2",
@@ -157,7 +165,7 @@ def render_page(folder: Path, made: Mapping[str, Any]) -> str:
         kind_of_privacy=kind_of_privacy(guarantee),
         odds=odds_example(guarantee),
         odds_rows=odds_rows(guarantee),
-        policy_rows=policy_rows(guarantee, Schema.stored(plan["schema"]), [record["mechanism"] for record in tables]),
+        policy_rows=policy_rows(guarantee, schema, [record["mechanism"] for record in tables]),
         guess=_guess(guarantee),
         left_open=left_open(guarantee),
         lifted=list(_lifted(ledger)),
@@ -165,11 +173,11 @@ def render_page(folder: Path, made: Mapping[str, Any]) -> str:
         budget=_budget(ledger, guarantee),
         how_tables=methods(tables),
         how_files=methods(microdata),
-        tables=[table_view(folder, record, plan) for record in tables],
-        microdata=[files_view(folder, record, plan) for record in microdata],
+        tables=[table_view(folder, record, maps) for record in tables],
+        microdata=[files_view(folder, record, plan, schema) for record in microdata],
         file_count=sum(len(record["rows"]) for record in microdata),
         table_code=table_code(folder, tables),
-        files_code=files_code(sorted((folder / "microdata").glob("implicate-*.parquet")), plan),
+        files_code=files_code(sorted((folder / "microdata").glob("implicate-*.parquet")), plan, schema),
         requirements=_requirements(guarantee),
         files=[(path, *fingerprint(folder / path)) for path in bundle_files(folder) if path != "report.html"],
         evidence=_evidence(folder),
@@ -251,3 +259,66 @@ def _evidence(folder: Path) -> dict[str, Any] | None:
     evidence = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))
     tried = sum(one["neighbours_tried"] for one in evidence["plans"])
     return {**evidence, "methods": len(evidence["plans"]), "tried": tried}
+
+
+_DECISIONS = {
+    "cap": "Cap",
+    "waive": "Promise lifted",
+    "overlap": "Overlap let pass",
+    "supersede": "Correction",
+    "note": "Note",
+}
+
+
+def ledger_page(ledger: Ledger, name: str) -> str:
+    """The page of a ledger that is called `name`."""
+    entries, head = ledger.entries(), ledger.verify()
+    releases = [one for one in entries if one.kind in ("reserve", "disclose")]
+    decisions = [one for one in entries if one.kind in _DECISIONS]
+    return render.page(
+        "ledger.html.j2",
+        name=name,
+        head=head,
+        count=len(entries),
+        first=entries[0].time[:10],
+        last=entries[-1].time[:10],
+        accounts=[_account(one) for one in ledger.accounts()],
+        releases=[_release(one) for one in releases],
+        decisions=[_decision(one) for one in decisions],
+        interrupted=[one.number for one in ledger.interrupted()],
+    )
+
+
+def _account(one: Account) -> dict[str, Any]:
+    return {
+        "of": ", ".join(one.identities) or "No file yet",
+        "relation": one.neighbours,
+        "cap": one.cap,
+        "spent": firmly(one.spent, one.holds),
+        "left": one.left,
+        "share": _share(one.spent, one.cap),
+        "holds": one.holds,
+        "yearly": one.yearly,
+        "years": [(str(year), str(spent), str(one.left_in(year))) for year, spent in one.by_year],
+        "waived": one.waived,
+        "silent": one.silent,
+        "assumes": one.assumes,
+    }
+
+
+def _share(spent: Loss, cap: Loss) -> float:
+    """How much of the cap is gone, in percent: of whichever part of the loss is nearest to its end."""
+    pairs: Iterator[tuple[Any, Any]] = iter(
+        ((spent.epsilon, cap.epsilon), (spent.delta, cap.delta), (spent.rho, cap.rho))
+    )
+    return min(100.0, max((100 * float(part / whole) for part, whole in pairs if whole), default=0.0))
+
+
+def _release(one: Entry) -> tuple[Any, ...]:
+    loss = firmly(one.loss or "", one.holds) if one.loss or one.kind == "disclose" else ""
+    return one.number, one.time[:10], one.label, one.identity, loss, one.state
+
+
+def _decision(one: Entry) -> tuple[Any, ...]:
+    amount = ", ".join(part for part in (one.loss and f"{one.loss} under {one.neighbours}", one.state) if part)
+    return one.number, one.time[:10], _DECISIONS[one.kind], amount, one.label, one.operator or None

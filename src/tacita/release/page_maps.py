@@ -7,7 +7,8 @@ has their hash and that of the file.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -50,20 +51,22 @@ def check_shapes(folder: Path, plan: Mapping[str, Any]) -> None:
         raise VerificationError(f"plan.json: a file of shapes is no public input ({strangers[0][:12]}…)")
 
 
-def maps_of(folder: Path, plan: Mapping[str, Any], table: pa.Table, title: str) -> list[dict[str, Any]]:
+def areas_in(folder: Path) -> Callable[[str], Areas]:
+    """The areas of a level, from the bundle in `folder`; each file is read once, however many tables have its map."""
+    return cache(lambda level: areas_of(shape_bytes(folder / FOLDER / f"{level}.geojson"), f"{FOLDER}/{level}.geojson"))
+
+
+def maps_of(
+    plan: Mapping[str, Any], schema: Schema, areas: Callable[[str], Areas], table: pa.Table, title: str
+) -> list[dict[str, Any]]:
     """The maps of one table, coarsest level first, each with its caption."""
     listed = plan.get("shapes", {})
-    if not listed:
-        return []
-    schema = Schema.stored(plan["schema"])
     made = []
     for tree in schema.hierarchies:
         for level in (*reversed(tree.levels), tree.column):
             # A name from a bundle must not lead out of it.
             if level in listed and tree.column in attributes(table) and LEVEL_NAME.fullmatch(level):
-                content = shape_bytes(folder / FOLDER / f"{level}.geojson")
-                shapes = areas_of(content, f"{FOLDER}/{level}.geojson")
-                made += list(_maps(table, schema, tree, level, shapes, title))
+                made += list(_maps(table, schema, tree, level, areas(level), title))
     return made
 
 

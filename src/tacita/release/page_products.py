@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,8 @@ from tacita.inference.estimate import Estimate
 from tacita.inference.survey.tables import ALL
 from tacita.pages.charts import error_bars
 from tacita.plan.how import How, Worth
-from tacita.release.checked import check_view, verdict_of
 from tacita.release.facts import spoken
-from tacita.release.microdata import FOLDER, WITHHELD
-from tacita.release.page_maps import maps_of
+from tacita.release.microdata import FOLDER, WITHHELD, check_view, verdict_of
 from tacita.release.plans import plan_from_record
 from tacita.release.survey_tables import file_of
 from tacita.tables.publish import attributes, without_totals
@@ -88,7 +86,7 @@ def _said(value: Any) -> str:
 # ---------------------------------------------------------------- tables
 
 
-def table_view(folder: Path, record: Mapping[str, Any], plan: Mapping[str, Any]) -> View:
+def table_view(folder: Path, record: Mapping[str, Any], maps: Callable[[pa.Table, str], list[View]]) -> View:
     """One published table: a picture of some cells, the margins by size of cell, the mechanism's settings."""
     table = pq.read_table(folder / "tables" / f"{record['name']}.parquet")
     cells = without_totals(table, record["settings"].get("totals") or ())
@@ -114,7 +112,7 @@ def table_view(folder: Path, record: Mapping[str, Any], plan: Mapping[str, Any])
         "picture": error_bars(labels, values[shown].tolist(), margins[shown].tolist(), confidence, floor=floor)
         if labels
         else None,
-        "maps": maps_of(folder, plan, table, record["title"]),
+        "maps": maps(table, record["title"]),
         "bands": list(_by_size(values, margins)),
         "settings": settings_of(record["mechanism"]),
     }
@@ -196,7 +194,7 @@ def _by_size(values: Floats, margins: Floats) -> Iterator[tuple[str, str, str, s
 # ---------------------------------------------------------------- synthetic files
 
 
-def files_view(folder: Path, record: Mapping[str, Any], plan: Mapping[str, Any]) -> View:
+def files_view(folder: Path, record: Mapping[str, Any], plan: Mapping[str, Any], schema: Schema) -> View:
     """The synthetic files: their columns, their survey tables or the means they give, the synthesizer's settings."""
     view: View = {
         "record": record,
@@ -208,7 +206,6 @@ def files_view(folder: Path, record: Mapping[str, Any], plan: Mapping[str, Any])
     }
     if record["kind"] == WITHHELD:
         return view | {"m": 0, "agreement": [], "survey_tables": [], "means": []}
-    schema = Schema.stored(plan["schema"])
     files = Implicates.read(folder / FOLDER, schema)
     weight = weight_of(record["mechanism"], schema, files.columns)
     survey_tables = [_survey_table(folder, record["name"], tuple(by), schema) for by in record.get("tables", ())]

@@ -28,15 +28,14 @@ from tacita.mechanisms.table.levels import LEVEL, TableLevels
 from tacita.privacy import Guarantee
 from tacita.privacy.json_form import guarantee_from_json, loss_from_json, loss_to_json
 from tacita.release.bundle_files import fingerprint, json_bytes, read_json
-from tacita.release.checked import verdict_of
 from tacita.release.codebook import data_package, ddi
 from tacita.release.facts import ALL_LEVELS, TableFacts, table_facts
 from tacita.release.mechanisms import JOB_MECHANISMS
-from tacita.release.microdata import FOLDER, WITHHELD, is_unfit, microdata_facts
+from tacita.release.microdata import FOLDER, WITHHELD, is_unfit, microdata_facts, verdict_of
 from tacita.release.page import render_page
 from tacita.release.sdmx import sdmx_csv, sdmx_structure
-from tacita.release.spreadsheet import WORKBOOK, tables_workbook
 from tacita.release.words import account_of, kind_of_privacy, left_open, promise_in_short
+from tacita.release.xlsx import WORKBOOK, tables_workbook
 
 Yaml = str | list["Yaml"] | dict[str, "Yaml"]
 

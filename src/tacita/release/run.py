@@ -13,9 +13,8 @@ from functools import cache
 from pathlib import Path
 
 from tacita.audit.evidence import evidence_beside
-from tacita.data.address import is_server
+from tacita.data.address import is_server, same_files
 from tacita.data.confidential import Confidential
-from tacita.data.same_file import same_files
 from tacita.errors import RefusedError, UsageError, naming
 from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy

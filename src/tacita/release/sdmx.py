@@ -58,20 +58,20 @@ def identifiers(names: Iterable[str]) -> dict[str, str]:
     >>> identifiers(["place of work", "place_of_work", "2nd"])
     {'place of work': 'PLACE_OF_WORK', 'place_of_work': 'PLACE_OF_WORK_2', '2nd': 'C_2ND'}
     """
-    found: dict[str, str] = {}
+    given: dict[str, str] = {}
     for name in names:
         wanted = _identifier(name)
         wanted = wanted if wanted[:1].isalpha() else f"C_{wanted}"
-        found[name] = _unused(wanted, found)
-    return found
+        given[name] = _unused(wanted, given)
+    return given
 
 
 def code_identifiers(column: Column) -> dict[str, str]:
     """The SDMX code of each level of a column."""
-    found: dict[str, str] = {}
+    given: dict[str, str] = {}
     for level in column.levels:
-        found[level[0]] = "_T" if level == ALL_LEVELS else _unused(_allowed(level[0]), found)
-    return found
+        given[level[0]] = "_T" if level == ALL_LEVELS else _unused(_allowed(level[0]), given)
+    return given
 
 
 def sdmx_structure(title: str, prepared: str, tables: Sequence[TableFacts], *, is_test: bool = False) -> bytes:
@@ -104,8 +104,8 @@ def sdmx_structure(title: str, prepared: str, tables: Sequence[TableFacts], *, i
 
 def _concepts_of(facts: TableFacts) -> dict[str, str]:
     labels = {column.name: column.label for column in facts.columns}
-    found = {identifier: labels[name] for name, identifier in identifiers(facts.keys).items()}
-    return found | {identifier: labels[name] for name, identifier in _MEASURES.items() if name in labels}
+    concepts = {identifier: labels[name] for name, identifier in identifiers(facts.keys).items()}
+    return concepts | {identifier: labels[name] for name, identifier in _MEASURES.items() if name in labels}
 
 
 def _code_lists(parent: ElementTree.Element, facts: TableFacts) -> None:

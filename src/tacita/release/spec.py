@@ -23,15 +23,24 @@ from pydantic import (
 )
 
 from tacita.data.address import is_server
-from tacita.data.schema.toml_file import read_toml
+from tacita.data.schema.reading import read_toml
 from tacita.errors import SpecError, UsageError
 from tacita.privacy import (
     exact,
 )
 from tacita.release.cap_spec import CapSpec
 from tacita.release.evaluation_spec import EvaluationSpec
-from tacita.release.spec_errors import explain
-from tacita.release.spec_values import AtMost, DataText, Exact, FileName, LedgerText, Part, PathText, PublicInputSpec
+from tacita.release.spec_values import (
+    AtMost,
+    DataText,
+    Exact,
+    FileName,
+    LedgerText,
+    Part,
+    PathText,
+    PublicInputSpec,
+    explain,
+)
 from tacita.tables.publish import as_share
 
 

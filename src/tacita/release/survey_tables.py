@@ -79,19 +79,19 @@ def _stem(by: By) -> str:
 
 def made_table(files: Implicates, by: By, guarantee: str) -> pa.Table:
     """One survey table as it is published."""
-    found = survey_table(files, by, _statistics(files), confidence=CONFIDENCE)
-    columns: dict[str, pa.Array] = {name: pa.array(found[name], type=pa.string()) for name in (*by, "statistic")}
+    cells = survey_table(files, by, _statistics(files), confidence=CONFIDENCE)
+    columns: dict[str, pa.Array] = {name: pa.array(cells[name], type=pa.string()) for name in (*by, "statistic")}
     for name, values in (
-        ("value", found["estimate"]),
-        ("standard_error", found["standard_error"]),
-        ("degrees_of_freedom", found["df"]),
-        ("margin_of_error", (found["upper"] - found["lower"]) / 2),
+        ("value", cells["estimate"]),
+        ("standard_error", cells["standard_error"]),
+        ("degrees_of_freedom", cells["df"]),
+        ("margin_of_error", (cells["upper"] - cells["lower"]) / 2),
     ):
         numbers = values.to_numpy(dtype=np.float64)
         columns[name] = pa.array(numbers, mask=~np.isfinite(numbers))
-    columns["confidence"] = pa.array([CONFIDENCE] * len(found))
-    columns["guarantee"] = pa.array([guarantee] * len(found), type=pa.string())
-    value, half = (found["estimate"].to_numpy(np.float64), (found["upper"] - found["lower"]).to_numpy(np.float64) / 2)
+    columns["confidence"] = pa.array([CONFIDENCE] * len(cells))
+    columns["guarantee"] = pa.array([guarantee] * len(cells), type=pa.string())
+    value, half = (cells["estimate"].to_numpy(np.float64), (cells["upper"] - cells["lower"]).to_numpy(np.float64) / 2)
     columns["quality"] = pa.array(marks_of(value, half, np.isfinite(half)).tolist(), type=pa.string())
     return pa.table(columns)
 
@@ -154,12 +154,12 @@ def check_survey_tables_made(files: Implicates, name: str, tables: Sequence[By],
         path = folder / file_of(name, by)
         wanted = made_table(files, by, "").drop_columns(["guarantee"])
         options = pa_csv.ConvertOptions(column_types=wanted.schema, strings_can_be_null=False)
-        found = pa_csv.read_csv(path, convert_options=options) if path.is_file() else None
-        if found is not None and "quality" not in found.column_names:  # tables of earlier versions have no marks
+        stored = pa_csv.read_csv(path, convert_options=options) if path.is_file() else None
+        if stored is not None and "quality" not in stored.column_names:  # tables of earlier versions have no marks
             wanted = wanted.drop_columns(["quality"])
         if (
-            found is None
-            or "guarantee" not in found.column_names
-            or not any(same_values(found.drop_columns(["guarantee"]), one) for one in (wanted, harmless(wanted)))
+            stored is None
+            or "guarantee" not in stored.column_names
+            or not any(same_values(stored.drop_columns(["guarantee"]), one) for one in (wanted, harmless(wanted)))
         ):
             raise VerificationError(f"{file_of(name, by)} does not follow from the synthetic files")

@@ -48,12 +48,10 @@ from tacita.release.page import render_page
 from tacita.release.page_maps import check_shapes
 from tacita.release.plans import PUBLISHING, plan_from_record
 from tacita.release.records import PAGE, code_hash, records
-from tacita.release.sealed_claims import check_claims
-from tacita.release.signed import signable_bundle, signable_dossier
+from tacita.release.signed import check_claims, signable_bundle, signable_dossier
 from tacita.release.signed import told as told_by_signatures
-from tacita.release.spreadsheet import WORKBOOK
 from tacita.release.words import NO_GUARANTEE, account_of
-from tacita.release.xlsx import same_workbook
+from tacita.release.xlsx import WORKBOOK, same_workbook
 from tacita.tables import publish
 from tacita.tables.together import publish_all
 
@@ -167,8 +165,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise VerificationError("manifest.json was changed after it was written")
     if manifest.get("tacita_bundle") != BUNDLE_FORM:
         raise VerificationError("manifest.json: this bundle was written in a form that this version does not know")
-    found: dict[str, Any] = manifest
-    return found
+    content: dict[str, Any] = manifest
+    return content
 
 
 def check_files(folder: Path, manifest: dict[str, Any]) -> int:

@@ -50,21 +50,21 @@ is promised here rests on this.
     Not proved for this file: ε = 18 is a bound in a limit only (asymptotic). What can be learned about one person may \
 exceed it.
     """
-    found = [f"Taken on trust: {one}. All that is promised here rests on this." for one in unchecked_units(guarantee)]
+    doubts = [f"Taken on trust: {one}. All that is promised here rests on this." for one in unchecked_units(guarantee)]
     unit = getattr(guarantee.neighbours, "unit", "unit")
     if guarantee.holds == "never":
         reasons = [one.removeprefix(UNPROTECTED) for one in guarantee.assumes if one.startswith(UNPROTECTED)]
         why = f" It was made all the same, for this reason on record: {'; '.join(reasons)}" if reasons else ""
-        found.append(
+        doubts.append(
             f"{NO_GUARANTEE}. Nothing bounds what this release shows about one {unit}: no noise protects it, and "
             f"what it holds about one {unit} may be true.{why}"
         )
     if guarantee.holds == "asymptotically":
-        found.append(
+        doubts.append(
             f"Not proved for this file: {guarantee.loss} is a bound in a limit only (asymptotic). What can be learned "
             f"about one {unit} may exceed it."
         )
-    return tuple(found)
+    return tuple(doubts)
 
 
 def firmly(amount: Loss | str, holds: Holds | None) -> str:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from tacita.lazy import lazily
 
 if TYPE_CHECKING:
-    from tacita.synthesis.comparison.dirichlet import DirichletSynthesis
-    from tacita.synthesis.comparison.histogram import HistogramSynthesis
+    from tacita.synthesis.comparison.dirichlet import DirichletSynthesis, HistogramSynthesis
     from tacita.synthesis.comparison.independent import IndependentSynthesis
     from tacita.synthesis.comparison.pseudo import CensoredPosterior, PseudoPosterior
     from tacita.synthesis.comparison.steps import StepsSynthesis
@@ -32,7 +31,7 @@ HOMES = {
     # to be compared with
     "CensoredPosterior": "comparison.pseudo",
     "DirichletSynthesis": "comparison.dirichlet",
-    "HistogramSynthesis": "comparison.histogram",
+    "HistogramSynthesis": "comparison.dirichlet",
     "IndependentSynthesis": "comparison.independent",
     "PseudoPosterior": "comparison.pseudo",
     "StepsSynthesis": "comparison.steps",

@@ -81,7 +81,7 @@ def attribute_of(schema: Schema, name: str, cuts: tuple[float, ...] | None) -> A
             f"cuts.{name}: must rise strictly and lie above lower and not above upper; one is out of order or "
             "outside its bounds in the schema"
         )
-    found = Attribute(name, kind, cuts)
-    if found.empty:
+    attribute = Attribute(name, kind, cuts)
+    if attribute.empty:
         raise UsageError(f"cuts.{name}: no value of {name} lies between two of them; take one of the two out")
-    return found
+    return attribute

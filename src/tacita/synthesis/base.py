@@ -22,10 +22,10 @@ from tacita.data.schema import Schema
 from tacita.errors import RefusedError, UsageError
 from tacita.implicates import Implicates
 from tacita.noise.entropy import Entropy
-from tacita.notebook import shown
 from tacita.plan import ONE_ROW, Plan, opened, packed, seed_from
 from tacita.plan.fields import RECORD, OneUnit, as_epsilon, as_names, as_relation, at_least_one, one_unit, whole
 from tacita.privacy import Guarantee, Loss, ReplaceOne
+from tacita.terminal import shown
 
 MOST_FILES = 1000
 

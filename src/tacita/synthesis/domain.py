@@ -70,13 +70,13 @@ class Domain:
     @cached_property
     def _merged(self) -> tuple[tuple[int, dict[int, int]], ...]:
         """Inclusion and exclusion: every set of patterns that can hold together, as one pattern with its sign."""
-        found = []
+        merged = []
         for count in range(1, len(self.zeros) + 1):
             for some in combinations(self.zeros, count):
                 joined: dict[int, int] = {}
                 if all(joined.setdefault(at, code) == code for pattern in some for at, code in pattern):
-                    found.append((-1 if count % 2 else 1, joined))
-        return tuple(found)
+                    merged.append((-1 if count % 2 else 1, joined))
+        return tuple(merged)
 
     def possible(self, fixed: Codes) -> Integers:
         """How many cells can occur where some attributes are fixed (one row each, −1 where free)."""
@@ -93,22 +93,22 @@ class Domain:
 
     def forbidden(self, codes: NDArray[np.integer]) -> Flags:
         """Which rows of codes fall in a cell that cannot occur."""
-        found = np.zeros(len(codes), dtype=np.bool_)
+        broken = np.zeros(len(codes), dtype=np.bool_)
         for pattern in self.zeros:
             match = np.ones(len(codes), dtype=np.bool_)
             for at, code in pattern:
                 match &= codes[:, at] == code
-            found |= match
-        return found
+            broken |= match
+        return broken
 
     def open_levels(self, fixed: Codes, at: int) -> Flags:
         """Which levels of a free attribute can occur, for each row of fixed codes."""
-        found = np.ones((len(fixed), self.sizes[at]), dtype=np.bool_)
+        is_open = np.ones((len(fixed), self.sizes[at]), dtype=np.bool_)
         for level in sorted({code for pattern in self.zeros for place, code in pattern if place == at}):
             tried = fixed.copy()
             tried[:, at] = level
-            found[:, level] = self.possible(tried) > 0
-        return found
+            is_open[:, level] = self.possible(tried) > 0
+        return is_open
 
     def any_cell(self) -> Codes:
         """A cell that can occur."""
@@ -145,13 +145,13 @@ class Domain:
         concerned = sorted({at for pattern in self.zeros for at, _ in pattern})
         codes = self.decoded(fixed, node, place, concerned)
         where = {at: column for column, at in enumerate(concerned)}
-        found = np.zeros(node.size, dtype=np.bool_)
+        broken = np.zeros(node.size, dtype=np.bool_)
         for pattern in self.zeros:
             match = np.ones(node.size, dtype=np.bool_)
             for at, code in pattern:
                 match &= codes[:, where[at]] == code
-            found |= match
-        return found
+            broken |= match
+        return broken
 
 
 def all_zeros(
@@ -175,18 +175,18 @@ def domain_of(
         raise UsageError(f"zeros: {len(zeros)} patterns, at most {_MOST_ZEROS}; join columns or drop some")
     patterns = []
     for number, pattern in enumerate(zeros, start=1):
-        found = []
+        listed = []
         for name, level in pattern:
             kind = attributes[place[name]].kind
             if not isinstance(kind, Categorical) or level not in kind.code:
                 raise UsageError(f'zeros: number {number} names "{level}", which is no level of {name} in the schema')
-            found.append((place[name], kind.code[level]))
-        patterns.append(tuple(found))
+            listed.append((place[name], kind.code[level]))
+        patterns.append(tuple(listed))
     return Domain(attributes, tuple(patterns))
 
 
 def _attribute(schema: Schema, name: str, cuts: tuple[float, ...] | None) -> Attribute:
-    found = attribute_of(schema, name, cuts)
-    if found.size > _MOST_LEVELS:
+    attribute = attribute_of(schema, name, cuts)
+    if attribute.size > _MOST_LEVELS:
         raise UsageError(f"columns: {name} has more than {_MOST_LEVELS:,} levels; group them first")
-    return found
+    return attribute

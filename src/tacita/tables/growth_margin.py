@@ -14,7 +14,7 @@ from scipy.special import betaincinv
 from scipy.stats import qmc
 
 from tacita.mechanisms.magnitude.base import NoiseLaw
-from tacita.noise.box import BoxLaw
+from tacita.noise.power import BoxLaw
 
 Floats = NDArray[np.float64]
 

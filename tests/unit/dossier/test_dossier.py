@@ -18,7 +18,7 @@ from tacita.dossier.run import estimate, evaluate
 from tacita.errors import RefusedError, UsageError
 from tacita.evaluation import compare
 from tacita.implicates import Implicates
-from tacita.pages.figures import number
+from tacita.pages.render import number
 from tacita.release.bundle_files import write_json
 from tacita.release.evaluation_spec import EvaluationSpec
 

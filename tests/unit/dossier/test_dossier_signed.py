@@ -10,7 +10,7 @@ from support.forged_bundles import BOARD, FORGER, KEY, WHO
 from tacita.dossier.findings import Findings
 from tacita.errors import UsageError, VerificationError
 from tacita.ledger.signatures import new_key
-from tacita.release.former import MARKER, mark, why_not
+from tacita.release.folder import MARKER, mark, why_not
 from tacita.release.signed import UNSIGNED_DOSSIER, is_dossier, signable_dossier, trust
 from tacita.release.verify import dossier_checks
 

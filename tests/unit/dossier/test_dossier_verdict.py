@@ -12,12 +12,11 @@ import pytest
 from support.bundles import PEOPLE, people, published, released, ruled, spec, table
 from support.command_line import Call
 from support.dossier import original, request
-from tacita.dossier.findings import Findings
+from tacita.dossier.findings import Findings, verdicts
 from tacita.dossier.pictures import bins, has_long_tails
 from tacita.dossier.request import request_of
 from tacita.dossier.run import evaluate
 from tacita.dossier.tables import TableCheck, check_tables
-from tacita.dossier.verdict import verdicts
 from tacita.errors import SpecError
 from tacita.evaluation import compare
 from tacita.release.evaluation_spec import EvaluationSpec, LimitsSpec, PanelSpec

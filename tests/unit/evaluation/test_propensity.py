@@ -14,11 +14,9 @@ from scipy.stats import ks_2samp
 from tacita.errors import UsageError
 from tacita.evaluation import compare
 from tacita.evaluation.design import build
-from tacita.evaluation.fits import _Newton, logistic
-from tacita.evaluation.lasso import lasso
+from tacita.evaluation.fits import _Newton, lasso, logistic
 from tacita.evaluation.passes import Passes
-from tacita.evaluation.propensity import pmse, pmse_ratio, specks
-from tacita.evaluation.tree import binned, grow
+from tacita.evaluation.propensity import binned, grow, pmse, pmse_ratio, specks
 
 DATA = Path(os.environ.get("TACITA_DATA", Path(__file__).parents[4] / "shared" / "data"))
 

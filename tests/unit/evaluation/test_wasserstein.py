@@ -7,7 +7,7 @@ from scipy.stats import wasserstein_distance
 
 from tacita.errors import UsageError
 from tacita.evaluation import compare
-from tacita.evaluation.wasserstein import distances, wasserstein_ratio
+from tacita.evaluation.marginals import distances, wasserstein_ratio
 
 
 def people(rows: int, seed: int, shift: float = 0.0) -> pd.DataFrame:

@@ -9,8 +9,7 @@ import pytest
 
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
-from tacita.dossier.changes import exact_changes
-from tacita.dossier.exact import TRUTH
+from tacita.dossier.exact import TRUTH, exact_changes
 from tacita.errors import TacitaError
 from tacita.mechanisms.change import Change
 from tacita.mechanisms.change.measuring import Limit

@@ -11,11 +11,11 @@ from support.magnitudes import firms, schema
 from tacita.data.confidential import Confidential
 from tacita.errors import TacitaError
 from tacita.mechanisms.magnitude import SmoothGrowth, SmoothSums
-from tacita.noise.box import BoxLaw
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.error import margin_of
 from tacita.noise.forcing import Tape
 from tacita.noise.plateau import PlateauLaw
+from tacita.noise.power import BoxLaw
 from tacita.tables import publish
 from tacita.tables.estimates import estimated
 from tacita.tables.growth_margin import joint_stretch

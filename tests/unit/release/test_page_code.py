@@ -178,7 +178,7 @@ def bundle(
     check = {"check": {"verdict": "not fit for use"}} if unfit else {}
     plan = {"rehearsal": rehearsal, "schema": schema.to_dict(), "microdata": [{"mechanism": mechanism, **check}]}
     (folder / "plan.json").write_text(json.dumps(plan))
-    return render.page("report/files_code.html.j2", files_code=files_code(made, plan))
+    return render.page("report/files_code.html.j2", files_code=files_code(made, plan, schema))
 
 
 def weighted_means(folder: Path) -> list[float]:

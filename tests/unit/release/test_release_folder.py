@@ -14,8 +14,7 @@ import pytest
 from support.release import small_release
 from tacita.errors import UsageError
 from tacita.release import folder as folders
-from tacita.release.folder import check_target, source_files, written_whole
-from tacita.release.former import MARKER, Kind
+from tacita.release.folder import MARKER, Kind, check_target, source_files, written_whole
 from tacita.release.verify import verify
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,12 @@ import pyarrow as pa
 import pytest
 
 from support.command_line import Call
+from tacita.data.schema import Schema
 from tacita.pages.charts import LEFT_OUT
 from tacita.pages.maps import SHADES, Area, choropleth
 from tacita.release.alike import same_page
 from tacita.release.bundle_files import fingerprint, manifest_hash, write_json
-from tacita.release.page_maps import maps_of
+from tacita.release.page_maps import areas_in, maps_of
 
 DISTRICTS = ["A1", "A2", "B1", "B2", "99"]
 HOSTILE = '</svg><script>alert("x")</script>'
@@ -230,6 +232,7 @@ def test_a_table_with_many_other_columns_has_no_maps_but_its_totals_have(bundle:
             {"district": [one for one, _ in rows], "sector": [one for _, one in rows], "value": list(range(len(rows)))}
         )
 
-    assert maps_of(bundle, plan, table(cells), "x") == []
-    (one,) = maps_of(bundle, plan, table([*cells, *((code, "Total") for code in codes)]), "x")
+    drawn = partial(maps_of, plan, Schema.stored(plan["schema"]), areas_in(bundle))
+    assert drawn(table(cells), "x") == []
+    (one,) = drawn(table([*cells, *((code, "Total") for code in codes)]), "x")
     assert "A1: 18 ± unknown" in one["picture"]

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacita.data.schema.bars import Bar, impossible, possible
+from tacita.data.schema.rulebook import Bar, impossible, possible
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.file.bins import listed_counts, number_of
 from tacita.synthesis.file.budget import Budget

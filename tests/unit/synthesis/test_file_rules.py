@@ -11,7 +11,7 @@ import pytest
 from support.ruled_people import VARIABLES, broken, people, schema
 from tacita.comparison import HistogramSynthesis
 from tacita.data.confidential import Confidential
-from tacita.data.schema.bars import Bar
+from tacita.data.schema.rulebook import Bar
 from tacita.errors import UsageError
 from tacita.plan import check
 from tacita.privacy import AddRemoveOne, ReplaceOne

@@ -12,8 +12,7 @@ from tacita.data.schema import Categorical, Integer
 from tacita.errors import UsageError
 from tacita.synthesis.attributes import Attribute
 from tacita.synthesis.comparison.steps.budget import divided
-from tacita.synthesis.comparison.steps.electing import candidates
-from tacita.synthesis.comparison.steps.score import UNITS, log_units, one_way, steepest, widest, x_log_x
+from tacita.synthesis.comparison.steps.electing import UNITS, candidates, log_units, one_way, steepest, widest, x_log_x
 from tacita.synthesis.domain import FREE, Domain
 
 SIZES = (2, 3, 2, 4)

@@ -2,7 +2,7 @@
 
 `connect` opens one by its name, `engine_for` the one that reads certain places; `backends` holds what differs between
 DuckDB and Spark, `postgres` what a server does otherwise; `frames` turns tables in memory and SAS, Stata
-and SPSS files into Arrow, `workbook` a sheet of Excel; `expressions` brings stored values into one canonical form.
+and SPSS files and sheets of Excel into Arrow; `expressions` brings stored values into one canonical form.
 """
 
 from tacita.data.engine.backends import Engine, connect

@@ -19,10 +19,8 @@ import pyarrow as pa
 
 from tacita.data.engine.compiling import sql_of
 from tacita.data.engine.expressions import text_of
-from tacita.data.engine.frames import STATISTICAL, read_statistical
-from tacita.data.engine.header import NOT_UTF8, csv_header
+from tacita.data.engine.frames import NOT_UTF8, STATISTICAL, WORKBOOK, csv_header, read_statistical, read_workbook
 from tacita.data.engine.spill import Spill
-from tacita.data.engine.workbook import WORKBOOK, read_workbook
 from tacita.errors import SchemaError, TacitaError, UsageError
 from tacita.lazy import later
 

@@ -1,9 +1,19 @@
-"""Tables in memory, and the statistical packages' files that are read into memory, as Arrow."""
+"""Tables in memory, and the statistical packages' files that are read into memory, as Arrow.
+
+Excel workbooks as Arrow: one sheet, names in its first row, values as Excel last computed them.
+
+SAS transport files that were cut short: the format has no end mark, and a reader takes what is there for all.
+
+The first line of a CSV file, read with a bound: what decides about a file before an engine looks at it.
+"""
 
 from __future__ import annotations
 
+import csv
+import gzip
 import importlib
-from collections.abc import Sequence
+import mmap
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,8 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from tacita.data.engine.expressions import EXACT
-from tacita.data.engine.xpt import is_cut_short
-from tacita.errors import SchemaError, UsageError
+from tacita.errors import SchemaError, TacitaError, UsageError
 
 STATISTICAL = (".sas7bdat", ".xpt", ".dta", ".sav", ".zsav")
 
@@ -105,3 +114,107 @@ def code_text(value: Any) -> str | None:
     if isinstance(value, float) and abs(value) < EXACT and value.is_integer():
         return str(int(value))
     return str(value)
+
+
+WORKBOOK = (".xlsx", ".xlsm")
+_DIGITS = 10**15  # Excel keeps fifteen digits of a number: an id with more has lost its last ones
+
+
+def read_workbook(path: Path, columns: Sequence[str]) -> pa.Table:
+    """The rows of the only sheet; rows without any value are formatting, not records."""
+    names, rows = _sheet(path)
+    kept: dict[str, list[Any]] = {name: [] for name in wanted(names, columns)}
+    places = [(names.index(name), values) for name, values in kept.items()]
+    for row in rows:
+        if any(value is not None for value in row):
+            for place, values in places:
+                values.append(row[place] if place < len(row) else None)
+    for name, values in kept.items():
+        if any(isinstance(one, int | float) and abs(one) >= _DIGITS for one in values):
+            raise SchemaError(
+                f"data {path.name}, column {name}: holds numbers of more than 15 digits, of which Excel keeps 15; "
+                "store such ids as text, or give the file as CSV"
+            )
+    return pa.table({name: arrow_column(values, f"{path.name}.{name}") for name, values in kept.items()})
+
+
+def workbook_header(path: Path) -> list[str]:
+    """The names in the first row."""
+    return _sheet(path)[0]
+
+
+def _sheet(path: Path) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
+    try:
+        book = importlib.import_module("openpyxl").load_workbook(path, read_only=True, data_only=True)
+        if len(book.worksheets) != 1:
+            raise SchemaError(
+                f"data {path.name}: has {len(book.worksheets)} sheets; save that of the records as a file of its own"
+            )
+        sheet = book.worksheets[0]
+        sheet.reset_dimensions()  # what a file says of its own size may be wrong
+        rows = sheet.iter_rows(values_only=True)
+        names = ["" if name is None else str(name) for name in next(rows, ())]
+    except TacitaError:
+        raise
+    except Exception as problem:  # the reader's message may quote values
+        raise SchemaError(
+            f"data {path.name}: cannot be read ({type(problem).__name__}); check that it is a whole Excel workbook, "
+            "not protected by a password"
+        ) from None
+    while names and not names[-1]:
+        names.pop()
+    return names, _guarded(rows, path)
+
+
+def _guarded(rows: Iterator[tuple[Any, ...]], path: Path) -> Iterator[tuple[Any, ...]]:
+    try:
+        yield from rows
+    except Exception as problem:
+        raise SchemaError(f"data {path.name}: cannot be read to its end ({type(problem).__name__})") from None
+
+
+_LINE = 80  # bytes; everything in the format is padded to it with blanks
+_NAMESTR = 140  # bytes of the description of one variable
+_HEADER = b"HEADER RECORD*******"
+
+
+def is_cut_short(path: Path, variables: int, rows: int) -> bool:
+    """Whether bytes are missing at the end of a file in which so many variables and rows were found.
+
+    A version 5 file that ends exactly with a row cannot be told from a whole one.
+    """
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        names, observed = content.find(_HEADER + b"NAM"), content.find(_HEADER + b"OBS")
+        if len(content) % _LINE or names < 0 or observed < 0:
+            return True
+        told = content[observed + 48 : observed + _LINE].split()
+        if content[observed + 20 : observed + 25] == b"OBSV8" and told and told[0].isdigit():
+            return int(told[0]) != rows
+        places = (names + _LINE + _NAMESTR * number + 4 for number in range(variables))
+        width = sum(int.from_bytes(content[place : place + 2], "big") for place in places)
+        more = content.find(_HEADER + b"MEMB", observed)  # a second table in the same file
+        first, end = observed + _LINE, more if more >= 0 else len(content)
+        rest = (end - first) % width if width else 0
+        return rest >= _LINE or content[end - rest : end].strip(b" ") != b""
+
+
+MOST_COLUMNS = 5_000  # of a CSV file: the engines look at every column to find out how it is written
+NOT_UTF8 = "is not text in UTF-8; save it as CSV in UTF-8"
+_LONGEST_LINE = 1 << 22  # characters
+
+
+def csv_header(path: Path, errors: str = "strict") -> list[str]:
+    """The column names, split at the separator that occurs most; `errors` is that of Python's decoders."""
+    opener = gzip.open if path.name.lower().endswith(".gz") else open
+    with opener(path, "rt", newline="", encoding="utf-8-sig", errors=errors) as lines:
+        first = lines.readline(_LONGEST_LINE + 1)
+    if len(first) > _LONGEST_LINE:
+        raise SchemaError(f"data {path.name}: its first line has no end; a CSV file begins with a line of column names")
+    separator = max(",;\t|", key=first.count)
+    names = next(csv.reader([first.replace("\0", "")], delimiter=separator), [])
+    if len(names) > MOST_COLUMNS:
+        raise SchemaError(
+            f"data {path.name}: a CSV file may have {MOST_COLUMNS:,} columns and this one has more; keep the columns "
+            "that the schema declares, or give the file as Parquet"
+        )
+    return names

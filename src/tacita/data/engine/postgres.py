@@ -129,13 +129,13 @@ class PostgresEngine(Engine):
             raise UsageError("data: write a table of a server as postgresql://host/database#schema.table")
         schema, table = match[1] or "public", match[2]
         what = f"data {schema}.{table}"
-        found = self._asked(what, _COLUMNS, (schema, table))
-        if not found:
+        described = self._asked(what, _COLUMNS, (schema, table))
+        if not described:
             raise SchemaError(f"{what}: no such table on this server, or none that this user may see; correct the name")
-        if found[0][0] not in _KINDS:
+        if described[0][0] not in _KINDS:
             raise SchemaError(f"{what}: is kept elsewhere or is no table; name a table or a view of this server")
         forms = {}
-        for _, column, kind, sort, modifier in found:
+        for _, column, kind, sort, modifier in described:
             form = _form(_quoted(column), kind, sort, modifier)
             if form is None and column in columns:
                 raise SchemaError(

@@ -15,10 +15,10 @@ from tacita.data.schema import hierarchy, reading
 from tacita.data.schema.design import SurveyDesign
 from tacita.data.schema.hierarchy import Hierarchy
 from tacita.data.schema.kinds import Categorical, Identifier, Integer, Numeric, Role, Variable
+from tacita.data.schema.reading import read_toml
 from tacita.data.schema.rulebook import refuse_contradiction
 from tacita.data.schema.rules import Rule, rules_of
 from tacita.data.schema.shapes import Shapes, shapes_of
-from tacita.data.schema.toml_file import read_toml
 from tacita.errors import SchemaError, naming
 
 # What people call the entity "workplace" when they speak of the unit that is protected.

@@ -44,7 +44,7 @@ class Shapes:
 
 def shapes_of(entries: Mapping[str, Any], trees: tuple[Hierarchy, ...], folder: Path | None) -> tuple[Shapes, ...]:
     """Every `shapes` of the trees, checked: the file is as it must be, and knows codes of its level."""
-    found = []
+    shapes = []
     for tree in trees:
         given, where = entries[tree.name].get("shapes", {}), f"hierarchy.{tree.name}.shapes"
         if not isinstance(given, Mapping):
@@ -52,8 +52,8 @@ def shapes_of(entries: Mapping[str, Any], trees: tuple[Hierarchy, ...], folder: 
                 f'{where}: must say the file of each level, such as {{ state = {{ file = "a.geojson" }} }}'
             )
         reading.refuse_unknown(given, (tree.column, *tree.levels), where)
-        found += [_shapes(level, entry, tree, f"{where}.{level}", folder) for level, entry in given.items()]
-    return tuple(found)
+        shapes += [_shapes(level, entry, tree, f"{where}.{level}", folder) for level, entry in given.items()]
+    return tuple(shapes)
 
 
 def _shapes(level: str, entry: Any, tree: Hierarchy, where: str, folder: Path | None) -> Shapes:

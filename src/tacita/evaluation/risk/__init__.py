@@ -11,13 +11,12 @@ A low number here says that the attacks below failed, not that every attack will
 - `plans`: the last two against a plan, with neighbours that fit its guarantee.
 """
 
-from tacita.evaluation.risk.attribute import attribute_disclosure
+from tacita.evaluation.risk.attribute import attribute_disclosure, replicated_uniques, uniques
 from tacita.evaluation.risk.canary import CanaryBound, canary_bound, detection_power
 from tacita.evaluation.risk.contributors import Dominance, PPercent, given_away_cells, sensitive_cells
 from tacita.evaluation.risk.linkage import nearest_record
 from tacita.evaluation.risk.membership import MembershipAdvantage, membership_inference
 from tacita.evaluation.risk.plans import PlanAttack, attack_plan
-from tacita.evaluation.risk.uniques import replicated_uniques, uniques
 
 __all__ = [
     "CanaryBound",

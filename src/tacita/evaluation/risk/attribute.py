@@ -5,6 +5,10 @@ that is right most often among them; with no such record, the best guess over al
 guesses means little alone: a column with one common value is always easy. So it is set against the best guess without
 the release: one value for everybody, or, with a hold-out file, the same look-up in rows of people who are not in the
 synthesized file, whichever is right more often. What is left is what the release added.
+
+One integer per row and file that is equal exactly where the named columns are: what an intruder can match on.
+
+Uniques: records that are alone with their values of some columns, and those still alone in a synthetic file.
 """
 
 from __future__ import annotations
@@ -13,13 +17,40 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from tacita.compiled import njit
 from tacita.errors import UsageError
-from tacita.evaluation.encoding import Comparison, Encoded
-from tacita.evaluation.metric import Metric, Outcome
-from tacita.evaluation.risk.keys import Keys, shared_keys
+from tacita.evaluation.encoding import Comparison, Encoded, Pair
+from tacita.evaluation.metric import Metric, Outcome, averaged
+
+Keys = NDArray[np.int64]
+
+
+def shared_keys(files: Sequence[Encoded], columns: Sequence[str]) -> tuple[list[Keys], int]:
+    """Keys of every file, numbered from 0 over all files, and how many there are.
+
+    Numbers match only if equal; missing matches missing.
+    """
+    if not columns:
+        raise UsageError("risk: name at least one column that an intruder may know")
+    if len(set(columns)) != len(columns):
+        raise UsageError("risk: a column is named twice; name each once")
+    key = np.zeros(sum(file.rows for file in files), dtype=np.int64)
+    size = 1
+    for name in columns:
+        if files[0].column(name).kind == "categorical":
+            codes = np.concatenate([file.codes[name] for file in files]).astype(np.int64)
+            width = len(files[0].column(name).levels)
+        else:
+            codes, values = pd.factorize(np.concatenate([file.numbers[name] for file in files]), use_na_sentinel=False)
+            width = len(values)
+        # Renumbering after every column keeps keys far from overflow, however many columns there are.
+        key, distinct = pd.factorize(key * max(width, 1) + codes)
+        size = len(distinct)
+    return [part.astype(np.int64) for part in np.split(key, np.cumsum([file.rows for file in files])[:-1])], size
+
 
 Floats = NDArray[np.float64]
 Table = tuple[Keys, NDArray[Any]]
@@ -140,3 +171,50 @@ def _best_windows(values, bounds, tolerance):  # type: ignore[no-untyped-def]
 
 def _stored(file: Encoded, name: str) -> NDArray[Any]:
     return file.numbers[name] if file.column(name).kind == "numeric" else file.codes[name]
+
+
+def uniques(known: Sequence[str]) -> Metric:
+    """Share of original records that nobody shares the values of the known columns with.
+
+    It says how exposed the confidential file is, whatever the synthetic file does.
+    """
+    columns = tuple(known)
+
+    def score(comparison: Comparison) -> Outcome:
+        (keys,), size = shared_keys([comparison.original], columns)
+        alone = int(np.sum(np.bincount(keys, minlength=size) == 1))
+        return Outcome(alone / comparison.original.rows, {"records": alone, "combinations": size})
+
+    return Metric(
+        f"uniques on {', '.join(columns)}",
+        "lower",
+        (0.0, 1.0),
+        None,
+        "share of original records that are alone with their values of these columns",
+        score,
+    )
+
+
+def replicated_uniques(known: Sequence[str]) -> Metric:
+    """Share of original records that are unique and have exactly one synthetic record with the same values."""
+    columns = tuple(known)
+
+    def of_pair(pair: Pair) -> Outcome:
+        keys, size = shared_keys([pair.original, pair.synthetic], columns)
+        original, synthetic = (np.bincount(one, minlength=size) == 1 for one in keys)
+        both = int(np.sum(original & synthetic))
+        details = {
+            "unique in the original": int(original.sum()),
+            "unique in the synthetic file": int(synthetic.sum()),
+            "replicated": both,
+        }
+        return Outcome(both / pair.original.rows, details)
+
+    return Metric(
+        f"replicated uniques on {', '.join(columns)}",
+        "lower",
+        (0.0, 1.0),
+        0.0,
+        "share of original records that are unique on these columns and unique again in the synthetic file",
+        averaged(of_pair),
+    )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tacita.errors import UsageError
 from tacita.evaluation.encoding import Comparison, Encoded
 from tacita.evaluation.metric import Metric, Outcome
-from tacita.evaluation.risk.keys import Keys, shared_keys
+from tacita.evaluation.risk.attribute import Keys, shared_keys
 
 Floats = NDArray[np.float64]
 

@@ -12,11 +12,18 @@ The functions of the third line return an `Estimate` with the covariance matrix 
     combine(files, lambda frame: survey.mean(frame, "pay", Design(weights="w"), by="region"))
 """
 
-from tacita.inference.survey.estimators import mean, proportions, ratio, total
-from tacita.inference.survey.quantiles import Quantiles, quantiles
+from tacita.inference.survey.estimators import Quantiles, mean, proportions, quantiles, ratio, total
 from tacita.inference.survey.replicates import ReplicateDesign, preston_weights
-from tacita.inference.survey.statistics import Count, Mean, Quantile, Ratio, Statistic
-from tacita.inference.survey.tables import noisy_table, sample_table, survey_table
+from tacita.inference.survey.tables import (
+    Count,
+    Mean,
+    Quantile,
+    Ratio,
+    Statistic,
+    noisy_table,
+    sample_table,
+    survey_table,
+)
 from tacita.inference.survey.taylor import Design
 
 __all__ = [

@@ -17,9 +17,9 @@ from tacita.mechanisms.magnitude import together_design
 from tacita.mechanisms.magnitude.base import MagnitudePlan
 from tacita.mechanisms.magnitude.error import Column
 from tacita.mechanisms.magnitude.reading import Totals, most_steps, number, places, steps, totals
-from tacita.noise.box import BoxLaw
 from tacita.noise.entropy import Entropy
 from tacita.noise.plateau import PlateauLaw
+from tacita.noise.power import BoxLaw
 
 
 @frozen(kw_only=True)

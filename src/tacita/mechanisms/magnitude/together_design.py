@@ -13,7 +13,7 @@ import numpy as np
 from flint import arb, ctx, fmpq
 
 from tacita.mechanisms.eree.calibration import check_parameters
-from tacita.noise.box import BoxLaw
+from tacita.noise.power import BoxLaw
 
 
 def certified(law: BoxLaw, alpha: Fraction, epsilon: Fraction) -> bool:

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.data.schema.bars import Bar
+from tacita.data.schema.rulebook import Bar
 from tacita.noise.choice import choose
 from tacita.noise.entropy import Entropy, Request, reserve
 from tacita.synthesis.file.asking import asked

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.data.schema.bars import Bar
+from tacita.data.schema.rulebook import Bar
 from tacita.synthesis.file.graph import Graph, tabulate_all
 from tacita.synthesis.file.sweeps import draw, lean, leap
 

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from tacita.data.schema.bars import Bar, impossible
+from tacita.data.schema.rulebook import Bar, impossible
 from tacita.synthesis.file.field import Field, Wanted
 from tacita.synthesis.file.graph import tabulate_all
 from tacita.synthesis.file.records import Goal, agree, unrelated

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.data.schema.bars import Bar, linked_by
+from tacita.data.schema.rulebook import Bar, linked_by
 from tacita.synthesis.file.sweeps import tally
 
 Floats = NDArray[np.float64]

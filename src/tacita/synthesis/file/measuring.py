@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.data.schema.bars import Bar
+from tacita.data.schema.rulebook import Bar
 from tacita.mechanisms.table.noise import Budget as Price
 from tacita.mechanisms.table.noise import Reach
 from tacita.noise.entropy import Entropy

@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from tacita.data.schema import Rulebook, Schema
-from tacita.data.schema.bars import possible
+from tacita.data.schema.rulebook import possible
 from tacita.data.schema.rules import only
 from tacita.data.schema.units import published
 from tacita.errors import SchemaError, UsageError

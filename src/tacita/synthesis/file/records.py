@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.data.schema.bars import Bar, impossible, possible
+from tacita.data.schema.rulebook import Bar, impossible, possible
 from tacita.synthesis.file.graph import Graph, tabulate
 from tacita.synthesis.file.sweeps import graft, mend
 

@@ -72,10 +72,10 @@ def measure(
         return _width(ends, replaced) / STEPS * clear / records
 
     means = [
-        found
+        answer
         for number in yardstick.numbers
         if not isinstance(data.schema[number.name].kind, Date)  # whose zero is a convention
-        for found in centred(number.name, weight if number.name != weight else None, synthetic, noise)
+        for answer in centred(number.name, weight if number.name != weight else None, synthetic, noise)
     ]
     findings = []
     for asked in (*comparison.questions(), *_means(means, rows, replaced)):
@@ -129,12 +129,12 @@ class _Comparison:
         counted = STEPS * np.bincount(theirs, minlength=size).astype(np.int64)
         return np.asarray(counted - np.rint(expected).astype(np.int64))
 
-    def _distances(self, name: str, found: list[int]) -> Iterator[Question]:
+    def _distances(self, name: str, states: list[int]) -> Iterator[Question]:
         """The mean, rounded down, and the largest: either is moved by no more than one table is."""
         reach = Reach.added_up(STEPS, 2 if self.replaced else 1)
         half = Fraction(1, 2)
-        yield Question(name, sum(found) // len(found), reach, 2 * STEPS, half)
-        yield Question(f"{name}_worst", max(found), reach, 2 * STEPS, half)
+        yield Question(name, sum(states) // len(states), reach, 2 * STEPS, half)
+        yield Question(f"{name}_worst", max(states), reach, 2 * STEPS, half)
 
     def _ranks(self) -> Question:
         """The largest difference of records up to a cut, over all cuts of all numbers."""

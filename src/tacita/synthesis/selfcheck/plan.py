@@ -226,7 +226,7 @@ class SelfCheck(Plan[Checked]):
         return (distance + unsure) / 2
 
     def forecast(self, schema: Schema) -> Forecast:
-        found: Forecast = self.inner.forecast(schema)
+        foretold: Forecast = self.inner.forecast(schema)
         records = getattr(self.plan, "rows", None) or _USUAL
         margin = self._margin(schema) / records
         said = (
@@ -235,8 +235,8 @@ class SelfCheck(Plan[Checked]):
         )
         if margin > float(self.limits["one_way"]):
             said += "; that is more than limits.one_way, so it may leave open whether the files are fit for use"
-        figures = {**found.figures, "self-check: margin of a distance": margin}
-        return replace(found, sentences=(*found.sentences, said), figures=figures)
+        figures = {**foretold.figures, "self-check: margin of a distance": margin}
+        return replace(foretold, sentences=(*foretold.sentences, said), figures=figures)
 
     def suits(self, data: Confidential) -> None:
         self.inner.suits(data)

@@ -32,7 +32,7 @@ _CLAMPS = ((0.999, 4), (0.999, 2), (0.999, 1), (0.995, 1), (0.99, 1), (0.98, 1),
 
 def coded(file: pa.Table, schema: Schema, names: Sequence[str]) -> dict[str, Floats]:
     """Columns of a synthetic file as `tacita.data.reading.read` codes those of the confidential one."""
-    found = {}
+    codes = {}
     for name in names:
         kind, column = schema[name].kind, file[name].combine_chunks()
         if isinstance(kind, Categorical):
@@ -43,8 +43,8 @@ def coded(file: pa.Table, schema: Schema, names: Sequence[str]) -> dict[str, Flo
             if isinstance(kind, Date):
                 column, instead = column.cast(pa.int32()), None if instead is None else kind.day(instead)
         values = np.array(column.cast(pa.float64()).to_numpy(zero_copy_only=False))
-        found[name] = values if instead is None else np.where(np.isnan(values), instead, values)
-    return found
+        codes[name] = values if instead is None else np.where(np.isnan(values), instead, values)
+    return codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,15 +150,15 @@ def centred(name: str, weight: str | None, file: Columns, noise: Callable[[tuple
     mean = float((weights * values).sum()) / total
     size = float((weights * np.abs(values)).sum()) / len(file[name])
     off = weights * (values - mean)
-    found = []
+    sums = []
     for trim, times in _CLAMPS:
         low, high = (times * float(one) for one in np.quantile(off, [1 - trim, trim]))
         if low < high and size > 0:
             held = np.clip(off, low, high)
             unseen = float(np.abs(off - held).sum()) / len(file[name]) / size
             one = Centred(name, weight, mean, (low, high), float(held.mean()), size, unseen)
-            found += [one] if one.ends[1] - one.ends[0] <= WIDEST * STEPS else []
-    return [min(found, key=lambda one: noise(one.ends) + one.unseen)] if found else []
+            sums += [one] if one.ends[1] - one.ends[0] <= WIDEST * STEPS else []
+    return [min(sums, key=lambda one: noise(one.ends) + one.unseen)] if sums else []
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,14 +169,14 @@ class Yardstick:
 
     @classmethod
     def of(cls, schema: Schema, file: Columns) -> Yardstick:
-        found: list[Category | Number] = []
+        columns_coded: list[Category | Number] = []
         for name, values in file.items():
             kind = schema[name].kind
             if isinstance(kind, Categorical):
-                found.append(Category.of(name, values, len(kind.levels)))
+                columns_coded.append(Category.of(name, values, len(kind.levels)))
             elif not isinstance(kind, Identifier):
-                found.append(Number.of(name, values))
-        return cls(tuple(found))
+                columns_coded.append(Number.of(name, values))
+        return cls(tuple(columns_coded))
 
     @property
     def numbers(self) -> tuple[Number, ...]:

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from tacita.data.schema.toml_file import read_toml
+from tacita.data.schema.reading import read_toml
 from tacita.errors import SpecError
-from tacita.release.spec_errors import explain
+from tacita.release.spec_values import explain
 
 What = Literal[
     "count", "total", "mean", "variance", "ratio", "quantile", "rank", "share", "correlation", "distance", "regression",

@@ -42,9 +42,9 @@ class PersonMethod(Method):
         return full or self.favourite or self.printed is not None
 
     def make(self, frame: pd.DataFrame, about: PersonFile, epsilon: str, seed: int) -> Implicates:
-        found = self.plan(about, epsilon).rehearse(frame, about.schema, seed=seed).implicates
-        assert isinstance(found, Implicates)
-        return found
+        files = self.plan(about, epsilon).rehearse(frame, about.schema, seed=seed).implicates
+        assert isinstance(files, Implicates)
+        return files
 
     def guarantee(self, about: PersonFile, epsilon: str) -> str:
         promise = self.plan(about, epsilon).guarantee

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tacita.pages.figures import shown
+from tacita.pages.render import shown
 from tacita.simulated.frame import STRATA
 from tacita_studies.haney2017 import arms
 from tacita_studies.haney2017.rows import CLOSE, CORRELATION, RATIO

@@ -19,7 +19,7 @@ import jinja2
 from markupsafe import Markup
 
 from tacita.pages import render
-from tacita.pages.figures import shown
+from tacita.pages.render import shown
 
 _PART = "\x00{}\x00"  # stands in the text for a part until the text is cut into blocks
 

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from tacita.errors import UsageError
 from tacita.implicates import Implicates
 from tacita.inference.estimate import Estimate
-from tacita.inference.survey.statistics import Count, Mean
-from tacita.inference.survey.tables import sample_table, survey_table
+from tacita.inference.survey.tables import Count, Mean, sample_table, survey_table
 from tacita_studies.hu2024.printed import Statistic
 from tacita_studies.hu2024.survey_file import SurveyFile
 

@@ -146,14 +146,14 @@ class NoisyTables(SurveyMethod):
         return (Entry(self.name, self.mode, self.epsilon),)
 
     def make(self, frame: pd.DataFrame, about: SurveyFile, seed: int) -> Answered:
-        found = self.plan(about).rehearse(frame, about.schema, seed=seed)
+        result = self.plan(about).rehearse(frame, about.schema, seed=seed)
         # Tables have their margins last, the paper's first.
-        order = np.ix_(*(np.r_[len(levels), : len(levels)] for levels in found.levels))
+        order = np.ix_(*(np.r_[len(levels), : len(levels)] for levels in result.levels))
         return Answered(
             {
                 self.entries(about)[0]: {
                     statistic: Answer.of(
-                        Estimate(found.value[at][order].ravel(), found.variance[at][order].ravel(), found.replicates)
+                        Estimate(result.value[at][order].ravel(), result.variance[at][order].ravel(), result.replicates)
                     )
                     for at, statistic in enumerate(STATISTICS)
                 }

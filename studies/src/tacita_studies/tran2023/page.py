@@ -11,7 +11,7 @@ import numpy as np
 from markupsafe import Markup
 
 from tacita.pages.charts import PALETTE, inline_svg
-from tacita.pages.figures import shown
+from tacita.pages.render import shown
 from tacita_studies.harness.page import figure, table
 from tacita_studies.harness.pictures import trends
 from tacita_studies.harness.real import TABLE

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal, norm
 
 from tacita.synthesis.comparison.pseudo import kernel
-from tacita.synthesis.comparison.pseudo.fbp import PopulationModel
-from tacita.synthesis.comparison.pseudo.fbs import SampleModel
+from tacita.synthesis.comparison.pseudo.fbp import PopulationModel, SampleModel
 from tacita.synthesis.comparison.pseudo.kernel import Boxed
 from tacita.synthesis.survey.moments import Moments
 

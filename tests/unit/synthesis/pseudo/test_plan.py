@@ -19,7 +19,7 @@ from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
 from tacita.release.plans import plan_from_record
 from tacita.synthesis.comparison.pseudo import PseudoPosterior, bounds_before_after
-from tacita.synthesis.comparison.pseudo.search import weights
+from tacita.synthesis.comparison.pseudo.plan import weights
 from tacita_studies.hu2024.population import population
 
 PLANS: dict[str, dict[str, Any]] = {

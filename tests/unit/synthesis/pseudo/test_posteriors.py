@@ -9,8 +9,7 @@ from scipy.stats import invwishart, matrix_normal, norm
 from support.pseudo import stretch
 from tacita.errors import RefusedError
 from tacita.synthesis.comparison.pseudo import fbp
-from tacita.synthesis.comparison.pseudo.fbp import PopulationModel
-from tacita.synthesis.comparison.pseudo.fbs import SampleModel
+from tacita.synthesis.comparison.pseudo.fbp import PopulationModel, SampleModel
 from tacita.synthesis.comparison.pseudo.nuts import Nuts, check
 from tacita.synthesis.survey.moments import Moments
 

@@ -10,7 +10,7 @@ from tacita.errors import RefusedError
 from tacita.release.run import run
 from tacita.release.spec import Spec
 from tacita.release.verify import compare_with_ledger, verify
-from tacita.synthesis.comparison.pseudo import search
+from tacita.synthesis.comparison.pseudo import plan as pseudo_plan
 
 TABLES = """
 [dataset]
@@ -86,7 +86,7 @@ def test_a_bundle_is_made_verified_and_explained(mechanism: str, tmp_path: Path)
 
 def test_a_missed_target_leaves_no_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run draws by entropy, so whether a tiny target is missed is chance; here every search misses it."""
-    monkeypatch.setattr(search, "_search", lambda *_: None)
+    monkeypatch.setattr(pseudo_plan, "_search", lambda *_: None)
     with pytest.raises(RefusedError, match="no weights were found"):
         run(Spec.load(spec(tmp_path, "PseudoPosterior")), tmp_path / "bundle")
     assert not (tmp_path / "bundle").exists()

@@ -11,8 +11,7 @@ from attrs import field, frozen
 from tacita.data.schema import Schema
 from tacita.plan import ONE_ROW, Forecast
 from tacita.plan.fields import above_zero, as_real, one_of
-from tacita.synthesis.comparison.pseudo.fbp import PopulationModel
-from tacita.synthesis.comparison.pseudo.fbs import SampleModel
+from tacita.synthesis.comparison.pseudo.fbp import PopulationModel, SampleModel
 from tacita.synthesis.comparison.pseudo.model import PseudoModel, Weights
 from tacita.synthesis.comparison.pseudo.reading import Layout, layout_of
 from tacita.synthesis.survey.base import SurveyPlan

@@ -15,7 +15,7 @@ from tacita.plan import Forecast
 from tacita.plan.fields import above_zero, as_real, real_within
 from tacita.plan.how import EACH_PAID, How, as_collected
 from tacita.synthesis.comparison.pseudo.base import PosteriorPlan
-from tacita.synthesis.comparison.pseudo.fbs import Parameters, SampleModel
+from tacita.synthesis.comparison.pseudo.fbp import Parameters, SampleModel
 from tacita.synthesis.comparison.pseudo.lattice import MOST, Lattice, Point, draw_points
 from tacita.synthesis.comparison.pseudo.model import Draws
 from tacita.synthesis.comparison.pseudo.reading import Layout, read_sample
@@ -84,15 +84,15 @@ class CensoredPosterior(PosteriorPlan):
         shares = np.geomspace(_NARROWEST, _WIDEST, _SPREADS)
         slopes = tuple((np.linspace(-_STEEPEST, _STEEPEST, _SLOPES) * half[1] / half[0]).tolist())
         # A cell's mean at the middle of the outcome can lie outside the range of the weight, by the slope's reach.
-        found = []
+        made = []
         for at, (steepest, used) in enumerate(((0.0, (0.0,)), (1.0, slopes))):
             step = 2 * half[at] / _STEPS
             more = round(steepest * _STEPS / 2)
             bins = _STEPS + 1 + 2 * more
             spreads = tuple((shares * half[at]).tolist())
             first = low[at] - step * more
-            found.append(Lattice(first, step, bins, used, spreads, self._exponent, float(self.bound)))
-        return found[0], found[1]
+            made.append(Lattice(first, step, bins, used, spreads, self._exponent, float(self.bound)))
+        return made[0], made[1]
 
     def forecast(self, schema: Schema) -> Forecast:
         exponent, bound = self._exponent, float(self.bound)

@@ -53,11 +53,11 @@ class Kernel:
 
     def total(self, moments: Moments) -> Floats:
         """The weighted log-likelihood of all records for each draw, from moments alone."""
-        found = np.empty(self.draws)
+        totals = np.empty(self.draws)
         for s in range(self.draws):
             squares = np.trace(self.root[s] @ moments.about(self.mean[s]) @ self.root[s].T)
-            found[s] = moments.weight @ self.constant[s] - squares / 2
-        return np.asarray(found + moments.sums.sum(axis=0) @ self.tilt + self.shift * moments.weight.sum())
+            totals[s] = moments.weight @ self.constant[s] - squares / 2
+        return np.asarray(totals + moments.sums.sum(axis=0) @ self.tilt + self.shift * moments.weight.sum())
 
     def of_records(self, z: Floats, cell: Integers) -> Floats:
         """Record by record: one row per draw. For small files and for tests."""
@@ -95,7 +95,7 @@ class Boxed:
         """max over draws of |log p| for each record, in the order the records came in."""
         # Differences to one middle draw vary much less over a box than the log-likelihood itself.
         centre = kernel.mean.mean(axis=0)
-        found = np.empty(len(self.z))
+        largest = np.empty(len(self.z))
         precision = np.einsum("sji,sjk->sik", kernel.root, kernel.root)
         low, high = _box_limits(self.z, self.start)
         _extremes(
@@ -110,10 +110,10 @@ class Boxed:
             centre,
             kernel.tilt,
             kernel.shift,
-            found,
+            largest,
         )
-        result = np.empty_like(found)
-        result[self.order] = found
+        result = np.empty_like(largest)
+        result[self.order] = largest
         return result
 
     def some(self, chosen: NDArray[np.bool_]) -> Boxed:
@@ -130,7 +130,7 @@ def _box_limits(z: Floats, start: Integers) -> tuple[Floats, Floats]:
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _extremes(z, cell, start, low, high, mean, precision, constant, centre, tilt, shift, found):  # type: ignore[no-untyped-def]
+def _extremes(z, cell, start, low, high, mean, precision, constant, centre, tilt, shift, largest):  # type: ignore[no-untyped-def]
     d, many = z.shape[1], mean.shape[2]
     level, slope, bend = np.empty(many), np.empty((d, many)), np.empty((d, d, many))
     small_level, small_slope, small_bend = np.empty(many), np.empty((d, many)), np.empty((d, d, many))
@@ -206,4 +206,4 @@ def _extremes(z, cell, start, low, high, mean, precision, constant, centre, tilt
             for k in range(count):
                 most = max(most, value[k])
                 least = min(least, value[k])
-            found[at] = max(abs(most + linear), abs(least + linear))
+            largest[at] = max(abs(most + linear), abs(least + linear))

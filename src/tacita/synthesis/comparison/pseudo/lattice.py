@@ -77,13 +77,13 @@ class Point:
 
 def scores(counts: Integers, cost: Integers) -> Integers:
     """Σ cost of the records of each cell (rows of counts by step) for each mean."""
-    found = np.empty_like(counts)
-    _scores(counts, cost, found)
-    return found
+    costs = np.empty_like(counts)
+    _scores(counts, cost, costs)
+    return costs
 
 
 @njit(cache=True, nogil=True)
-def _scores(counts, cost, found):  # type: ignore[no-untyped-def]
+def _scores(counts, cost, costs):  # type: ignore[no-untyped-def]
     cells, bins = counts.shape
     reach = 0
     while reach < bins and cost[reach] < MOST:
@@ -93,15 +93,15 @@ def _scores(counts, cost, found):  # type: ignore[no-untyped-def]
         for b in range(bins):
             many += counts[c, b]
         for a in range(bins):
-            found[c, a] = many * MOST
+            costs[c, a] = many * MOST
         for b in range(bins):
             if counts[c, b] > 0:
                 for a in range(max(0, b - reach + 1), min(bins, b + reach)):
-                    found[c, a] -= counts[c, b] * (MOST - cost[abs(a - b)])
+                    costs[c, a] -= counts[c, b] * (MOST - cost[abs(a - b)])
 
 
 @njit(cache=True, nogil=True)
-def _log_weights(counts, costs, rate, found):  # type: ignore[no-untyped-def]
+def _log_weights(counts, costs, rate, weights):  # type: ignore[no-untyped-def]
     """log Π_cells Σ_means exp(−rate·score) for each spread, in double precision."""
     space = np.empty_like(counts)
     for s in range(costs.shape[0]):
@@ -113,7 +113,7 @@ def _log_weights(counts, costs, rate, found):  # type: ignore[no-untyped-def]
             for a in range(counts.shape[1]):
                 part += math.exp(-rate * (space[c, a] - least))
             total += math.log(part) - rate * least
-        found[s] = total
+        weights[s] = total
 
 
 @settles("value", "given", "cell")

@@ -14,8 +14,7 @@ from attrs import frozen
 from tacita.data.schema import Schema
 from tacita.implicates import Implicates
 from tacita.synthesis.base import Model
-from tacita.synthesis.comparison.pseudo.fbp import PopulationModel
-from tacita.synthesis.comparison.pseudo.fbs import Parameters, SampleModel
+from tacita.synthesis.comparison.pseudo.fbp import Parameters, PopulationModel, SampleModel
 from tacita.synthesis.comparison.pseudo.kernel import Floats, Integers
 from tacita.synthesis.survey.columns import Frame, frame_from, frame_record
 from tacita.synthesis.survey.records import as_table, cells_of, smoothed

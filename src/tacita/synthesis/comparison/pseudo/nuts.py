@@ -16,8 +16,7 @@ import numpy as np
 
 from tacita.errors import RefusedError, UsageError
 from tacita.mechanisms.kng.convergence import bulk_ess, split_rhat
-from tacita.synthesis.comparison.pseudo.fbp import PopulationModel
-from tacita.synthesis.comparison.pseudo.fbs import Parameters, SampleModel
+from tacita.synthesis.comparison.pseudo.fbp import Parameters, PopulationModel, SampleModel
 from tacita.synthesis.comparison.pseudo.kernel import Floats
 from tacita.synthesis.survey.moments import Moments
 
@@ -57,11 +56,11 @@ class Nuts:
             key = jax.random.PRNGKey(self.seed % 2**63)
             given = self._arguments(moments)
             chains.run(key, *given, extra_fields=("diverging",))
-            found = {name: np.asarray(one, dtype=np.float64) for name, one in chains.get_samples(True).items()}
+            drawn = {name: np.asarray(one, dtype=np.float64) for name, one in chains.get_samples(True).items()}
             diverging = int(np.asarray(chains.get_extra_fields()["diverging"]).sum())
         if isinstance(self.model, SampleModel):
-            found["coefficients"] = _coefficients(found, given[0], given[1], np.random.default_rng(self.seed))
-        named = self._named(found)
+            drawn["coefficients"] = _coefficients(drawn, given[0], given[1], np.random.default_rng(self.seed))
+        named = self._named(drawn)
         check(named, diverging)
         # In random order, so that the first few, which are released, do not follow each other in one chain.
         kept = np.random.default_rng(self.seed).permutation(CHAINS * length)[: self.draws]
@@ -85,20 +84,20 @@ class Nuts:
         rest = products - centre.T @ gram @ centre
         return centre, axes, rest, moments.weight.sum(), x.T @ moments.weight
 
-    def _named(self, found: Parameters) -> Parameters:
+    def _named(self, drawn: Parameters) -> Parameters:
         if isinstance(self.model, PopulationModel):
-            return {name: found[name] for name in ("kappa_y", "sigma_y", "sigma_pi", "beta", "kappa_x")}
-        return {name: found[name] for name in ("coefficients", "covariance")}
+            return {name: drawn[name] for name in ("kappa_y", "sigma_y", "sigma_pi", "beta", "kappa_x")}
+        return {name: drawn[name] for name in ("coefficients", "covariance")}
 
 
-def check(found: Parameters, diverging: int) -> None:
+def check(drawn: Parameters, diverging: int) -> None:
     """Refuses chains that do not agree; the numbers themselves are confidential."""
     if diverging:
         raise RefusedError(
             "sampler: the chains took steps that diverge, so their draws are not from the posterior; nothing is "
             'released. Use sampler = "exact"'
         )
-    for name, chains in found.items():
+    for name, chains in drawn.items():
         for one in chains.reshape(*chains.shape[:2], -1).transpose(2, 0, 1):
             if split_rhat(one) > _LARGEST_RHAT or bulk_ess(one) < _LEAST_ESS:
                 raise RefusedError(
@@ -143,9 +142,9 @@ def _outer(root: Any) -> Any:
     return root @ root.T
 
 
-def _coefficients(found: Parameters, centre: Floats, axes: Floats, random: np.random.Generator) -> Floats:
+def _coefficients(sampled: Parameters, centre: Floats, axes: Floats, random: np.random.Generator) -> Floats:
     """B given everything else: normal."""
-    prior, covariance = found["prior"], found["covariance"]
+    prior, covariance = sampled["prior"], sampled["covariance"]
     spread = np.einsum("...ij,kl->...ikjl", covariance, axes @ axes.T).reshape(prior.shape)
     share = np.swapaxes(np.linalg.solve(prior + spread, prior), -1, -2)
     mean = share @ centre.T.reshape(-1)
@@ -175,9 +174,9 @@ def _fbp(centre: Floats, axes: Floats, rest: Floats, records: float, total: Floa
     off_y, off_pi = beta - centre[:, 0], kappa - fitted
     squares_y = rest[0, 0] + off_y @ gram @ off_y
     squares_pi = rest[1, 1] - 2 * slope * rest[0, 1] + slope**2 * rest[0, 0] + off_pi @ gram @ off_pi
-    found = -records * (np_.log(sigma_y) + np_.log(sigma_pi)) - squares_y / (2 * sigma_y**2)
-    found = found - squares_pi / (2 * sigma_pi**2) - total @ kappa - slope * (total @ beta)
-    numpyro.factor("records", found - records * (sigma_pi**2 + slope**2 * sigma_y**2) / 2)
+    density = -records * (np_.log(sigma_y) + np_.log(sigma_pi)) - squares_y / (2 * sigma_y**2)
+    density = density - squares_pi / (2 * sigma_pi**2) - total @ kappa - slope * (total @ beta)
+    numpyro.factor("records", density - records * (sigma_pi**2 + slope**2 * sigma_y**2) / 2)
 
 
 def _constant(np_: Any, k: int) -> Any:

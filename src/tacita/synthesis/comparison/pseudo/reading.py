@@ -66,11 +66,11 @@ class Layout:
 
     def category_codes(self, combination: Integers) -> list[Integers]:
         """The level of each categorical outcome."""
-        found: list[Integers] = []
+        coded: list[Integers] = []
         for kind in reversed(self.categories):
             combination, code = np.divmod(combination, len(kind.levels))
-            found.insert(0, code)
-        return found
+            coded.insert(0, code)
+        return coded
 
     def category_columns(self, combination: Integers) -> dict[str, pa.Array]:
         codes = self.category_codes(combination)
@@ -96,13 +96,13 @@ def layout_of(
             raise UsageError(f"{name}: is named twice; a column is an outcome, the weight or a design variable")
     numbers = tuple(name for name in outcomes if name not in names)
     columns = columns_of(schema, numbers, weight, by, keep, transforms)
-    found = Layout(columns, tuple(schema.categorical(name) for name in names), names)
-    if (cells := schema.domain_size(by) * found.combinations) > _MOST_CELLS:
+    layout = Layout(columns, tuple(schema.categorical(name) for name in names), names)
+    if (cells := schema.domain_size(by) * layout.combinations) > _MOST_CELLS:
         raise UsageError(
             f"by: its levels, with those of the categorical outcomes, make {cells:,} cells, more than {_MOST_CELLS:,}; "
             "move a variable to keep, or give it fewer levels"
         )
-    return found
+    return layout
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,12 +13,11 @@ from math import ceil, exp, log
 import numpy as np
 
 from tacita.data import rowwise
-from tacita.noise.binomial import reaching
-from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
+from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace, reaching
 from tacita.noise.entropy import Entropy, Request, reserve
 from tacita.noise.forcing import settles
 from tacita.synthesis.comparison.steps.electing import geometric
-from tacita.synthesis.comparison.steps.tree import Cells
+from tacita.synthesis.comparison.steps.model import Cells
 from tacita.synthesis.domain import Codes, Domain, Integers
 
 DENSE = 1 << 21  # leaves of a layer with at most this many cells together are drawn cell by cell
@@ -115,9 +114,9 @@ def _reaching(
     taken = taken[order]
     values = add_discrete_laplace(leaves.counts[order], scale, entropy, label)
     entropy.announce(Request(f"{label}, empty", str(DiscreteLaplace(scale)), np.zeros(0), np.zeros(0)))
-    found = reaching(possible - taken.size, threshold, scale, reserve(64, entropy))
-    empty = _empty_cells(domain, leaves, starts, taken, found, entropy)
-    above = threshold + geometric(found, scale, entropy)
+    extra = reaching(possible - taken.size, threshold, scale, reserve(64, entropy))
+    empty = _empty_cells(domain, leaves, starts, taken, extra, entropy)
+    above = threshold + geometric(extra, scale, entropy)
     listed = values >= threshold
     flat = np.concatenate((taken[listed], empty))
     noisy = np.concatenate((values[listed], above))
@@ -134,9 +133,9 @@ def _empty_cells(
     """Different empty cells that can occur, every set of this size equally likely: draw, and reject what is not one."""
     end = int(starts[-1])
     unused = np.uint64(64 - max(end - 1, 1).bit_length())
-    found = np.zeros(0, dtype=np.int64)
-    while found.size < wanted:
-        drawn = (entropy.words(2 * (wanted - found.size) + 64) >> unused).astype(np.int64)
+    chosen = np.zeros(0, dtype=np.int64)
+    while chosen.size < wanted:
+        drawn = (entropy.words(2 * (wanted - chosen.size) + 64) >> unused).astype(np.int64)
         drawn = drawn[drawn < end]
         spot = np.minimum(np.searchsorted(taken, drawn), max(taken.size - 1, 0))
         if taken.size:
@@ -144,7 +143,7 @@ def _empty_cells(
         node = np.searchsorted(starts, drawn, side="right") - 1
         drawn = drawn[~domain.forbidden_places(leaves.fixed, node, drawn - starts[node])]
         # The first ones that are new, in the order they were drawn: sorting first would favour small numbers.
-        joined = np.concatenate((found, drawn))
+        joined = np.concatenate((chosen, drawn))
         _, first = np.unique(joined, return_index=True)
-        found = joined[np.sort(first)][:wanted]
-    return found
+        chosen = joined[np.sort(first)][:wanted]
+    return chosen

@@ -13,8 +13,8 @@ from tacita.noise.entropy import Entropy
 from tacita.synthesis.comparison.steps.budget import Costs
 from tacita.synthesis.comparison.steps.cells import Leaves, measure_cells
 from tacita.synthesis.comparison.steps.electing import Ballot, Electorate, elect
+from tacita.synthesis.comparison.steps.model import LEAF, Cells, Layer, Measurement, child_codes, root_codes
 from tacita.synthesis.comparison.steps.reading import Occupied
-from tacita.synthesis.comparison.steps.tree import LEAF, Cells, Layer, Measurement, child_codes, root_codes
 from tacita.synthesis.domain import FREE, Codes, Domain, Integers
 
 _DOUBT = 4  # noisy counts are taken to be off by at most this many scales when a cap is set; nothing breaks if not

@@ -1,8 +1,13 @@
-"""The released tree and the synthetic files drawn from it. Post-processing only: no confidential row comes here."""
+"""The released tree and the synthetic files drawn from it. Post-processing only: no confidential row comes here.
+
+What a run releases: a tree of noisy counts and the noisy cells of its leaves. No confidential row comes here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -14,9 +19,129 @@ from tacita.agreement.trees import Consistent, least_squares, onto_simplices, ph
 from tacita.data.schema import Schema
 from tacita.implicates import Implicates
 from tacita.noise.discrete import DiscreteLaplace
+from tacita.privacy import text
 from tacita.synthesis.cellplan import CellModel
-from tacita.synthesis.comparison.steps.tree import LEAF, Cells, Measurement, child_codes, measurement_from, root_codes
-from tacita.synthesis.domain import FREE, Codes, Floats, Integers
+from tacita.synthesis.domain import FREE, Codes, Domain, Floats, Integers
+
+LEAF = -1  # instead of an elected attribute
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """Nodes of one depth. `attribute` is what a node is split by, `code` the level of its parent's attribute.
+
+    `scale` is the scale of the discrete Laplace noise in `noisy`; None where the count is public.
+    """
+
+    parent: Integers
+    code: Integers
+    attribute: Integers
+    noisy: Integers
+    scale: Fraction | None
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Cells of leaves of one layer whose noisy count reached the public threshold; the others are not listed.
+
+    `node` is the place of the leaf in `nodes`, `place` the number of the cell among the leaf's free ones. `sums` are
+    the noisy totals over all cells of each leaf, where all were drawn.
+    """
+
+    layer: int
+    nodes: Integers
+    possible: Integers
+    scale: Fraction
+    threshold: int
+    node: Integers
+    place: Integers
+    noisy: Integers
+    sums: Integers | None
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """One measured tree, from the root down."""
+
+    layers: tuple[Layer, ...]
+    cells: tuple[Cells, ...]
+
+    def parents(self) -> list[Integers]:
+        return [layer.parent for layer in self.layers[1:]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, column by column."""
+        return {
+            "layers": [
+                {
+                    "parent": one.parent.tolist(),
+                    "level": one.code.tolist(),
+                    "split_by": one.attribute.tolist(),
+                    "noisy": one.noisy.tolist(),
+                    "scale": None if one.scale is None else text(one.scale),
+                }
+                for one in self.layers
+            ],
+            "cells": [
+                {
+                    "layer": one.layer,
+                    "nodes": one.nodes.tolist(),
+                    "possible": one.possible.tolist(),
+                    "scale": text(one.scale),
+                    "threshold": one.threshold,
+                    "node": one.node.tolist(),
+                    "place": one.place.tolist(),
+                    "noisy": one.noisy.tolist(),
+                    "sums": None if one.sums is None else one.sums.tolist(),
+                }
+                for one in self.cells
+            ],
+        }
+
+
+def measurement_from(stored: Mapping[str, Any]) -> Measurement:
+    def whole(values: Any) -> Integers:
+        return np.array(values, dtype=np.int64)
+
+    return Measurement(
+        tuple(
+            Layer(
+                whole(one["parent"]),
+                whole(one["level"]),
+                whole(one["split_by"]),
+                whole(one["noisy"]),
+                None if one["scale"] is None else Fraction(one["scale"]),
+            )
+            for one in stored["layers"]
+        ),
+        tuple(
+            Cells(
+                one["layer"],
+                whole(one["nodes"]),
+                whole(one["possible"]),
+                Fraction(one["scale"]),
+                one["threshold"],
+                whole(one["node"]),
+                whole(one["place"]),
+                whole(one["noisy"]),
+                None if one["sums"] is None else whole(one["sums"]),
+            )
+            for one in stored["cells"]
+        ),
+    )
+
+
+def root_codes(domain: Domain) -> Codes:
+    """The root fixes nothing."""
+    return np.full((1, len(domain.sizes)), FREE, dtype=np.int16)
+
+
+def child_codes(fixed: Codes, layer: Layer, children: Layer) -> Codes:
+    """What the nodes of a layer fix: what their parent fixes, and its attribute."""
+    result = fixed[children.parent]
+    result[np.arange(len(result)), layer.attribute[children.parent]] = children.code
+    return result
+
 
 Fit = Literal["least-squares", "phantom"]
 
@@ -44,13 +169,13 @@ class StepsModel(CellModel[tuple[Measurement, ...]]):
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Attributes that were elected one below the other: where `PairwiseSynthesis(pairs=…)` may start."""
-        names, found = self.domain.names, set()
+        names, listed = self.domain.names, set()
         for tree in self.released:
             for above, below in pairwise(tree.layers):
                 split = below.attribute != LEAF
                 for a, b in zip(above.attribute[below.parent[split]], below.attribute[split], strict=True):
-                    found.add((min(names[a], names[b]), max(names[a], names[b])))
-        return tuple(sorted(found))
+                    listed.add((min(names[a], names[b]), max(names[a], names[b])))
+        return tuple(sorted(listed))
 
     # ------------------------------------------------------------ counts
 

@@ -23,9 +23,8 @@ from tacita.synthesis.comparison.steps.budget import Costs, divided
 from tacita.synthesis.comparison.steps.cells import threshold_for
 from tacita.synthesis.comparison.steps.electing import Ballot, Criterion, Election, Rule
 from tacita.synthesis.comparison.steps.measuring import MOST_NODES, Growth, measure
-from tacita.synthesis.comparison.steps.model import Fit, StepsModel
+from tacita.synthesis.comparison.steps.model import Fit, Measurement, StepsModel
 from tacita.synthesis.comparison.steps.reading import read
-from tacita.synthesis.comparison.steps.tree import Measurement
 from tacita.synthesis.domain import Domain
 
 Stop = Literal["small", "never"]

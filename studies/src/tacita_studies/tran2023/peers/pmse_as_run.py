@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tacita.evaluation.tree import Binned, grow
+from tacita.evaluation.propensity import Binned, grow
 from tacita_studies.tran2023.peers.inputs import Numbers
 from tacita_studies.tran2023.peers.pmse import PARAMETERS
 from tacita_studies.tran2023.simulation import ORDER
