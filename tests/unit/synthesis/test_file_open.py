@@ -5,12 +5,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tacita.data.schema import Schema
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.file.bins import number_of
 from tacita.synthesis.file.budget import Budget, Question
 from tacita.synthesis.file.columns import Grid, Shape
 from tacita.synthesis.file.fitting import Fit, fitted, unsure
 from tacita.synthesis.file.measuring import measure_tables
+from tacita.synthesis.file.plan import FileSynthesis
 from tacita.synthesis.file.targets import Answer
 from tacita.synthesis.file.values import units_of
 
@@ -84,3 +86,17 @@ def test_pairs_with_the_weight_are_measured_and_cost_no_more(amount: Fraction) -
     assert {pair for pair in pairs if 4 in pair} == {tuple(sorted((4, a))) for a in range(7) if a != 4}
     assert len(pairs) < 21, "or it shows nothing"
     assert sum(one.question.cost for one in answers) <= amount
+
+
+def test_a_plan_says_what_means_of_files_of_other_sizes_will_be_off_by() -> None:
+    pay = {"role": "confidential", "type": "numeric", "lower": 0, "upper": 10**6, "scale": 0}
+    both = {"pay": pay, "w": {**pay, "role": "weight", "upper": 1000}}
+    schema = Schema.from_dict({"dataset": {"identity": "pay", "unit": "person"}, "variables": both})
+    for columns, means in ((["pay"], "means"), (["pay", "w"], "weighted means")):
+        told = " ".join(FileSynthesis(columns, "2").forecast(schema).sentences)
+        assert f"with 100,000 records {means} are off" in told
+        assert "with 1,000 records no totals are measured" in " ".join(
+            FileSynthesis(columns, "1/4").forecast(schema).sentences
+        )
+        alone = " ".join(FileSynthesis(columns, "2", rows=5000).forecast(schema).sentences)
+        assert "with 100,000" not in alone, "where the length is given"

@@ -36,7 +36,7 @@ from tacita.synthesis.file.numbers import measure_number, noisy, told_apart
 from tacita.synthesis.file.released import Tables
 from tacita.synthesis.file.rounds import most_tables, share_of_rounds
 from tacita.synthesis.file.targets import records_of
-from tacita.synthesis.pinned.measuring import Pin, Pinning, spending, worth_pinning
+from tacita.synthesis.pinned.measuring import Pin, Pinning, ranks_off, spending, worth_pinning
 from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, likely_off, scarce_words, weighted_words
 
 Floats = NDArray[np.float64]
@@ -45,6 +45,7 @@ _COUNT = Fraction(1, 100)  # of the budget, where the number of records is not p
 _NUMBERS = Fraction(1, 2)  # times the share of columns that need cuts
 _TOTAL, _MOST_TOTALS = Fraction(1, 20), Fraction(1, 5)  # of the budget, for each total and for all
 _USUAL = 10_000  # records, where their number is neither public nor given
+_OTHER_SIZES = (1_000, 100_000)
 _FINEST = 1000  # no table gets a smaller part of the budget than a column's over this
 _LOUDEST = 1e8  # records
 _MOST_UNSURE = 1e6  # records; files as long as the noise happens to say might not fit anywhere
@@ -269,12 +270,31 @@ class FileSynthesis(Synthesizer[FileModel]):
             )
         elif self._numbers(schema):
             sentences.append("means that hang on few large values may be far off")
+        if self.rows is None and self._totals(schema):
+            sentences.append(self._means_of_other_sizes(schema))
         if each:
             least = max(told_apart(self.budget, one) for one in each.values())
             figures["fewest records of a number"] = float(least)
             sentences.append(scarce_words(least))
         sentences += self.without_weights(schema)
         return Forecast(self.product, len(levels) + len(kept) + spent.number, tuple(sentences), figures)
+
+    def _means_of_other_sizes(self, schema: Schema) -> str:
+        """How many records there are is no part of a plan, and means hang on it more than on all else."""
+        told, weighted = [], self.weighed_by(schema) is not None
+        means = "weighted means" if weighted else "means"
+        for records in _OTHER_SIZES:
+            _, each, _ = self._amounts(schema, records)
+            if not each:
+                told.append(f"with {records:,} records no totals are measured, and {means} may be far off")
+                continue
+            paid = spending(each, pure=not self.delta)
+            ranks = ranks_off(paid) if weighted else paid.scale(Reach.of_one(1, 1))
+            mean, heavy = (100 * likely_off(sigma, ranks, records) for sigma in (LIKE_INCOMES, LIKE_WEALTH))
+            told.append(
+                f"with {records:,} records {means} are off by about {mean:.2g}%, or {heavy:.2g}% if like wealth"
+            )
+        return "; ".join(told)
 
     # ------------------------------------------------------------ acting
 
