@@ -133,7 +133,7 @@ REVIEWED = {
     "data/pairs.py::moved": "the engine's sums of whole numbers",
     "data/pairs.py::_units": "the engine's sums of whole numbers",
     "data/confidential.py::Confidential._content": "the engine's sums of 30-bit whole numbers",
-    "mechanisms/magnitude/reading.py::totals": "the engine's sums of 30-bit whole numbers",
+    "mechanisms/magnitude/reading.py::_added_up": "the engine's sums of 30-bit whole numbers",
     "mechanisms/kng/boxes.py::_score": "a sum of whole numbers in compiled code, which takes no dtype",
     "mechanisms/kng/line.py::Lattice.value": "the value of a released threshold",
     "mechanisms/kng/plane.py::_envelope": "sums of whole numbers in compiled code, which takes no dtype",
