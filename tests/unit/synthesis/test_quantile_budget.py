@@ -33,7 +33,7 @@ def cost(request: Request, stays: bool) -> Fraction:
 
 # Steps that see all records of a group: tables of counts, and the levels of a number's own distribution.
 ALL_RECORDS = re.compile(
-    r"table|values|point masses|total|(look|own), level \d+|(ranks with|closeness to) \w+(, product)?"
+    r"table|values|octaves|point masses|total|(look|own), level \d+|(ranks with|closeness to) \w+(, product)?"
 )
 
 

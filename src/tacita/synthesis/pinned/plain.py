@@ -119,16 +119,26 @@ class Spread:
         return np.asarray(fitted * longer ** min(1.0, _USUALLY / halvings))
 
     def held(
-        self, pin: Pin, values: Floats, free: NDArray[np.bool_], records: float, random: np.random.Generator | None
+        self,
+        pin: Pin,
+        values: Floats,
+        free: NDArray[np.bool_],
+        records: float,
+        random: np.random.Generator | None,
+        ranks: float | None = None,
     ) -> Floats:
-        """Values of a file of any length that add up as those of so many records did; only `free` ones may change."""
+        """Values of a file of any length that add up as those of so many records did; only `free` ones may change.
+
+        `ranks` is how many records the outer quantiles are off by, where that is known: each adds a clamp at most.
+        """
         each = np.full(values.size, records / max(values.size, 1))
         adding = values * each
         off = abs(float(pin.held(adding).sum()) - pin.totals[0])
-        if pin.spread > _FAINT * abs(pin.totals[0]) and off < pin.spread / _FAINT:
+        if ranks is None and pin.spread > _FAINT * abs(pin.totals[0]) and off < pin.spread / _FAINT:
             return values
         outside = free & ((values < self.curve.values[0]) | (values > self.curve.values[-1]))
         doubt = _TAIL * float(np.abs(pin.held(adding[outside])).sum())
+        doubt = hypot(doubt, (ranks or 0.0) * max(pin.upper, -pin.lower))
         number = Values(values, free, *self.bounds)
         return Adding(pin, number, wanted(pin, 0, adding, random, doubt), scales=False).bent(each)
 

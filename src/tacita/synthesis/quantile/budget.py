@@ -21,6 +21,8 @@ _PLANE, _SCALE = Fraction(2, 5), Fraction(1, 5)
 COUNTS = Fraction(1, 50)  # of the whole, where the number of records is not public
 OWN = Fraction(1, 2)  # of a variable's budget, for its own distribution, where its files have that
 FIRST = Fraction(3, 4)  # the same of a number without predictors; its total gets the rest
+# The same where octaves are counted: counts spend once what halvings spend level by level.
+OCTAVES, ALONE = Fraction(2, 5), Fraction(1, 2)
 CELLS = Fraction(1, 2)  # of what is left to a number with categorical and numeric predictors, for the former
 LOOK = Fraction(1, 8)  # of a variable's budget, for seven quantiles that say whether it has long tails
 # Of what a number's own distribution leaves, for its total; with fewer records times ε, nothing: a total would say no
@@ -91,6 +93,16 @@ def told_apart(epsilon: Fraction) -> int:
     64
     """
     return ceil(SCARCE / (epsilon * (1 - COUNTED) * (1 - MASSES)))
+
+
+def enough_for_a_group(epsilon: Fraction) -> int:
+    """Records that carry a model of their own: with fewer, no more than the middle of a number could be asked for, and
+    what is guessed of its tail would be wrong in the same way in every small group.
+
+    >>> enough_for_a_group(Fraction(1, 2))
+    256
+    """
+    return ceil(told_apart(epsilon) / OWN)
 
 
 def marginal_levels(epsilon: Fraction, records: int) -> Levels:

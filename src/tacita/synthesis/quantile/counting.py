@@ -21,7 +21,7 @@ from tacita.synthesis.quantile.variables import Column, Variable
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_SMALL = 20  # groups with fewer than this many records per 1/ε share a model
+_SMALL = 20  # cells of categorical predictors with fewer than this many records per 1/ε share a model
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,16 +88,20 @@ def measure_shares(inside: Inside, values: Floats, outcomes: int, epsilon: Fract
     return Shares(cells, add_discrete_laplace(counts, 1 / epsilon, inside.entropy, label), float(epsilon))
 
 
-def pooled(counts: NDArray[np.int64], epsilon: Fraction, several: bool) -> list[list[int]]:
-    """Groups that can carry a model of their own, and the small ones together. Only released counts are looked at."""
+def pooled(counts: NDArray[np.int64], enough: int, several: bool) -> list[list[int]]:
+    """Groups that have records enough for a model of their own, and the small ones together. Only released counts are
+    looked at."""
     if not several:
         return [[0]]
-    enough = ceil(_SMALL / epsilon)
     found = [[code] for code in np.flatnonzero(counts >= enough).tolist()]
     small = np.flatnonzero((counts > 0) & (counts < enough)).tolist()
     if small:
         found.append(small)
     return found or [list(range(counts.size))]
+
+
+def enough_for_a_cell(epsilon: Fraction) -> int:
+    return ceil(_SMALL / epsilon)
 
 
 def _without_grain(released: Floats, draft: Columns, columns: tuple[Column, ...]) -> Floats:

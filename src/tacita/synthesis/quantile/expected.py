@@ -10,6 +10,7 @@ from statistics import NormalDist
 from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, likely_off
 from tacita.synthesis.quantile.budget import (
     ABUNDANT,
+    ALONE,
     CELLS,
     CLOSENESS,
     CONNECTED,
@@ -17,6 +18,7 @@ from tacita.synthesis.quantile.budget import (
     ENOUGH,
     FIRST,
     LOOK,
+    OCTAVES,
     OWN,
     SCALED,
     TOTAL,
@@ -31,6 +33,9 @@ _NORMAL = NormalDist()
 # `ranks.correlation_of` for independent normal numbers.
 _SEEN = {2: 2.2, 4: 5.6, 8: 11.0}
 _UNLIKE = {2: 0.03, 4: 0.02, 8: 0.015}  # what real numbers are off by without noise: they are not normal
+# Octaves that amounts of money usually lie in, and the mean error of a quantile between them, in scales of the noise of
+# a count: noise of as many counts as lie on either side, whose sum is known.
+_SEEN_OCTAVES, _OCTAVES_OFF = 12, 2.0
 _UNRELATED = 0.4  # where numbers are drawn by themselves
 
 
@@ -45,14 +50,18 @@ class Expected:
     heavy: float
 
 
-def expected_error(epsilon: Fraction, records: int, has_predictors: bool, cells: int, *, stays: bool) -> Expected:
+def expected_error(
+    epsilon: Fraction, records: int, has_predictors: bool, cells: int, *, stays: bool, wide: bool = False
+) -> Expected:
     """From the ε of a record added or removed; `stays` where it is replaced in its group, and totals have half the
-    noise.
+    noise; `wide` where bounds are so wide that octaves are counted.
 
     >>> few, many = (expected_error(Fraction(1, 2), records, True, 1, stays=True) for records in (1000, 100_000))
     >>> few.heavy > few.mean > many.mean
     True
     """
+    if wide and TOTALLED <= records * epsilon < ABUNDANT:
+        return _from_octaves(epsilon, records, has_predictors, cells, 2 if stays else 1)
     epsilon -= min(epsilon * COUNTED, Fraction(ENOUGH, 1 << records.bit_length()))
     worth = records * epsilon
     if has_predictors and SCALED * cells <= worth < ABUNDANT:
@@ -72,7 +81,20 @@ def expected_error(epsilon: Fraction, records: int, has_predictors: bool, cells:
     return Expected(ranks, len(targets), *errors)
 
 
-def correlation_error(epsilon: Fraction, records: int, numbers: int, *, codes: bool) -> float:
+def _from_octaves(epsilon: Fraction, records: int, has_predictors: bool, cells: int, steps: int) -> Expected:
+    """Where octaves are counted. A number as skewed as incomes are has its mean from them, one as skewed as wealth from
+    its total; a total of a record that stays has so many `steps` of noise less."""
+    if records * epsilon >= SCALED * cells:
+        epsilon -= min(epsilon * COUNTED, Fraction(ENOUGH, 1 << records.bit_length()))
+        epsilon *= (1 - LOOK) * (1 - CLOSENESS if has_predictors else 1)
+    share = OCTAVES if has_predictors else ALONE
+    counted = 1 / float(epsilon * share)
+    total = 1 / float(epsilon * (1 - share) * (TOTAL if has_predictors else 1) * steps)
+    usual, heavy = likely_off(LIKE_INCOMES, counted, records), likely_off(LIKE_WEALTH, total, records)
+    return Expected(_OCTAVES_OFF * counted, _SEEN_OCTAVES, usual, heavy)
+
+
+def correlation_error(epsilon: Fraction, records: int, numbers: int, *, codes: bool, wide: bool = False) -> float:
     """Of the rank correlation of a number with one of the `numbers` before it, if its tail is long: about the mean size
     of the error, from noise and from numbers that do not go together as normal ones do.
 
@@ -83,7 +105,7 @@ def correlation_error(epsilon: Fraction, records: int, numbers: int, *, codes: b
     epsilon -= min(epsilon * COUNTED, Fraction(ENOUGH, 1 << records.bit_length()))
     if records * epsilon < CONNECTED:
         return _UNRELATED
-    each = epsilon * (1 - OWN) * (1 - TOTAL) * (1 - CELLS if codes else 1) / numbers
+    each = epsilon * (1 - (OCTAVES if wide else OWN)) * (1 - TOTAL) * (1 - CELLS if codes else 1) / numbers
     size = classes(records, each)
     return min(hypot(_UNLIKE[size], sqrt(2 / pi) * _SEEN[size] / float(records * each)), _UNRELATED)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.pinned.measuring import Pinning
+from tacita.synthesis.quantile.budget import enough_for_a_group
 from tacita.synthesis.quantile.counting import Inside, measure_shares, pooled
 from tacita.synthesis.quantile.model import Columns, Fitted, Group, ReleasedGroups, draw, even_draws, in_groups
 from tacita.synthesis.quantile.number import measure_number
@@ -62,7 +63,7 @@ def measure(
         pinning = Pinning(one_cell, 1, weighing.replaced, weighing.schema)
         pins = pinning.measure_all(columns, weighing.amounts, weighing.budget(each), entropy)
         costs = costs.less(weighing.all(each))
-    together = pooled(counts, min(costs.variables.values()), len(names) > 0)
+    together = pooled(counts, enough_for_a_group(min(costs.variables.values())), len(names) > 0)
     found: list[Group] = []
     for codes in together:
         members = tuple(tuple(int(one) for one in np.unravel_index(code, levels)) if levels else () for code in codes)

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from math import prod
+from math import prod, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.mechanisms.kng.line import levels_for
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.quantile.budget import (
     ABUNDANT,
+    ALONE,
     CELLS,
     CLOSE,
     CLOSENESS,
@@ -24,6 +26,7 @@ from tacita.synthesis.quantile.budget import (
     FIRST,
     LOOK,
     MASSES,
+    OCTAVES,
     OWN,
     SCALED,
     SCARCE,
@@ -33,20 +36,25 @@ from tacita.synthesis.quantile.budget import (
     conditional_levels,
     marginal_levels,
 )
-from tacita.synthesis.quantile.counting import Inside, measure_shares, pooled
+from tacita.synthesis.quantile.counting import Inside, enough_for_a_cell, measure_shares, pooled
 from tacita.synthesis.quantile.design import Design
 from tacita.synthesis.quantile.fitting import fit_conditional, fit_marginal
 from tacita.synthesis.quantile.model import Fitted, Part
 from tacita.synthesis.quantile.numeric import Marginal, Noise, NumericModel
+from tacita.synthesis.quantile.octaves import Octaves, is_wide
 from tacita.synthesis.quantile.own import Own
 from tacita.synthesis.quantile.owning import (
+    FAR,
     SEEN_BEFORE,
+    candidates,
+    count_octaves,
     held_to_one,
     look,
     masses_of,
     measure_ranks,
     measure_total,
     quantiles,
+    shown_masses,
 )
 from tacita.synthesis.quantile.ranks import Ranks
 from tacita.synthesis.quantile.sharing import Shares
@@ -73,7 +81,11 @@ class _Measuring:
         self.values = inside.columns[inside.variable.name]
 
     def model(self) -> Fitted:
-        masses = self._masses()
+        worth = self.inside.records * self.left
+        # Counts of octaves show point masses too. In a large file these are found before, to be drawn apart.
+        by_octaves = is_wide(self.column) and TOTALLED <= worth < ABUNDANT
+        at_once = by_octaves and not self.variable.spikes and worth < SCALED * prod(self.variable.levels)
+        masses = () if at_once else self._masses()
         worth = self.inside.records * self.left
         large = worth >= SCALED * prod(self.variable.levels)
         smooth = _share(masses) < _MINOR
@@ -86,11 +98,15 @@ class _Measuring:
         self.free = np.ones(self.inside.rows, dtype=np.bool_) if spikes is None else ~self._at(masses)
         # Records that differ in a kept column must not trade their parts of a step.
         self.spread = spread_within_step(self.values, self.column.step, self.inside.record, self.entropy, self.label)
-        own = None
-        if large and self.variable.has_predictors and (apart or not masses) and worth < ABUNDANT:
-            own = self._by_planes(masses, apart=spikes is not None)
+        by_planes = self.variable.has_predictors and (apart or not masses)
+        seen = own = None
+        if large and worth < ABUNDANT and (by_planes or by_octaves):
+            seen = self._look(masses, apart=spikes is not None)
+            own = self._by_planes(seen) if by_planes else None
         if own is None:
-            masses, own = self._own(masses, worth, apart=spikes is not None)
+            by_octaves = by_octaves and (seen is None or seen.spans_octaves)
+            find = self._by_octaves if by_octaves else self._own
+            masses, own = find(masses, worth, apart=spikes is not None)
             own = replace(own, scored=worth < ABUNDANT or not smooth or own.has_long_tail)
         if not self.left:
             return Fitted(spikes, (), own)
@@ -126,14 +142,16 @@ class _Measuring:
         found = (counts / max(int(counts.sum(dtype=np.int64)), 1)).tolist()
         return shares, held_to_one(tuple((value, one) for (value, _), one in zip(masses, found[:-1], strict=True)))
 
-    def _by_planes(self, masses: Masses, *, apart: bool) -> Own | None:
-        """Seven quantiles that set the range for planes, or None where the number has long tails, ends at a limit that
-        many share, or does not stay close to one of its predictors: ranks then lose less.
-        """
-        label = f"{self.label}, look"
-        others = self.spread[~self._at(masses)]
+    def _look(self, masses: Masses, *, apart: bool) -> Own:
+        """Seven quantiles, which say what is worth measuring next."""
+        label, others = f"{self.label}, look", self.spread[~self._at(masses)]
         own = look(others, self.column, self.variable.tail, self._paid(LOOK), self.records, self.entropy, label)
-        own = replace(own, masses=masses, apart=apart)
+        return replace(own, masses=masses, apart=apart)
+
+    def _by_planes(self, own: Own) -> Own | None:
+        """The range that a look sets for planes, or None where the number has long tails, ends at a limit that many
+        share, or does not stay close to one of its predictors: ranks then lose less.
+        """
         if own.has_long_tail or own.has_edge:
             return None
         if self.variable.numbers:
@@ -162,11 +180,42 @@ class _Measuring:
         others, tail, label = self.spread[~self._at(masses)], self.variable.tail, f"{self.label}, own"
         curve, noise = quantiles(others, self.column, tail, paid, self.records, self.entropy, label)
         own = Own(self.column, curve, noise, ranked=True, scored=False, masses=masses, apart=apart)
-        if not added or (connected and not own.has_heavy_tail):
-            return masses, own  # its quantiles say more of its mean than a noisy total would
+        return masses, self._totalled(own, connected) if added else own
+
+    def _by_octaves(self, masses: Masses, worth: Fraction, *, apart: bool) -> tuple[Masses, Own]:
+        """The same of a number with wide bounds, from counts of octaves."""
+        connected = worth >= CONNECTED and self.variable.has_predictors
+        paid = self._paid(OCTAVES if connected else ALONE)
+        others = ~self._at(masses) if apart else np.ones(self.inside.rows, dtype=np.bool_)
+        likely = () if apart else candidates(self.column)
+        octaves = Octaves.of(self.column, self.records * paid)
+        label = f"{self.label}, octaves"
+        at, noisy = count_octaves(self.spread[others], self.values[others], likely, octaves, paid, self.entropy, label)
+        if not apart:
+            masses = shown_masses(likely, at.tolist(), paid, self.inside.records, further=FAR)
+            self.records = int(self.inside.records * (1 - _share(masses)))
+            for value, one in zip(likely, at.tolist(), strict=True):
+                if value not in dict(masses):
+                    noisy[octaves.place(np.array([value]))] += one
+        found = octaves.curve(noisy, float(1 / paid), self.records, self.variable.tail)
+        if found is None:
+            return self._own(masses, self.inside.records * self.left, apart=apart)
+        curve, parts = found
+        levels = levels_for(curve.shares.size)
+        noise = Noise(float(self.records), 0.0, 0.0, (float(paid) * 2 / sqrt(max(parts, 4)),) * levels)
+        own = Own(self.column, curve, noise, ranked=True, scored=False, masses=masses, apart=apart)
+        # Quantiles know more of where in an octave values lie, where there are records enough for several.
+        if not own.spans_octaves and self.records * self.left * OWN >= 2 * SCARCE:
+            return self._own(masses, self.inside.records * self.left, apart=apart)
+        return masses, self._totalled(own, connected)
+
+    def _totalled(self, own: Own, connected: bool) -> Own:
+        """With what all records add up to, unless its quantiles say more of its mean than a noisy total would."""
+        if connected and not own.has_heavy_tail:
+            return own
         total = self._paid(TOTAL if connected else Fraction(1))
         pin = measure_total(self.values, own, total, self.inside.records, self.inside.stays, self.entropy, self.label)
-        return masses, replace(own, total=(pin, self.inside.records))
+        return replace(own, total=(pin, self.inside.records))
 
     def _dependence(self, own: Own) -> tuple[tuple[Part, ...], Ranks | None]:
         """Quantiles or planes in each combination of categorical predictors, and rank tables with numeric ones."""
@@ -196,7 +245,7 @@ class _Measuring:
         sizes = np.bincount(drafted, minlength=prod(self.variable.levels)) if several else np.ones(1)
         expected = np.rint(float(self.records) * sizes / max(sizes.sum(), 1)).astype(np.int64)
         parts = []
-        for cells in pooled(expected, epsilon, several):
+        for cells in pooled(expected, enough_for_a_cell(epsilon), several):
             here = self.free & np.isin(cell, cells) if several else self.free
             known = released[np.isin(drafted, cells)] if several else released
             size = int(expected[cells].sum())

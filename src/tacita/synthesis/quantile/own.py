@@ -32,6 +32,7 @@ _SCORES = np.linspace(-_FAR, _FAR, 801)
 # a normal law, 1.3 for an exponential one, 1.7 for a Pareto law of index 2, 3.5 for a log-normal one of σ = 2.5. A look
 # at an eighth of a budget moves it by 0.15: an exponential tail must not be taken for a long one once in sixty times.
 _LONG, _HEAVY = 1.8, 1.6
+_RATIO = 8.0  # of the outermost eighths: with less, most records are in two or three octaves
 _EDGE = 0.3  # of the quarter before: the eighth furthest from 0 reaches no further where many share a limit
 _EVEN = 1000  # quantiles that stand for all records
 _REACH = 64.0  # eighths of the records on the longer side: how far a number without long tails may go
@@ -154,6 +155,12 @@ class Own:
         return bool((eighths[1:] == eighths[:-1]).any())
 
     @cached_property
+    def spans_octaves(self) -> bool:
+        """Whether values differ by ratio so much that counts of octaves tell how they are spread."""
+        sizes = np.abs(self.curve(np.arange(1, 8) / 8))
+        return bool(sizes.max() >= _RATIO * max(float(sizes.min()), self.column.step))
+
+    @cached_property
     def has_edge(self) -> bool:
         """Whether numbers end at a limit that many share: planes do not see it, and spread them beyond."""
         low, first, median, third, high = self.curve(np.array([1, 2, 4, 6, 7]) / 8).tolist()
@@ -170,7 +177,7 @@ class Own:
             return values
         pin, records = self.total
         free = ~np.isin(values, [value for value, _ in self.masses])
-        bent = self.spread.held(pin, values, free, records, random)
+        bent = self.spread.held(pin, values, free, records, random, 1 / self.noise.halvings[-1])
         near = np.clip(np.round(np.rint(bent / self.column.step) * self.column.step, 9), *self.column.bounds)
         return np.where(bent == values, values, near)
 

@@ -22,6 +22,7 @@ from tacita.synthesis.pinned.measuring import End, Pin, Summing
 from tacita.synthesis.quantile.budget import own_targets
 from tacita.synthesis.quantile.curve import Curve, Tail, around_the_median, without_strays
 from tacita.synthesis.quantile.numeric import Noise
+from tacita.synthesis.quantile.octaves import Octaves
 from tacita.synthesis.quantile.own import Own
 from tacita.synthesis.quantile.ranks import SIGNS, Ranks, classes, released_moments, score_cuts
 from tacita.synthesis.quantile.variables import Column
@@ -32,6 +33,7 @@ Integers = NDArray[np.int64]
 # A count is a point mass if the noise would give it, without one, in less than one of 100 numbers, and if it is large
 # enough to stand in the way of quantiles.
 _CLEAR, _LARGE = 6, 0.03
+FAR = 4.0  # more, where a bound is far from all other values: a mistake costs the mean
 SEEN_BEFORE = 2  # instead of 6: a second count of what the first found
 _GRAIN = 2.0**-20  # of a record: no product of shares is told apart more finely
 
@@ -58,9 +60,42 @@ def masses_of(
     likely = candidates(column)
     counts = np.array([np.count_nonzero(values == one) for one in likely], dtype=np.int64)
     counted = add_discrete_laplace(counts, 1 / epsilon, entropy, label).tolist()
-    shown = [(value, one) for value, one in zip(likely, counted, strict=True) if one * epsilon > clear]
-    shares = tuple((value, one / max(records, 1)) for value, one in shown if one > _LARGE * records)
-    return held_to_one(shares)
+    return shown_masses(likely, counted, epsilon, records, clear)
+
+
+def shown_masses(
+    likely: Sequence[float],
+    counted: Sequence[float],
+    epsilon: Fraction,
+    records: int,
+    clear: float = _CLEAR,
+    further: float = 0.0,
+) -> tuple[tuple[float, float], ...]:
+    """Those values that many records have by these noisy counts, and their shares. A bound needs so much `further`."""
+    shown = [
+        (value, one)
+        for value, one in zip(likely, counted, strict=True)
+        if one * float(epsilon) > (clear if value in (0.0, 1.0) else clear + further)
+    ]
+    return held_to_one(tuple((value, one / max(records, 1)) for value, one in shown if one > _LARGE * records))
+
+
+def count_octaves(
+    spread: Floats,
+    values: Floats,
+    likely: tuple[float, ...],
+    octaves: Octaves,
+    epsilon: Fraction,
+    entropy: Entropy,
+    label: str,
+) -> tuple[Floats, Floats]:
+    """Records at each of the `likely` values, and the others by their octave. A record is in one of all."""
+    cell = octaves.place(spread) + len(likely)
+    for place, value in enumerate(likely):
+        cell[values == value] = place
+    counts = np.bincount(cell, minlength=len(likely) + octaves.parts).astype(np.int64)
+    noisy = add_discrete_laplace(counts, 1 / epsilon, entropy, label).astype(np.float64)
+    return noisy[: len(likely)], noisy[len(likely) :]
 
 
 def candidates(column: Column) -> tuple[float, ...]:

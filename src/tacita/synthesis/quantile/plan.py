@@ -26,6 +26,7 @@ from tacita.synthesis.quantile.curve import Tail
 from tacita.synthesis.quantile.expected import correlation_error, expected_error
 from tacita.synthesis.quantile.measuring import Costs, measure
 from tacita.synthesis.quantile.model import QuantileModel, ReleasedGroups
+from tacita.synthesis.quantile.octaves import is_wide
 from tacita.synthesis.quantile.variables import Column, Scale, Variable, check_spikes, column_of
 from tacita.synthesis.quantile.weighted import Weighing
 
@@ -280,7 +281,9 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
     def _pairs(variables: tuple[Variable, ...], costs: Costs, records: int) -> list[float]:
         """What to expect of the rank correlations of numbers with those before them."""
         return [
-            correlation_error(costs.variables[one.name], records, len(one.numbers), codes=bool(one.levels))
+            correlation_error(
+                costs.variables[one.name], records, len(one.numbers), codes=bool(one.levels), wide=is_wide(one.column)
+            )
             for one in variables
             for _ in one.numbers
             if one.column.is_number
@@ -292,7 +295,8 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
         if not one.column.is_number:
             error = float(1 / epsilon)
             return f"{one.name}: counts by level are off by about {error:.3g}", {f"{one.name}: count error": error}
-        expected = expected_error(epsilon, records, one.has_predictors, math.prod(one.levels), stays=costs.stays)
+        cells, wide = math.prod(one.levels), is_wide(one.column)
+        expected = expected_error(epsilon, records, one.has_predictors, cells, stays=costs.stays, wide=wide)
         figures = {
             f"{one.name}: rank error": expected.ranks * math.sqrt(models),  # of the whole file
             f"{one.name}: quantiles": float(expected.quantiles),
