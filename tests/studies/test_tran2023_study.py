@@ -169,7 +169,7 @@ BARS = {
 @pytest.fixture(scope="module")
 def bisected() -> MeasuredMethods:
     entrants = tuple(methods.bisection(epsilon) for epsilon in methods.EPSILONS)
-    return measure(Replicates(entrants, seed=2023), 12, 1, silent, "bars")
+    return measure(Replicates(entrants, seed=2023), 30, 1, silent, "bars")
 
 
 @pytest.mark.parametrize("metric", list(BARS))

@@ -28,6 +28,7 @@ LOOK = Fraction(1, 8)  # of a variable's budget, for seven quantiles that say wh
 # Of what a number's own distribution leaves, for its total; with fewer records times ε, nothing: a total would say no
 # more than quantiles do.
 TOTAL, TOTALLED = Fraction(1, 2), 40
+PLAIN = Fraction(1, 8)  # the same of a number that is drawn by planes, or whose tail is hardly heavy
 MASSES = Fraction(1, 4)  # of what a number's own distribution gets, to count point masses that were found
 # To find point masses where none are declared: a sixth of a variable's budget, or what it takes to count them to 2% of
 # the records.

@@ -28,6 +28,7 @@ from tacita.synthesis.quantile.budget import (
     MASSES,
     OCTAVES,
     OWN,
+    PLAIN,
     SCALED,
     SCARCE,
     SPIKES,
@@ -104,10 +105,12 @@ class _Measuring:
             seen = self._look(masses, apart=spikes is not None)
             own = self._by_planes(seen) if by_planes else None
         if own is None:
-            by_octaves = by_octaves and (seen is None or seen.spans_octaves)
+            by_octaves = by_octaves and (seen is None or (seen.has_heavy_tail and seen.spans_octaves))
             find = self._by_octaves if by_octaves else self._own
             masses, own = find(masses, worth, apart=spikes is not None)
             own = replace(own, scored=worth < ABUNDANT or not smooth or own.has_long_tail)
+        elif own.has_heavy_tail:
+            own = self._with_total(own, PLAIN)  # on a scale of ratios planes know little of what a mean hangs on
         if not self.left:
             return Fitted(spikes, (), own)
         parts, ranks = self._dependence(own)
@@ -211,11 +214,14 @@ class _Measuring:
 
     def _totalled(self, own: Own, connected: bool) -> Own:
         """With what all records add up to, unless its quantiles say more of its mean than a noisy total would."""
-        if connected and not own.has_heavy_tail:
+        if connected and not own.has_tail:
             return own
-        total = self._paid(TOTAL if connected else Fraction(1))
-        pin = measure_total(self.values, own, total, self.inside.records, self.inside.stays, self.entropy, self.label)
-        return replace(own, total=(pin, self.inside.records))
+        return self._with_total(own, Fraction(1) if not connected else TOTAL if own.has_heavy_tail else PLAIN)
+
+    def _with_total(self, own: Own, share: Fraction) -> Own:
+        records, paid = self.inside.records, self._paid(share)
+        pin = measure_total(self.values, own, paid, records, self.inside.stays, self.entropy, self.label)
+        return replace(own, total=(pin, records))
 
     def _dependence(self, own: Own) -> tuple[tuple[Part, ...], Ranks | None]:
         """Quantiles or planes in each combination of categorical predictors, and rank tables with numeric ones."""

@@ -31,7 +31,7 @@ _NEXT = 6.0  # scales of noise, in two parts that follow: records go on there. A
 _LEAST_FALL, _MOST_FALL = 0.05, 0.5  # by which counts fall from octave to octave beyond those that are seen
 _DOUBT = 0.5  # scales of noise: so many records may be in a part unseen
 _FEWEST = 0.25  # of a record, in a part
-_FIRM = 3.0  # deviations of the noise: a quantile with fewer records further out is not told
+_FIRM = 4.0  # deviations of the noise: a quantile with fewer records further out is not told
 _FINE = 16  # places inside a part
 
 

@@ -32,6 +32,9 @@ _SCORES = np.linspace(-_FAR, _FAR, 801)
 # a normal law, 1.3 for an exponential one, 1.7 for a Pareto law of index 2, 3.5 for a log-normal one of σ = 2.5. A look
 # at an eighth of a budget moves it by 0.15: an exponential tail must not be taken for a long one once in sixty times.
 _LONG, _HEAVY = 1.8, 1.6
+# With less than an exponential law has, quantiles say all of a mean; from there on they say the less the fewer they
+# are, and a total is worth a little.
+_TAILED = 1.25
 _RATIO = 8.0  # of the outermost eighths: with less, most records are in two or three octaves
 _EDGE = 0.3  # of the quarter before: the eighth furthest from 0 reaches no further where many share a limit
 _EVEN = 1000  # quantiles that stand for all records
@@ -139,9 +142,13 @@ class Own:
 
     @cached_property
     def has_heavy_tail(self) -> bool:
-        """Whether files keep to the number's total: its mean hangs on few records, whatever the scale of regressions.
-        Elsewhere quantiles say more, and must not be bent."""
+        """Whether its mean hangs on few records, whatever the scale of regressions."""
         return self._reaches(_HEAVY, self._eighths)
+
+    @cached_property
+    def has_tail(self) -> bool:
+        """Whether its mean hangs on records far out at all, so that files keep to its total."""
+        return self._reaches(_TAILED, self._eighths)
 
     @cached_property
     def _eighths(self) -> Floats:
@@ -173,7 +180,7 @@ class Own:
 
     def held(self, values: Floats, random: np.random.Generator | None) -> Floats:
         """Values of a file that add up as measured."""
-        if self.total is None or not self.has_heavy_tail:
+        if self.total is None or not self.has_tail:
             return values
         pin, records = self.total
         free = ~np.isin(values, [value for value, _ in self.masses])

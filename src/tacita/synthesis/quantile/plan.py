@@ -35,6 +35,7 @@ _NUMBER, _CONDITIONAL, _CATEGORY = 6, 7, 3
 _MOST_CELLS = 200_000
 _WIDEST_COUNT = 1_000_000
 _USUAL_SIZES = (1_000, 10_000, 100_000)  # records, where their number is not given
+_SMALL_SIZES = (300, 1_000, 3_000, 10_000)  # the same for figures of means, which say when a file is too small
 _POOR = 0.15  # of a mean
 
 
@@ -266,6 +267,13 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
                     f"too few records for this epsilon and these columns: {', '.join(poor)} may be far off; raise "
                     "epsilon, name fewer columns or groups, or publish tables instead"
                 )
+        for size in () if self.rows else _SMALL_SIZES:
+            costs = self._costs(variables)
+            if weighing is not None:
+                costs = costs.less(weighing.all(weighing.each(costs.all_variables, size)))
+            for one in variables:
+                _, those = self._told(one, costs, max(1, size // models), models)
+                figures |= {f"{name} at {size}": those[name] for name in those if "mean error" in name}
         if costs.counts:
             figures["records: count error"] = float(1 / costs.counts)
             sentences.append(f"the number of records (per group) is measured to about ±{float(1 / costs.counts):.3g}")
