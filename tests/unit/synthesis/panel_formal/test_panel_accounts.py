@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tacita.synthesis.panel.formal.accounts import held_in_all_years
+from tacita.synthesis.panel.formal.accounts import _stretch, held_in_all_years
 from tacita.synthesis.panel.formal.pinned import OF_SIZE, YearTotals
 from tacita.synthesis.panel.formal.released import Measurement, Noisy
 from tacita.synthesis.panel.panel import MISSING
@@ -66,3 +66,13 @@ def test_noise_in_totals_does_not_pass_for_steps() -> None:
     assert flows(held).sum() == pytest.approx(flows(truth).sum(), rel=0.15)
     alone = truth * (noisy.joined(truth.sum(axis=1).astype(np.float64), OF_SIZE, None) / truth.sum(axis=1))[:, None]
     assert np.abs(np.diff(alone, axis=0)).sum() > 1.15 * flows(truth).sum()
+
+
+@pytest.mark.parametrize("aim", [0.01, 0.5, 20.0, 1e4])
+def test_steps_of_a_few_large_units_are_stretched_to_what_is_aimed_at(aim: float) -> None:
+    """One large unit that grew a hundredfold, beside small ones that hardly did: its step rises very fast."""
+    before, growth = np.array([1000.0, 5.0, 5.0]), np.array([np.log(100.0), 0.01, 0.02])
+    factor = _stretch(before, growth, aim * 10)
+    assert float(before @ np.expm1(factor * growth)) == pytest.approx(aim * 10, rel=0.01)
+    down = _stretch(before, -growth, 100.0)
+    assert -float(before @ np.expm1(-down * growth)) == pytest.approx(100.0, rel=0.01)

@@ -26,7 +26,7 @@ _ROUGHLY = 0.005  # of a total, that rounding and gaps leave of steps
 _LEAST = 0.001  # of a total, that it is off by at least
 _LONGEST = 8.0  # times its logarithm that a step may grow to
 _STAYS = 0.02  # of its steps, and of its total, that a year keeps at least
-_ROUNDS = 8
+_ROUNDS = 30
 
 
 def held_in_all_years(
@@ -142,18 +142,20 @@ def _stepped(sizes: Floats, totals: Floats, steps: StepSums, most: int) -> Float
         up, down = max(up, net + least, least), max(down, least - net, least)
         for rises, aim in ((growth > 0, up), (growth < 0, down)):
             growth[rises] *= _stretch(before[rises], growth[rises], aim)
-        held[place, who] = np.clip(before * np.exp(growth), 1, most)
+        held[place, who] = np.clip(before * np.exp(np.minimum(growth, _FURTHEST)), 1, most)
         held[place] = _scaled(held[place], float(totals[place]), most)
     return held
 
 
 def _stretch(before: Floats, growth: Floats, aim: float) -> float:
-    """The factor of all logarithms with which steps add up to an aim."""
-    factor = 1.0
+    """The factor of all logarithms with which steps add up to an aim. By halving: steps of a few large units grow so
+    fast with it that anything quicker swings to and fro, and one year then has many times its jobs created."""
+    low, high = 0.0, _LONGEST
     for _ in range(_ROUNDS if len(before) else 0):
-        reached = abs(float(before @ np.expm1(factor * growth)))
-        factor = min(factor * aim / max(reached, 1e-9), _LONGEST)
-    return factor
+        factor = (low + high) / 2
+        reached = abs(float(before @ np.expm1(np.minimum(factor * growth, _FURTHEST))))
+        low, high = (factor, high) if reached < aim else (low, factor)
+    return (low + high) / 2
 
 
 def _scaled(sizes: Floats, aim: float, most: int) -> Floats:
