@@ -8,7 +8,7 @@ import numpy as np
 
 from tacita.measured import Measurements
 from tacita.mechanisms.change.measuring import CHANGE, EARLIER, ENTERED, GREW, LEFT, SHRANK
-from tacita.tables.estimates import Estimates, Floats, amounts, margin, widened
+from tacita.tables.estimates import Estimates, Floats, amounts, margin
 
 MEASURE = "measure"
 GROWTH = ("earlier", "later", "change", "percent")
@@ -24,9 +24,9 @@ def growth(result: Measurements, keys: dict[str, Any], confidence: float) -> Est
     earlier, noise, kurtosis, unseen = amounts(EARLIER, result)
     signed = result.facts[EARLIER]["lower"] < 0
     later = earlier + change
-    half_change = widened(margin(confidence, [(change_noise, change_kurtosis)]), change_unseen)
+    half_change = margin(confidence, [(change_noise, change_kurtosis)]) + change_unseen
     half_earlier = margin(confidence, [(noise, kurtosis)])
-    half_later = widened(margin(confidence, [(noise, kurtosis), (change_noise, change_kurtosis)]), change_unseen)
+    half_later = margin(confidence, [(noise, kurtosis), (change_noise, change_kurtosis)]) + change_unseen
     known = earlier > 1.5 * half_earlier
     safe = np.where(known, earlier, 1.0)
     rate = change / safe
@@ -34,13 +34,12 @@ def growth(result: Measurements, keys: dict[str, Any], confidence: float) -> Est
     # Solved at the shorter denominator, which the noise allows for, as for any ratio.
     # Nothing bounds a percentage of a total whose tail is open, be it 0.
     missing = unseen * np.where(np.isfinite(unseen), np.abs(rate), 1.0)
-    half_rate = widened(half_rate, change_unseen, missing) / safe * (1 + 0.25 * (half_earlier / safe) ** 2)
+    half_rate = (half_rate + change_unseen + missing) / safe * (1 + 0.25 * (half_earlier / safe) ** 2)
     below = unseen if signed else np.zeros(1)
     value = [earlier, later, change, np.where(known, 100 * rate, np.nan)]
     half = np.where(known, 100 * half_rate, np.inf)
-    down, up = ([widened(one, tail) for one in (half_earlier, half_later)] for tail in (below, unseen))
-    lower = [earlier - down[0], later - down[1], change - half_change, value[3] - half]
-    upper = [earlier + up[0], later + up[1], change + half_change, value[3] + half]
+    lower = [earlier - half_earlier - below, later - half_later - below, change - half_change, value[3] - half]
+    upper = [earlier + half_earlier + unseen, later + half_later + unseen, change + half_change, value[3] + half]
     least = [-np.inf if signed else 0.0] * 2 + [-np.inf] * 2
     return _together(keys, GROWTH, value, lower, upper, least)
 
@@ -62,8 +61,8 @@ def flows(result: Measurements, keys: dict[str, Any], confidence: float) -> Esti
             number = number + sign * amounts(one, result)[0]
         half = margin(confidence, [(noise, kurtosis)] * len(there))
         value.append(number)
-        upper.append(number + widened(half, unseen))
-        lower.append(number - (widened(half, unseen) if name == "net" else half))
+        lower.append(number - half - (unseen if name == "net" else 0.0))
+        upper.append(number + half + unseen)
         least.append(-np.inf if name == "net" else 0.0)
         spread.append(noise * len(there))
     return _together(keys, tuple(parts), value, lower, upper, least, np.concatenate(spread), kurtosis)

@@ -77,12 +77,6 @@ def margin(confidence: float, parts: list[tuple[Floats, float]]) -> Floats:
     return combined(1 - float(PRUDENCE) * (1 - confidence), parts)
 
 
-def widened(half: Floats, *unseen: Floats) -> Floats:
-    """Half the length of an interval for noise and for what may lie above clamps. These have nothing to do with each
-    other, so their squares are added: enough for Laplace noise at `margin` and tails of few records, steep or flat."""
-    return np.asarray(np.sqrt(sum((one**2 for one in unseen), half**2)))
-
-
 # ---------------------------------------------------------------- counts and sums
 
 
@@ -124,8 +118,8 @@ def _sum_of(
     return Estimates(
         keys,
         value,
-        value - widened(half, low),
-        value + widened(half, unseen),
+        value - half - low,
+        value + half + unseen,
         additive=True,
         variance=variance,
         kurtosis=kurtosis,
@@ -181,8 +175,7 @@ def _means(result: Measurements, keys: dict[str, Any], confidence: float) -> Est
     half = np.where(known, half / safe, np.inf)
     unseen = beyond(facts, above * step, np.full(value.size, np.sqrt(variance) * step)) / safe
     # Where numbers may be negative, the clamp cuts them off on both sides.
-    wide = widened(half, unseen)
-    lower, upper = value - (wide if low < 0 else half), value + wide
+    lower, upper = value - half - (unseen if low < 0 else 0.0), value + half + unseen
     lower = lower if low < 0 and facts["unseen"] else np.maximum(lower, low)
     upper = upper if facts["unseen"] else np.minimum(upper, high)
     return Estimates(keys, value, np.where(known, lower, low), np.where(known, upper, np.inf))
@@ -210,7 +203,7 @@ def _variances(result: Measurements, keys: dict[str, Any], confidence: float) ->
     held = parted(parts[0], np.full(value.size, np.sqrt(noise)))
     above = (facts["unseen_squares"] + signed) * facts["upper"] ** 2 * held / safe
     above = np.full(value.size, np.inf) if facts.get("open") else above
-    return Estimates(keys, value, np.maximum(value - half, 0.0), value + widened(half, above), bounds=(0.0, np.inf))
+    return Estimates(keys, value, np.maximum(value - half, 0.0), value + half + above, bounds=(0.0, np.inf))
 
 
 def _shares(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
@@ -231,7 +224,7 @@ def _shares(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
         squares = sampling.of_residuals(result, confidence)
         others = np.repeat(squares.reshape(-1, levels).sum(axis=1), levels) - squares
         parts.append((((1 - share) ** 2 * squares + share**2 * others) / safe**2, 0.0))
-    half = widened(margin(confidence, parts), unseen / safe)
+    half = margin(confidence, parts) + unseen / safe
     value = np.where(known, share, np.nan)
     half = np.where(known, half, np.inf)
     return Estimates(keys, value, np.maximum(value - half, 0.0), np.minimum(value + half, 1.0), bounds=(0.0, 1.0))
@@ -250,7 +243,7 @@ def _ratios(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
     # Solved at the shorter denominator, which the noise allows for: ratios are wider above than below.
     # Nothing bounds a ratio over an open tail, be it 0.
     missing = unseen_below * np.where(np.isfinite(unseen_below), np.abs(ratio), 1.0)
-    half = widened(half, unseen_above, missing) / safe * (1 + 0.25 * (least / safe) ** 2)
+    half = (half + unseen_above + missing) / safe * (1 + 0.25 * (least / safe) ** 2)
     value = np.where(known, ratio, np.nan)
     half = np.where(known, half, np.inf)
     return Estimates(keys, value, value - half, value + half)

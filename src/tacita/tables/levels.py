@@ -22,7 +22,7 @@ from tacita.mechanisms.table.levels import LEVEL, TableLevels, error_parts
 from tacita.mechanisms.table.noise import spread_of
 from tacita.noise.combination import margin
 from tacita.noise.discrete import DiscreteLaplace
-from tacita.tables.estimates import Estimates, beyond, widened
+from tacita.tables.estimates import Estimates, beyond
 
 Floats = NDArray[np.float64]
 
@@ -63,12 +63,12 @@ def level_estimates(
     places = 0 if counts and integers else _places(float(half.min()) * step)
     shown = _rounded(agreed, levels, 10.0**-places / step, signed=not nonnegative or floor < 0)
     unseen = np.zeros(estimate.size) if counts else _unseen(facts, levels, estimate * step, half * step)
-    below = unseen if floor < 0 else np.zeros(estimate.size)
+    below = unseen if floor < 0 else 0.0
     return Estimates(
         keys,
         shown * step,
-        estimate * step - widened(half * step, below),
-        estimate * step + widened(half * step, unseen),
+        (estimate - half) * step - below,
+        (estimate + half) * step + unseen,
         additive=True,
         whole=counts,
         places=places,

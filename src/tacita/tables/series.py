@@ -16,7 +16,7 @@ from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.measured import Measurements
 from tacita.noise.combination import margin as combined
-from tacita.tables.estimates import Estimates, Floats, estimated, margin, widened
+from tacita.tables.estimates import Estimates, Floats, estimated, margin
 
 _SAME = ("mechanism", "statistic", "of", "by", "where", "weights", "levels")
 MEASURES = ("earlier", "later", "change", "percent")
@@ -71,7 +71,7 @@ def _refuse_others(results: Mapping[str, Measurements]) -> None:
 def _change(
     before: Estimates, after: Estimates, shared: Floats | None, schema: Schema, confidence: float
 ) -> dict[str, Any]:
-    """All numbers of two periods, cell after cell. What may lie above a limit joins the noise as in one period."""
+    """All numbers of two periods, cell after cell. What may lie above a limit is no noise: it is added as it is."""
     assert before.variance is not None
     assert after.variance is not None
     earlier, later = before.value, after.value
@@ -87,17 +87,16 @@ def _change(
     wide = margin(confidence, [(factor**2 * before.variance, before.kurtosis), noises[1]])
     curved = 1 + 0.25 * (least / safe) ** 2
     down, up = (
-        widened(wide, np.abs(factor) * one, two) / safe * curved for one, two in ((high[0], low[1]), (low[0], high[1]))
+        (wide + np.abs(factor) * one + two) / safe * curved for one, two in ((high[0], low[1]), (low[0], high[1]))
     )
     percent = np.where(known, 100 * (factor - 1), np.nan)
     values = np.stack([earlier, later, change, percent], axis=1)
-    fell, rose = (100 * np.where(known, one, np.inf) for one in (down, up))
     lower = np.stack(
-        [before.lower, after.lower, change - widened(half, high[0], low[1]), percent - fell],
+        [before.lower, after.lower, change - half - high[0] - low[1], percent - 100 * np.where(known, down, np.inf)],
         axis=1,
     )
     upper = np.stack(
-        [before.upper, after.upper, change + widened(half, low[0], high[1]), percent + rose],
+        [before.upper, after.upper, change + half + low[0] + high[1], percent + 100 * np.where(known, up, np.inf)],
         axis=1,
     )
     empty = np.full(earlier.size, np.nan)
@@ -113,9 +112,7 @@ def _unseen(found: Estimates, confidence: float) -> tuple[Floats, Floats]:
     """What an interval has beyond that of its noise, below and above."""
     assert found.variance is not None
     noise = margin(confidence, [(found.variance, found.kurtosis)])
-    below, above = (
-        np.sqrt(np.maximum(one**2 - noise**2, 0.0)) for one in (found.value - found.lower, found.upper - found.value)
-    )
+    below, above = (np.maximum(one - noise, 0.0) for one in (found.value - found.lower, found.upper - found.value))
     return below, above
 
 

@@ -20,7 +20,7 @@ from tacita.measured import Measurements
 from tacita.mechanisms.table.levels import LEVEL
 from tacita.noise.combination import margin as combined
 from tacita.tables.consistency import consistent
-from tacita.tables.estimates import Estimates, estimated, widened
+from tacita.tables.estimates import Estimates, estimated
 from tacita.tables.levels import level_estimates
 from tacita.tables.public_totals import PublicTotals, calibrated, refuse_public_totals
 
@@ -190,15 +190,15 @@ def _sums(found: Estimates, names: Sequence[str], group: NDArray[np.int64], conf
     variance = (added**2 if found.together else added).astype(np.float64)
     number = np.bincount(member)
     half = combined(confidence, [(variance, found.kurtosis / float(number.max(initial=1)))])
-    # What lies above a clamp is no noise that averages out: it is added up, and joins the noise as in each cell.
+    # What lies above a clamp is no noise that averages out: it is added up.
     noise = combined(confidence, [(found.variance, found.kurtosis)])
     low, high = (
-        np.bincount(member, weights=np.sqrt(np.maximum(one**2 - noise**2, 0)))
-        for one in (found.value - found.lower, found.upper - found.value)
+        np.bincount(member, weights=np.maximum(one, 0))
+        for one in (found.value - found.lower - noise, found.upper - found.value - noise)
     )
     spread = np.sqrt(np.maximum(number, 1))
     keys = {name: found.keys[name][first] for name in names}
-    slack = 1e-4 * half  # of rounding, under a root
+    slack = 1e-9 * half
     least, most = (np.broadcast_to(one, found.value.size)[first] for one in found.bounds)
     return replace(
         found,
@@ -206,8 +206,8 @@ def _sums(found: Estimates, names: Sequence[str], group: NDArray[np.int64], conf
         bounds=(least, most),
         parts=None if found.parts is None else tuple(found.parts[at] for at in first),
         value=total,
-        lower=total - widened(half, np.where(low > slack, low / spread, 0)),
-        upper=total + widened(half, np.where(high > slack, high / spread, 0)),
+        lower=total - half - np.where(low > slack, low / spread, 0),
+        upper=total + half + np.where(high > slack, high / spread, 0),
         variance=variance,
     )
 
