@@ -26,7 +26,9 @@ def opened(file: File, form: str) -> Confidential:
 def with_row(file: File, *, place: str | None) -> Confidential:
     """A flat file in which the first establishment's new worker has his own idea of where he works."""
     new = {"worker_id": "new", "workplace_id": "e0", "sex": "F", "age": "old", "place": place, "sector": "1"}
-    return Confidential.from_frame(pd.concat([flat(file), pd.DataFrame([new])], ignore_index=True), schema("flat"))
+    return Confidential.from_frame(
+        pd.concat([flat(file).to_pandas(), pd.DataFrame([new])], ignore_index=True), schema("flat")
+    )
 
 
 def _crew(**counts: int) -> tuple[Kind, ...]:
