@@ -90,7 +90,7 @@ def test_margins_of_any_law_cover_what_the_confidential_file_says_and_are_not_fa
     """
     statistics = [Count(), Mean("wealth")]
     inside, narrower = [], []
-    for seed in range(4):
+    for seed in range(12):  # values of one file go together: with four, chance alone fails
         frame = wealthy_families.families(1_500, seed)
         files = wealthy_families.plan("4", columns=["wealth"]).rehearse(frame, wealthy_families.schema(), seed=seed)
         told = survey_table(files.implicates, ["school", "married"], statistics)
