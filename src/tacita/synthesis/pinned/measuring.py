@@ -199,11 +199,20 @@ def falling(noisy: Floats) -> Floats:
     [1.0, 9.0, 3.0, 3.0, 0.0]
     """
     mode = int(noisy.argmax())
+    return np.concatenate([noisy[:mode], -rising(-noisy[mode:])])
+
+
+def rising(numbers: Floats) -> Floats:
+    """The nearest numbers that do not fall: what does is pooled with those before it.
+
+    >>> rising(np.array([1.0, 4.0, 2.0])).tolist()
+    [1.0, 3.0, 3.0]
+    """
     pools: list[tuple[float, int]] = []
-    for one in noisy[mode:].tolist():
+    for one in numbers.tolist():
         mean, size = one, 1
-        while pools and pools[-1][0] < mean:
+        while pools and pools[-1][0] > mean:
             before, count = pools.pop()
             mean, size = (before * count + mean * size) / (count + size), count + size
         pools.append((mean, size))
-    return np.concatenate([noisy[:mode], *(np.full(size, mean) for mean, size in pools)])
+    return np.concatenate([np.full(size, mean) for mean, size in pools])

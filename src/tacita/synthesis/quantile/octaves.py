@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.mechanisms.kng.line import halves
+from tacita.synthesis.pinned.measuring import rising
 from tacita.synthesis.quantile.curve import Curve, Tail
 from tacita.synthesis.quantile.variables import Column
 
@@ -90,7 +91,7 @@ class Octaves:
         counts = counts + (records - float(counts.sum() + beyond.sum() + short.sum())) / counts.size
         counts = np.concatenate((short, counts, beyond))
         edges = self.edges[first - short.size : last + beyond.size + 1]
-        below = np.concatenate(([0.0], np.clip(_rising(np.cumsum(counts))[:-1], 0.0, records), [records]))
+        below = np.concatenate(([0.0], np.clip(rising(np.cumsum(counts))[:-1], 0.0, records), [records]))
         below = np.maximum.accumulate(below) / max(records, 1)
         shares = _told(below, scale, records, short.size, beyond.size)
         values = np.interp(shares, *self._between(edges, below))
@@ -143,18 +144,6 @@ def _inner(noisy: Floats, low: int, high: int) -> tuple[int, int]:
     """What of a window makes it stand out."""
     there = np.flatnonzero(noisy[low:high] >= _MUCH * noisy[low:high].max())
     return low + int(there[0]), low + int(there[-1]) + 1
-
-
-def _rising(sums: Floats) -> Floats:
-    """The nearest numbers that do not fall."""
-    pools: list[tuple[float, int]] = []
-    for one in sums.tolist():
-        mean, size = one, 1
-        while pools and pools[-1][0] > mean:
-            before, count = pools.pop()
-            mean, size = (before * count + mean * size) / (count + size), count + size
-        pools.append((mean, size))
-    return np.concatenate([np.full(size, mean) for mean, size in pools])
 
 
 def _told(below: Floats, scale: float, records: int, short: int, over: int) -> Floats:
