@@ -40,6 +40,12 @@ def fits(p: float) -> bool:
     return p > ONE_CHECK
 
 
+def begin_anew() -> None:
+    """Count checks from nothing: another run of the suite in the same process has a failure rate of its own."""
+    global _made
+    _made = 0
+
+
 def share_p_value(hits: ArrayLike, tries: ArrayLike, chance: ArrayLike) -> NDArray[np.float64]:
     """Twice the smaller tail of the binomial law: the exact p-value of a share, or of each of several."""
     hits, tries, chance = np.asarray(hits), np.asarray(tries), np.clip(np.asarray(chance, dtype=float), 0, 1)

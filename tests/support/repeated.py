@@ -13,6 +13,8 @@ def repeated(runs: int, arguments: list[str]) -> int:
     for run in range(1, runs + 1):
         sys.stdout.write(f"run {run} of {runs}\n")
         sys.stdout.flush()
+        if checks := sys.modules.get("support.goodness_of_fit"):
+            checks.begin_anew()
         # The cache of the first session would be written by every one.
         code = pytest.main(["-m", "fresh", "-p", "no:cacheprovider", *arguments])
         if code:
