@@ -1,11 +1,16 @@
 """Opens a page in headless Chromium and reports what a reader would run into."""
 
+import atexit
+import functools
+import itertools
 import json
-import re
+import os
+import select
 import shutil
 import subprocess
+import sys
+import tempfile
 from dataclasses import dataclass
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +27,22 @@ _QUIET = (
     "--disable-extensions",
     "--disable-sync",
 )
+_PATIENCE = 120  # seconds
 
+# Chromium listens at 3 and answers at 4.
+_START = (
+    "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
+)
 
 # The browser asks its maker for things too; the page's own list of resources leaves that out.
-_PROBE = """
-window.addEventListener("load", () => setTimeout(() => {
-  document.title = JSON.stringify({
-    requests: performance.getEntriesByType("resource").map(one => one.name),
-    content: document.documentElement.scrollWidth,
-    window: window.innerWidth,
-  });
-}, 300));
-"""
+_PROBE = """return {
+  requests: performance.getEntriesByType("resource").map(one => one.name),
+  content: document.documentElement.scrollWidth,
+  window: window.innerWidth,
+};"""
+
+# Whatever a page says by itself: what its scripts write, what they stumble over, what the browser has against it.
+_ON_THE_CONSOLE = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
 
 
 @dataclass(frozen=True)
@@ -46,66 +55,120 @@ class Seen:
     window: int
 
 
+class _Browser:
+    """One Chromium for all pages of a process, spoken to through two pipes: starting it takes longer than a page."""
+
+    def __init__(self, chromium: str) -> None:
+        self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        heard, self._to = os.pipe()
+        self._from, said = os.pipe()
+        command = [chromium, *_QUIET, f"--user-data-dir={self._profile.name}", "--remote-debugging-pipe", "about:blank"]
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _START, str(heard), str(said), *command],
+            pass_fds=(heard, said),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(heard)
+        os.close(said)
+        self._numbers = itertools.count(1)
+        self._rest = b""
+        self._events: list[dict[str, Any]] = []
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._profile.cleanup()
+
+    def _message(self) -> dict[str, Any]:
+        while b"\0" not in self._rest:
+            ready, _, _ = select.select([self._from], [], [], _PATIENCE)
+            more = os.read(self._from, 1 << 20) if ready else b""
+            assert more, "the browser does not answer"
+            self._rest += more
+        message, _, self._rest = self._rest.partition(b"\0")
+        found: dict[str, Any] = json.loads(message)
+        return found
+
+    def tell(self, method: str, session: str | None = None, **given: Any) -> dict[str, Any]:
+        """The answer to one command; what happens meanwhile is kept."""
+        number = next(self._numbers)
+        asked = {"id": number, "method": method, "params": given} | ({"sessionId": session} if session else {})
+        left = json.dumps(asked).encode() + b"\0"
+        while left:
+            left = left[os.write(self._to, left) :]
+        while (message := self._message()).get("id") != number:
+            self._events.append(message)
+        assert "error" not in message, message
+        answer: dict[str, Any] = message["result"]
+        return answer
+
+    def open(self, page: Path, script: str, width: int, settled: int) -> tuple[Any, list[str]]:
+        """What a script in the page returns so many milliseconds after it was loaded, and what the console says."""
+        self._events.clear()
+        context = self.tell("Target.createBrowserContext")["browserContextId"]
+        target = self.tell("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
+        session = self.tell("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for room in ("Runtime", "Log", "Page"):
+            self.tell(f"{room}.enable", session)
+        size = {"width": width, "height": 2000, "deviceScaleFactor": 1, "mobile": False}
+        self.tell("Emulation.setDeviceMetricsOverride", session, **size)
+        self.tell("Page.navigate", session, url=page.as_uri())
+        while not any(one.get("method") == "Page.loadEventFired" for one in self._events):
+            self._events.append(self._message())
+        wait = f"await new Promise((go) => setTimeout(go, {settled}));" if settled else ""
+        answer = self.tell(
+            "Runtime.evaluate",
+            session,
+            expression=f"(async () => {{ {wait} {script} }})()",
+            awaitPromise=True,
+            returnByValue=True,
+        )
+        console = [json.dumps(one["params"]) for one in self._events if one.get("method") in _ON_THE_CONSOLE]
+        self.tell("Target.disposeBrowserContext", browserContextId=context)
+        if "exceptionDetails" in answer:
+            return {"problem": answer["exceptionDetails"]["exception"]["description"]}, console
+        return answer["result"].get("value"), console
+
+
+def _chromium() -> str:
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    return found or pytest.skip("no Chromium here; install it with .ci/debian-packages")
+
+
+@functools.cache
+def _browser() -> _Browser:
+    return _Browser(_chromium())
+
+
+def _opened(page: str, script: str, folder: Path, width: int, settled: int = 100) -> tuple[Any, list[str]]:
+    copy = folder / "probe.html"
+    copy.write_text(page, encoding="utf-8")
+    return _browser().open(copy, script, width, settled)
+
+
 def look(page: str, folder: Path, width: int) -> Seen:
     """Open the page in a window of this width; skips where there is no Chromium."""
-    answer, console = _run(page, _PROBE, folder, width)
-    return Seen(console=console, **json.loads(answer))
+    answer, console = _opened(page, _PROBE, folder, width)
+    return Seen(console=console, **answer)
 
 
 def ask(page: str, script: str, folder: Path, width: int = 1280) -> Any:
     """What a script in the page returns, as JSON, once the page has settled."""
-    probe = f"""window.addEventListener("load", () => setTimeout(async () => {{
-      let answer;
-      try {{ answer = await (async () => {{ {script} }})(); }}
-      catch (problem) {{ answer = {{ problem: String(problem) }}; }}
-      document.title = JSON.stringify({{ answer }});
-    }}, 300));"""
-    answer, _ = _run(page, probe, folder, width)
-    return json.loads(answer)["answer"]
+    return _opened(page, script, folder, width)[0]
 
 
 def clocked(page: str, script: str, folder: Path) -> Any:
-    """What a script returns that runs when the page has loaded, by a clock that does not stand still: for times."""
-    probe = f"""window.addEventListener("load", () => {{
-      document.title = JSON.stringify({{ answer: (() => {{ {script} }})() }});
-    }});"""
-    answer, _ = _run(page, probe, folder, 1280, clock=())
-    return json.loads(answer)["answer"]
-
-
-def _run(
-    page: str, probe: str, folder: Path, width: int, clock: tuple[str, ...] = ("--virtual-time-budget=2000",)
-) -> tuple[str, list[str]]:
-    """The title that the probe gave the page, and the messages on the console."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("no Chromium here; install it with .ci/debian-packages")
-    copy = folder / "probe.html"
-    copy.write_text(page.replace("</body>", f"<script>{probe}</script></body>"), encoding="utf-8")
-    command = [
-        chromium,
-        *_QUIET,
-        "--enable-logging=stderr",
-        f"--user-data-dir={folder / 'profile'}",
-        f"--window-size={width},2000",
-        *clock,
-        "--dump-dom",
-        copy.as_uri(),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    title = re.search(r"<title>(\{.*\})</title>", done.stdout)
-    assert title, "the browser did not run the probe"
-    return unescape(title[1]), [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    """What a script returns that runs when the page has loaded: for times."""
+    return _opened(page, script, folder, 1280, settled=0)[0]
 
 
 def print_to_pdf(page: Path, folder: Path) -> list[str]:
     """The page as it prints: the text of each sheet; skips where Chromium or pdftotext is missing."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    reader = shutil.which("pdftotext")
-    if chromium is None or reader is None:
-        pytest.skip("no Chromium or no pdftotext (poppler-utils) here")
+    reader = shutil.which("pdftotext") or pytest.skip("no pdftotext (poppler-utils) here")
     sheet = folder / "page.pdf"
-    command = [chromium, *_QUIET, f"--user-data-dir={folder / 'profile'}", "--no-pdf-header-footer"]
+    command = [_chromium(), *_QUIET, f"--user-data-dir={folder / 'profile'}", "--no-pdf-header-footer"]
     subprocess.run([*command, f"--print-to-pdf={sheet}", page.as_uri()], capture_output=True, timeout=120, check=True)
     text = subprocess.run([reader, str(sheet), "-"], capture_output=True, text=True, timeout=60, check=True).stdout
     return [one for one in text.split("\f") if one.strip()]

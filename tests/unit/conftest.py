@@ -1,6 +1,7 @@
 """Fixtures of the tests of ledgers and of the command line."""
 
 import itertools
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,14 +13,33 @@ from support.postgres_server import Server, ServerLedger, programs, running
 from tacita import cli
 from tacita.ledger import Ledger
 from tacita.privacy import Loss
+from tacita.release.run import run
+from tacita.release.spec import Spec
+
+
+def written(folder: Path) -> Path:
+    (folder / "jobs.schema.toml").write_text(SCHEMA)
+    (folder / "release.toml").write_text(SPEC)
+    write_jobs(folder / "jobs.parquet")
+    return folder
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "jobs.schema.toml").write_text(SCHEMA)
-    (tmp_path / "release.toml").write_text(SPEC)
-    write_jobs(tmp_path / "jobs.parquet")
-    return tmp_path
+    return written(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def released_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = written(tmp_path_factory.mktemp("released"))
+    run(Spec.load(folder / "release.toml"), folder / "bundle")
+    return folder
+
+
+@pytest.fixture
+def released_folder(released_once: Path, tmp_path: Path) -> Path:
+    """The folder after its first release: entry 3 of the ledger is one of ε = 1 under a cap of 2. A copy."""
+    return Path(shutil.copytree(released_once, tmp_path, dirs_exist_ok=True))
 
 
 @pytest.fixture

@@ -177,8 +177,8 @@ def test_a_full_target_is_refused_before_anything_is_spent(folder: Path, tacita:
 
 
 @pytest.mark.parametrize("verb", ["run", "rehearse", "evaluate"])
-def test_force_deletes_nothing_that_the_specification_names(folder: Path, tacita: Call, verb: str) -> None:
-    assert tacita("run", folder / "release.toml", "--out", folder / "bundle").code == 0
+def test_force_deletes_nothing_that_the_specification_names(released_folder: Path, tacita: Call, verb: str) -> None:
+    folder = released_folder
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     more = {"run": (), "rehearse": ("--mock", "--seed", 1), "evaluate": ("--bundle", folder / "bundle")}[verb]
     for out in (folder, folder.parent):
@@ -188,9 +188,9 @@ def test_force_deletes_nothing_that_the_specification_names(folder: Path, tacita
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
-def test_figures_of_the_account_are_those_of_the_ledger(folder: Path, tacita: Call) -> None:
+def test_figures_of_the_account_are_those_of_the_ledger(released_folder: Path, tacita: Call) -> None:
     """A bundle agrees with itself where what others spent and what is left are shifted together."""
-    assert tacita("run", folder / "release.toml", "--out", folder / "bundle").code == 0
+    folder = released_folder
     call = ("verify", folder / "bundle", "--ledger", folder / "jobs.ledger")
     assert "these entries and figures" in tacita(*call).out
     path = folder / "bundle" / "ledger.json"

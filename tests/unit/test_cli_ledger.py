@@ -15,11 +15,8 @@ STRONG = StrongAlpha("0.1")
 
 
 @pytest.fixture
-def ledger(folder: Path, tacita: Call) -> Path:
-    """Entry 3 is a release of ε = 1 under a cap of 2."""
-    done = tacita("run", folder / "release.toml", "--out", folder / "bundle")
-    assert done.code == 0, done.err
-    return folder / "jobs.ledger"
+def ledger(released_folder: Path) -> Path:
+    return released_folder / "jobs.ledger"
 
 
 def correct(folder: Path, tacita: Call) -> None:

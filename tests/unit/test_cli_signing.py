@@ -16,14 +16,13 @@ def no_passphrase(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def released(folder: Path, tacita: Call) -> Path:
+def released(released_folder: Path, tacita: Call) -> Path:
     """A bundle, its ledger, and the keys of a board and of someone else."""
-    assert tacita("run", folder / "release.toml", "--out", folder / "bundle").code == 0
     for name in ("board", "other"):
-        made = tacita("keys", "new", name, "--out", folder / "keys")
+        made = tacita("keys", "new", name, "--out", released_folder / "keys")
         assert made.code == 0, made.err
         assert "keep it to yourself" in made.out
-    return folder
+    return released_folder
 
 
 def again(folder: Path, tacita: Call, out: str) -> None:

@@ -353,7 +353,7 @@ def test_the_page_in_a_browser(tmp_path: Path, width: int) -> None:
 @pytest.mark.parametrize("start", STARTS, ids=lambda start: start.name)
 def test_every_kind_of_product_has_a_page(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Schema, "load", lambda path: Schema.from_dict(start.schema))
-    monkeypatch.setattr(explorer, "_OCTAVES", 2)  # fewer points: a forecast of a panel takes seconds
+    monkeypatch.setattr(explorer, "_OCTAVES", 1)  # fewer points: a forecast of a panel takes seconds
     release = prepare(Spec.parse(start.spec, tmp_path / "release.toml"), rehearsal=True)
     (product,) = explorer_model(release)["products"]
     if product["model"]["form"] == "grid":

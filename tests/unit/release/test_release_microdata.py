@@ -54,10 +54,19 @@ def spec(tmp_path: Path) -> Path:
     return write_people(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    spec = write_people(tmp_path_factory.mktemp("people"))
+    with pytest.MonkeyPatch.context() as patch:
+        install(patch)
+        run(Spec.load(spec), spec.parent / "bundle")
+    return spec.parent
+
+
 @pytest.fixture
-def synthetic(spec: Path) -> Path:
-    """The bundle of a release that holds synthetic files and no table."""
-    return run(Spec.load(spec), spec.parent / "bundle").bundle
+def synthetic(released: Path, tmp_path: Path) -> Path:
+    """The bundle of a release that holds synthetic files and no table; a copy, so that a test may spoil it."""
+    return shutil.copytree(released, tmp_path, dirs_exist_ok=True) / "bundle"
 
 
 def _changed(spec: Path, old: str, new: str) -> Spec:

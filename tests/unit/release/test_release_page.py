@@ -168,6 +168,12 @@ def test_a_page_that_loads_something_is_caught(bundle: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("script", ["console.warn(1)", "throw new Error(1)", "fetch('http://127.0.0.1:9/x')"])
+def test_a_page_that_says_something_on_the_console_is_caught(tmp_path: Path, script: str) -> None:
+    assert look(f"<script>{script}</script>", tmp_path, 1280).console
+
+
+@pytest.mark.browser
 def test_the_first_printed_sheet_is_the_plain_one(bundle: Path, tmp_path: Path) -> None:
     sheets = [" ".join(sheet.split()) for sheet in print_to_pdf(bundle / "report.html", tmp_path)]
     for words in ("What is published", "What is kept silent", "What it costs", "How good the", "must not be"):
