@@ -3,6 +3,7 @@
 import copy
 import datetime
 import json
+import sys
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -172,7 +173,12 @@ def spoil(random: Random, text: str) -> bytes:
 
 def to_toml(content: dict[str, Any]) -> str:
     """TOML with inline tables below the first level: plain to write, and any reader understands it."""
-    return "".join(f"{_quoted(key)} = {_inline(value)}\n" for key, value in content.items())
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(10 * usual)  # a nest within a nest is deeper than what is tested may go
+    try:
+        return "".join(f"{_quoted(key)} = {_inline(value)}\n" for key, value in content.items())
+    finally:
+        sys.setrecursionlimit(usual)
 
 
 def _quoted(value: str) -> str:
