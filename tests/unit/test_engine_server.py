@@ -206,3 +206,15 @@ def test_a_release_of_a_table_on_a_server(server: Server, tmp_path: Path, tacita
     assert '"engine": "postgresql"' in published
     assert str(server.folder) not in published  # where an office keeps its rows is nobody's business
     assert np.isin(["statistics?", "postgres@"], published).sum() == 0
+
+
+def test_a_backslash_is_a_backslash_whatever_the_settings_of_a_user_say(server: Server) -> None:
+    frame = pd.DataFrame({"ward": ["a\\b", "ab"], "pay": ["1.5", "2"]})
+    kinds = {"ward": {"type": "categorical", "levels": ["a\\b", "ab"]}, "pay": NUMBER}
+    place = stored(server, frame)
+    sql(server, "ALTER DATABASE statistics SET standard_conforming_strings = off")
+    try:
+        found = read(Confidential.open(place, schema(**kinds)), ["ward", "pay"])  # type: ignore[arg-type]
+    finally:
+        sql(server, "ALTER DATABASE statistics RESET standard_conforming_strings")
+    assert sorted(zip(found["ward"], found["pay"], strict=True)) == [(0, 1.5), (1, 2.0)]

@@ -21,7 +21,7 @@ from tacita.data.checks import FileChecks, main_table, table_of
 from tacita.data.checks import Scan as Scan
 from tacita.data.checks import same_key as same_key
 from tacita.data.checks.sketch import shared_units, sketch_of
-from tacita.data.engine import Engine, canonical_number, connect, day_in, engine_for, number_in, text_of, to_arrow
+from tacita.data.engine import Engine, canonical_number, connect, day_in, engine_for, text_of, to_arrow
 from tacita.data.engine.seal import Seal
 from tacita.data.schema import Date, Integer, Numeric, Schema
 from tacita.errors import RefusedError, SchemaError, UsageError
@@ -76,7 +76,7 @@ class Confidential:
     ) -> None:
         self.schema = schema
         self._engine = engine
-        declared = partial(_declared, schema=schema, linked=len(tables) > 1)
+        declared = partial(_declared, schema=schema, linked=len(tables) > 1, engine=engine)
         self._tables = {
             name: engine.written((table, name, schema, len(tables)), partial(declared, table, name))
             for name, table in tables.items()
@@ -365,7 +365,7 @@ def _digest(table: Any, schema: Schema) -> Any:
     return ibis.literal(_BETWEEN).join(values).hexdigest("md5")
 
 
-def _declared(table: Any, name: str, schema: Schema, linked: bool) -> Any:
+def _declared(table: Any, name: str, schema: Schema, linked: bool, engine: Engine) -> Any:
     """Only the declared columns; a file that lacks one is an error."""
     columns = _columns(name, schema, linked)
     folded = {column.casefold(): column for column in table.columns}
@@ -385,7 +385,7 @@ def _declared(table: Any, name: str, schema: Schema, linked: bool) -> Any:
             selected[column] = _days(stored, f"{name}.{column}")
         else:
             numeric = isinstance(kind, Integer | Numeric) and stored.type().is_string()
-            selected[column] = number_in(stored) if numeric else stored
+            selected[column] = engine.number_in(stored) if numeric else stored
     return table.select(**selected)
 
 

@@ -153,7 +153,7 @@ def storage_types(path: Path) -> dict[str, Storage]:
             names = _names(workbook_header(path), path)
             return {field.name: _arrow_storage(field.type) for field in read_workbook(path, names).schema}
         if name.endswith((".csv", ".csv.gz", ".tsv", ".txt")):
-            return _csv_types(path, _names(csv_header(path), path))
+            return _csv_types(path, _names(csv_header(path)[0], path))
     except UnicodeDecodeError:
         raise SchemaError(f"data {path.name}: {NOT_UTF8}") from None
     except (OSError, ValueError, pa.ArrowException) as problem:

@@ -5,7 +5,6 @@ bringing a small aggregate back as Arrow. Messages of the engines may quote rows
 from __future__ import annotations
 
 import importlib
-import re
 import sys
 import warnings
 import weakref
@@ -18,8 +17,17 @@ from urllib.parse import parse_qs
 import pyarrow as pa
 
 from tacita.data.engine.compiling import sql_of
-from tacita.data.engine.expressions import text_of
-from tacita.data.engine.frames import NOT_UTF8, STATISTICAL, WORKBOOK, csv_header, read_statistical, read_workbook
+from tacita.data.engine.expressions import number_in, text_of
+from tacita.data.engine.frames import (
+    NOT_UTF8,
+    STATISTICAL,
+    WORKBOOK,
+    csv_header,
+    read_statistical,
+    read_workbook,
+    told_apart,
+)
+from tacita.data.engine.paths import exists, hadoop_literal, is_pattern, literal, parquet_files
 from tacita.data.engine.spill import Spill
 from tacita.errors import SchemaError, TacitaError, UsageError
 from tacita.lazy import later
@@ -28,6 +36,11 @@ ibis = later("ibis")
 
 _T = TypeVar("_T")
 _CSV = (".csv", ".csv.gz", ".tsv", ".txt")
+_FIRST = 1_000  # lines
+_MISWRITTEN = (
+    "a line of a CSV file has other values than its first line has names, or a quote that is not closed; write it with "
+    'one separator and one kind of line end throughout, and values that hold either of them in "double quotes"'
+)
 _FORMS = "CSV, CSV.gz, Parquet (a file or a folder), Excel, SAS, Stata, SPSS or duckdb:file.db?table=name"
 
 
@@ -47,8 +60,8 @@ class Engine:
         if place.startswith("duckdb:"):
             return self._database(place.removeprefix("duckdb:"), columns)
         path = Path(source).absolute()  # with no scheme in front that an engine would take for an address
-        if not _exists(path):
-            hint = "; a path is taken as it is written, and a pattern is not expanded" if _is_pattern(path) else ""
+        if not exists(path):
+            hint = "; a path is taken as it is written, and a pattern is not expanded" if is_pattern(path) else ""
             raise SchemaError(f"data {path.name}: no such file or folder; correct the path{hint}")
         name = path.name.lower()
         if name.endswith(STATISTICAL):
@@ -62,8 +75,8 @@ class Engine:
             self._reading(path, lambda: self._refuse_wide_decimals(path, table, columns))
             return table
         if name.endswith(_CSV):
-            self._reading(path, lambda: csv_header(path, errors="replace"))
-            return self._reading(path, lambda: self._csv(path))
+            names, separator = self._reading(path, lambda: csv_header(path, errors="replace"))
+            return self._reading(path, lambda: self._csv(path, told_apart(names), separator))
         raise UsageError(f"data {path.name}: unknown kind of file; use {_FORMS}")
 
     def _reading(self, path: Path, read: Callable[[], _T]) -> _T:
@@ -73,8 +86,8 @@ class Engine:
         except TacitaError:
             raise
         except Exception as problem:  # the engine's message may quote lines of the file
-            if _is_not_utf8(problem):
-                raise SchemaError(f"data {path.name}: {NOT_UTF8}") from None
+            if (wrong := _wrongly_written(problem)) is not None:
+                raise SchemaError(f"data {path.name}: {wrong}") from None
             raise SchemaError(
                 f"data {path.name}: the {self.name} engine cannot read it ({type(problem).__name__}); "
                 "check that the file is complete and of the kind its name says"
@@ -86,8 +99,8 @@ class Engine:
             with _known_warnings():
                 return self._run(expression)
         except Exception as problem:  # the engine's message may quote values
-            if _is_not_utf8(problem):
-                raise SchemaError(f"data: {NOT_UTF8}") from None
+            if (wrong := _wrongly_written(problem)) is not None:
+                raise SchemaError(f"data: {wrong}") from None
             raise TacitaError(
                 f"the {self.name} engine could not finish a query ({type(problem).__name__}); its message is withheld "
                 "because it may quote confidential values. Check that the file is complete and that memory suffices"
@@ -126,13 +139,18 @@ class Engine:
         """At most 15 hexadecimal digits as a 64-bit integer."""
         raise NotImplementedError
 
+    def number_in(self, text: Any) -> Any:
+        return number_in(text)
+
     def _parquet(self, path: Path) -> Any:
         raise NotImplementedError
 
     def _refuse_wide_decimals(self, path: Path, table: Any, columns: Sequence[str]) -> None:
         """Nothing to do where the engine itself refuses what it cannot hold."""
 
-    def _csv(self, path: Path) -> Any:
+    def _csv(self, path: Path, names: Sequence[str], separator: str) -> Any:
+        """Written as RFC 4180 says. Engines would guess quotes, comments and lines to skip from the records, so that
+        one record could change how all others are read."""
         raise NotImplementedError
 
     def _database(self, place: str, columns: Sequence[str]) -> Any:
@@ -166,8 +184,8 @@ class DuckEngine(Engine):
     def _parquet(self, path: Path) -> Any:
         if path.is_dir():
             # Partition values stay text: casting them would drop leading zeros of codes.
-            return self.backend.read_parquet(_parquet_files(path), hive_partitioning=True, hive_types_autocast=False)
-        return self.backend.read_parquet(_parquet_files(path))
+            return self.backend.read_parquet(parquet_files(path), hive_partitioning=True, hive_types_autocast=False)
+        return self.backend.read_parquet(parquet_files(path))
 
     def _refuse_wide_decimals(self, path: Path, table: Any, columns: Sequence[str]) -> None:
         """DuckDB reads decimals of more than 38 digits as floats, in which different ids become one."""
@@ -176,7 +194,7 @@ class DuckEngine(Engine):
             return
         too_wide = self.backend.con.execute(
             "SELECT DISTINCT name FROM parquet_schema(?) WHERE precision > 38 AND list_contains(?, name)",
-            [_parquet_files(path), floats],
+            [parquet_files(path), floats],
         ).fetchall()
         if too_wide:
             raise SchemaError(
@@ -184,8 +202,12 @@ class DuckEngine(Engine):
                 "read exactly; store it as text"
             )
 
-    def _csv(self, path: Path) -> Any:
-        return self.backend.read_csv(_literal(path), all_varchar=True, header=True)
+    def _csv(self, path: Path, names: Sequence[str], separator: str) -> Any:
+        written = {"delim": separator, "quote": '"', "escape": '"', "comment": "", "skip": 0, "strict_mode": True}
+        columns = dict.fromkeys(names, "VARCHAR")
+        table = self.backend.read_csv(literal(path), columns=columns, auto_detect=False, header=True, **written)
+        self._run(table.limit(_FIRST))  # a file that is written otherwise is usually so from the beginning
+        return table
 
     def _database(self, place: str, columns: Sequence[str]) -> Any:
         file, _, query = place.partition("?")
@@ -228,6 +250,10 @@ class SparkEngine(Engine):
         signature = (("string", "int32", "int32"), "string")
         return ibis.udf.scalar.builtin(conv, name="conv", signature=signature)(digits, 16, 10).cast("int64")
 
+    def number_in(self, text: Any) -> Any:
+        """Spark alone takes 5d and 5f for numbers."""
+        return number_in(ibis.ifelse(text.re_search(r"[0-9.][dDfF]\s*$"), ibis.null("string"), text))
+
     def _parquet(self, path: Path) -> Any:
         # Partition values stay text: casting them would drop leading zeros of codes. The session may be the
         # agency's own, so its setting is put back.
@@ -235,12 +261,16 @@ class SparkEngine(Engine):
         before = settings.get(setting)
         settings.set(setting, "false")
         try:
-            return self.backend.read_parquet(_hadoop_literal(path))
+            return self.backend.read_parquet(hadoop_literal(path))
         finally:
             settings.set(setting, before)
 
-    def _csv(self, path: Path) -> Any:
-        return self.backend.read_csv(_hadoop_literal(path), inferSchema=False, header=True)
+    def _csv(self, path: Path, names: Sequence[str], separator: str) -> Any:
+        types = importlib.import_module("pyspark.sql.types")
+        columns = types.StructType([types.StructField(name, types.StringType()) for name in names])
+        # Without multiLine a value of several lines would be as many records.
+        written = {"sep": separator, "quote": '"', "escape": '"', "multiLine": True}
+        return self.backend.read_csv(hadoop_literal(path), schema=columns, inferSchema=False, header=True, **written)
 
     def _collect(self, query: str) -> pa.Table:
         return self._session.sql(query).toArrow()
@@ -335,43 +365,6 @@ def _local_spark() -> Any:
         ) from None
 
 
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # a name that no file can have
-        return False
-
-
-def _is_pattern(path: Path) -> bool:
-    return any(letter in "*?[" for letter in str(path))
-
-
-def _literal(path: Path) -> str:
-    """A path as DuckDB takes it literally: it would take * ? and [ for a pattern, and read other files.
-
-    >>> _literal(Path("/data/jobs[2026].parquet"))
-    '/data/jobs[[]2026].parquet'
-    """
-    place = path.as_posix()
-    if "\\" in place and (_is_pattern(path) or path.is_dir()):
-        raise SchemaError(f"data {path.name}: a path with a backslash cannot be read literally; rename it")
-    return re.sub(r"[*?\[]", r"[\g<0>]", place)
-
-
-def _parquet_files(path: Path) -> str:
-    """A file, or all parts of a folder, as DuckDB is asked for them."""
-    return f"{_literal(path)}/**/*.parquet" if path.is_dir() else _literal(path)
-
-
-def _hadoop_literal(path: Path) -> str:
-    r"""The same for Spark.
-
-    >>> _hadoop_literal(Path("/data/jobs[2026].parquet"))
-    '/data/jobs\\[2026\\].parquet'
-    """
-    return re.sub(r"[*?\[\]{}\\]", r"\\\g<0>", str(path))
-
-
 def _plain(table: Any, columns: Sequence[str], path: Path) -> Any:
     """The table, unless a needed column holds lists or records, which no level list and no bound describes."""
     for name, kind in table.schema().items():
@@ -383,9 +376,11 @@ def _plain(table: Any, columns: Sequence[str], path: Path) -> Any:
     return table
 
 
-def _is_not_utf8(problem: Exception) -> bool:
-    """Whether an engine says so; its words are looked at and never passed on."""
-    return isinstance(problem, UnicodeDecodeError) or "not utf-8" in str(problem).lower()
+def _wrongly_written(problem: Exception) -> str | None:
+    """What an engine says of a file of text; its words are looked at and never passed on."""
+    if isinstance(problem, UnicodeDecodeError) or "not utf-8" in str(problem).lower():
+        return NOT_UTF8
+    return _MISWRITTEN if "CSV" in str(problem) else None
 
 
 @contextmanager

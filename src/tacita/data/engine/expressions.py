@@ -68,11 +68,12 @@ def is_missing(column: Any) -> Any:
 
 
 def number_in(text: Any) -> Any:
-    """Text as a number, missing where it is none.
+    """Text as a number, missing where it is none; beyond the range of floats infinity, or 0.
 
-    DuckDB hands a cast of a bare column to its CSV reader, which then fails at the first text that is no number.
+    DuckDB alone takes 1_000 for a number. It hands a cast of a bare column to its CSV reader, which then fails at the
+    first text that is no number.
     """
-    return text.nullif("").try_cast("float64")
+    return ibis.ifelse(text.contains("_"), ibis.null("string"), text.nullif("")).try_cast("float64")
 
 
 def number_of(column: Any) -> Any:

@@ -13,6 +13,7 @@ import csv
 import gzip
 import importlib
 import mmap
+import re
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -201,20 +202,35 @@ def is_cut_short(path: Path, variables: int, rows: int) -> bool:
 MOST_COLUMNS = 5_000  # of a CSV file: the engines look at every column to find out how it is written
 NOT_UTF8 = "is not text in UTF-8; save it as CSV in UTF-8"
 _LONGEST_LINE = 1 << 22  # characters
+_QUOTED = re.compile('"[^"]*"')
 
 
-def csv_header(path: Path, errors: str = "strict") -> list[str]:
-    """The column names, split at the separator that occurs most; `errors` is that of Python's decoders."""
+def csv_header(path: Path, errors: str = "strict") -> tuple[list[str], str]:
+    """The column names, and the separator: the one that occurs most between names. `errors` is that of Python's
+    decoders. No other line is looked at, so that no record has a say in how others are read."""
     opener = gzip.open if path.name.lower().endswith(".gz") else open
     with opener(path, "rt", newline="", encoding="utf-8-sig", errors=errors) as lines:
         first = lines.readline(_LONGEST_LINE + 1)
     if len(first) > _LONGEST_LINE:
         raise SchemaError(f"data {path.name}: its first line has no end; a CSV file begins with a line of column names")
-    separator = max(",;\t|", key=first.count)
-    names = next(csv.reader([first.replace("\0", "")], delimiter=separator), [])
+    separator = max(",;\t|", key=_QUOTED.sub("", first).count)
+    names = [name.strip() for name in next(csv.reader([first.replace("\0", "")], delimiter=separator), [])]
+    if not any(names):
+        raise SchemaError(f"data {path.name}: its first line is empty; a CSV file begins with a line of column names")
     if len(names) > MOST_COLUMNS:
         raise SchemaError(
             f"data {path.name}: a CSV file may have {MOST_COLUMNS:,} columns and this one has more; keep the columns "
             "that the schema declares, or give the file as Parquet"
         )
-    return names
+    return names, separator
+
+
+def told_apart(names: Sequence[str]) -> list[str]:
+    """Column names for an engine that knows no empty ones, and none that differ in capitals alone.
+
+    >>> told_apart(["id", "", "ID"])
+    ['id', 'column1', 'ID_2']
+    """
+    given = [name or f"column{place}" for place, name in enumerate(names)]
+    seen = [name.casefold() for name in given]
+    return [f"{name}_{place}" if seen[place] in seen[:place] else name for place, name in enumerate(given)]

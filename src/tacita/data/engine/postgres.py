@@ -34,10 +34,12 @@ except ImportError:
 
 _NAME = re.compile(r'(?:([^."]+)\.)?([^."]+)')
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-# Row security is off so that a policy which would hide rows is an error instead. Dates and floats have one spelling.
+# Row security is off so that a policy which would hide rows is an error instead. Dates and floats have one spelling. A
+# backslash in a level or a pattern is a backslash, whatever this user's settings say.
 _SETTINGS = (
     "SET search_path = pg_catalog",
     "SET row_security = off",
+    "SET standard_conforming_strings = on",
     "SET statement_timeout = 0",
     "SET idle_in_transaction_session_timeout = 0",
     "SET idle_session_timeout = 0",
@@ -53,7 +55,18 @@ JOIN pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oi
 WHERE n.nspname = %s AND c.relname = %s ORDER BY a.attnum"""
 _KINDS = ("r", "p", "m", "v")  # tables, partitioned ones, materialised and plain views
 _DENIED = "42501"
-_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*$|^\s*[+-]?([Ii]nf(inity)?|[Nn]a[Nn])\s*$"
+# Numbers that a float holds are cast; beyond its range a cast fails, where other engines have infinity, or 0.
+_PLAIN = r"^\s*[+-]?(\d{1,17}(\.\d{0,17})?|\.\d{1,17})\s*$|^\s*[+-]?inf(inity)?\s*$"
+_NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$"
+_HUGE, _TINY = r"e\+?0*[1-9]\d{4,}\s*$", r"e-0*[1-9]\d{4,}\s*$"
+_FLOAT = f"""CASE WHEN {{0}} ~* '{_PLAIN}' THEN CAST({{0}} AS double precision)
+WHEN NOT {{0}} ~* '{_NUMBER}' THEN NULL
+WHEN {{0}} ~* '^\\s*[+-]?[0.]+(e|\\s*$)' OR {{0}} ~* '{_TINY}' THEN 0
+WHEN {{0}} ~* '{_HUGE}' OR abs(CAST({{0}} AS numeric)) >= 1.7976931348623158e308
+THEN CASE WHEN {{0}} ~ '^\\s*-' THEN CAST('-Infinity' AS double precision)
+ELSE CAST('Infinity' AS double precision) END
+WHEN abs(CAST({{0}} AS numeric)) < 5e-324 THEN 0
+ELSE CAST({{0}} AS double precision) END"""
 # Before 16 a server cannot ask whether a text is a date, and there is no year 0 as the other engines have it.
 _FIRST = "make_date(COALESCE(NULLIF(substr({0}, 1, 4)::int, 0), -1), substr({0}, 6, 2)::int, 1)"
 _DAY = f"""CASE WHEN substr({{0}}, 6, 2)::int BETWEEN 1 AND 12 AND substr({{0}}, 9, 2)::int BETWEEN 1 AND 31 THEN
@@ -99,8 +112,7 @@ class _Compiler(PostgresCompiler):  # type: ignore[misc]
         if op.arg.dtype.is_string() and to.is_date():
             return sg.parse_one(_DAY.format(arg.sql("postgres")), read="postgres")
         if op.arg.dtype.is_string() and to.is_floating():
-            known = sge.RegexpLike(this=arg.copy(), expression=sge.convert(_NUMBER))
-            return self.if_(known, self.cast(arg, to), sge.Null())
+            return sg.parse_one(_FLOAT.replace("{0}", arg.sql("postgres")), read="postgres")
         return super().visit_TryCast(op, arg=arg, to=to)
 
 
