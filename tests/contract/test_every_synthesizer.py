@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.plan_checks import HEADINGS
+from support.specifications import head, microdata
 from tacita import comparison, synthesis
 from tacita.audit.examples import Example, examples
 from tacita.data.confidential import Confidential
@@ -314,20 +315,10 @@ sex = {role = "confidential", type = "categorical", levels = ["a", "b"]}
 region = {role = "confidential", type = "categorical", levels = ["a", "b"], missing = "a"}
 """
     (tmp_path / "people.schema.toml").write_text(schema)
-    (tmp_path / "release.toml").write_text("""title = "People"
-schema = "people.schema.toml"
-data = "people.parquet"
-ledger = "people.ledger"
-[cap]
-neighbours = "add-remove"
-unit = "person"
-epsilon = "1"
-[[microdata]]
-name = "people"
-mechanism = "LotterySynthesis"
-epsilon = "1"
-columns = ["sex", "region"]
-""")
+    (tmp_path / "release.toml").write_text(
+        head("people", title="People", neighbours="add-remove", unit="person", epsilon="1")
+        + microdata("people", mechanism="LotterySynthesis", epsilon="1", columns=["sex", "region"])
+    )
     path = os.pathsep.join([str(PLUGIN), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(  # that finds the plug-in by its entry point; one process, because starting one takes seconds
         [sys.executable, "-c", _VERBS],

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from support.specifications import head
 from tacita.cli import app
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "synthetic-microdata.md"
@@ -37,18 +38,7 @@ lower = 0
 upper = 10000000
 """
 
-SPECIFICATION = """
-title = "Businesses, 2026"
-schema = "businesses.schema.toml"
-data = "businesses.parquet"
-ledger = "businesses.ledger"
-
-[cap]
-neighbours = "add-remove"
-unit = "establishment"
-epsilon = "2"
-
-"""
+SPECIFICATION = head("businesses", title="Businesses, 2026", neighbours="add-remove", unit="establishment", epsilon="2")
 
 
 def block(language: str) -> str:

@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from support import specifications
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.release.run import run
@@ -17,33 +18,12 @@ PEOPLE = """
 [dataset]
 identity = "people"
 unit = "person"
-[variables.tract]
-type = "categorical"
-role = "confidential"
-levels = ["A11", "A12", "A21", "B11"]
-outside = "B11"
-[variables.sex]
-type = "categorical"
-role = "confidential"
-levels = ["F", "M"]
-[variables.pay]
-type = "numeric"
-role = "confidential"
-lower = -10
-upper = 1000
-scale = 1
-missing = 0
-[variables.hours]
-type = "integer"
-role = "confidential"
-lower = 1
-upper = 80
-[variables.w]
-type = "numeric"
-role = "weight"
-lower = 1
-upper = 50
-scale = 2
+[variables]
+tract = { type = "categorical", role = "confidential", levels = ["A11", "A12", "A21", "B11"], outside = "B11" }
+sex = { type = "categorical", role = "confidential", levels = ["F", "M"] }
+pay = { type = "numeric", role = "confidential", lower = -10, upper = 1000, scale = 1, missing = 0 }
+hours = { type = "integer", role = "confidential", lower = 1, upper = 80 }
+w = { type = "numeric", role = "weight", lower = 1, upper = 50, scale = 2 }
 [hierarchy.geography]
 column = "tract"
 levels = ["county", "state"]
@@ -100,14 +80,5 @@ def opened(folder: Path) -> Confidential:
 
 
 def table(name: str, **settings: Any) -> str:
-    """One [[table]]."""
-    lines = [f"{key} = {_toml(value)}" for key, value in {"name": name, "epsilon": "1", **settings}.items()]
-    return "\n".join(["[[table]]", *lines, ""])
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_toml(inner)}" for key, inner in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return f'"{value}"' if isinstance(value, str) else str(value).lower()
+    """One [[table]], at ε = 1 unless it says otherwise."""
+    return specifications.table(name, **{"epsilon": "1", **settings})

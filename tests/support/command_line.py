@@ -7,6 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from support.specifications import head, table
+
 SCHEMA = """
 [dataset]
 identity = "test-jobs"
@@ -29,21 +31,9 @@ role = "worker"
 levels = ["F", "M"]
 """
 
-SPEC = """
-title = "Test tables"
-schema = "jobs.schema.toml"
-data = "jobs.parquet"
-ledger = "jobs.ledger"
-[cap]
-neighbours = "strong"
-alpha = "0.1"
-epsilon = "2"
-[[table]]
-name = "places"
-by = ["place"]
-mechanism = "SmoothStaircase"
-epsilon = "1"
-"""
+SPEC = head("jobs", title="Test tables", neighbours="strong", alpha="0.1", epsilon="2") + table(
+    "places", by=["place"], mechanism="SmoothStaircase", epsilon="1"
+)
 
 SECRET = "SECRET-VALUE"
 

@@ -11,32 +11,13 @@ PEOPLE = """
 identity = "people"
 unit = "person"
 source = "a public code list"
-[variables.id]
-role = "id"
-entity = "person"
-[variables.region]
-type = "categorical"
-role = "confidential"
-levels = ["north", "south", "west"]
-[variables.work]
-type = "categorical"
-role = "confidential"
-levels = ["yes", "no"]
-[variables.age]
-type = "integer"
-role = "confidential"
-lower = 0
-upper = 120
-[variables.income]
-type = "integer"
-role = "confidential"
-lower = 0
-upper = 50000000
-[variables.w]
-type = "numeric"
-role = "confidential"
-lower = 0
-upper = 90000
+[variables]
+id = { role = "id", entity = "person" }
+region = { type = "categorical", role = "confidential", levels = ["north", "south", "west"] }
+work = { type = "categorical", role = "confidential", levels = ["yes", "no"] }
+age = { type = "integer", role = "confidential", lower = 0, upper = 120 }
+income = { type = "integer", role = "confidential", lower = 0, upper = 50000000 }
+w = { type = "numeric", role = "confidential", lower = 0, upper = 90000 }
 [hierarchy.halves]
 column = "region"
 levels = ["half"]

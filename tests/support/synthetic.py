@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from attrs import frozen
 
+from support.specifications import head, microdata
 from tacita.data.confidential import Confidential, engine_of, rows
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
@@ -47,23 +48,9 @@ upper = 250000
 scale = 2
 """
 
-SPEC = """
-title = "People, synthetic"
-schema = "people.schema.toml"
-data = "people.parquet"
-ledger = "people.ledger"
-[cap]
-neighbours = "add-remove"
-unit = "person"
-epsilon = "2"
-[[microdata]]
-name = "people"
-title = "Region, age and pay"
-mechanism = "MeanSynthesis"
-epsilon = "1"
-sets = 3
-drawn = ["age", "pay"]
-"""
+SPEC = head("people", title="People, synthetic", neighbours="add-remove", unit="person", epsilon="2") + microdata(
+    "people", title="Region, age and pay", mechanism="MeanSynthesis", epsilon="1", sets=3, drawn=["age", "pay"]
+)
 
 
 @dataclass(frozen=True)

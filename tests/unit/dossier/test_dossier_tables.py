@@ -193,34 +193,13 @@ FIRMS = """
 [dataset]
 identity = "firms"
 unit = "firm"
-[variables.firm]
-role = "id"
-entity = "workplace"
-[variables.place]
-type = "categorical"
-role = "workplace"
-levels = ["A", "B", "C"]
-outside = "C"
-[variables.sector]
-type = "categorical"
-role = "workplace"
-levels = ["1", "2"]
-[variables.pay]
-type = "numeric"
-role = "confidential"
-lower = 0
-upper = 1000000
-scale = 2
-[variables.jobs]
-type = "integer"
-role = "size"
-lower = 0
-upper = 5000
-[variables.before]
-type = "integer"
-role = "confidential"
-lower = 0
-upper = 5000
+[variables]
+firm = { role = "id", entity = "workplace" }
+place = { type = "categorical", role = "workplace", levels = ["A", "B", "C"], outside = "C" }
+sector = { type = "categorical", role = "workplace", levels = ["1", "2"] }
+pay = { type = "numeric", role = "confidential", lower = 0, upper = 1000000, scale = 2 }
+jobs = { type = "integer", role = "size", lower = 0, upper = 5000 }
+before = { type = "integer", role = "confidential", lower = 0, upper = 5000 }
 """
 
 

@@ -99,20 +99,10 @@ SURVEY = """
 [dataset]
 identity = "doctors"
 unit = "person"
-[variables.field]
-type = "categorical"
-role = "public"
-levels = ["arts", "law"]
-[variables.w]
-type = "numeric"
-role = "weight"
-lower = 1
-upper = 60
-[variables.pay]
-type = "numeric"
-role = "confidential"
-lower = 0
-upper = 900
+[variables]
+field = { type = "categorical", role = "public", levels = ["arts", "law"] }
+w = { type = "numeric", role = "weight", lower = 1, upper = 60 }
+pay = { type = "numeric", role = "confidential", lower = 0, upper = 900 }
 [design]
 weight = "w"
 public = ["field"]

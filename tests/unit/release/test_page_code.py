@@ -1,10 +1,11 @@
 """Code to copy from the public page, run as a reader would, in Python and in R, for every kind of bundle."""
 
+import contextlib
+import io
 import json
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
@@ -33,14 +34,17 @@ def code(page: str, language: str) -> str:
 
 
 def numbers(page: str, language: str, folder: Path) -> list[float]:
-    """Every number that the code prints; skips where R is missing."""
+    """Every number that the code prints; skips where R is missing. Python's needs no process of its own to be run."""
     if language == "R":
-        command = [shutil.which("Rscript") or pytest.skip("no Rscript here; install it with .ci/debian-packages"), "-e"]
+        r = shutil.which("Rscript") or pytest.skip("no Rscript here; install it with .ci/debian-packages")
+        done = subprocess.run([r, "-e", code(page, language)], cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        printed = done.stdout
     else:
-        command = [sys.executable, "-c"]
-    done = subprocess.run([*command, code(page, language)], cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return [float(one.replace(",", "")) for one in re.findall(r"-?\d[\d,]*\.?\d*(?:e[-+]?\d+)?", done.stdout)]
+        with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(code(page, language), {"__name__": "__main__"})
+        printed = out.getvalue()
+    return [float(one.replace(",", "")) for one in re.findall(r"-?\d[\d,]*\.?\d*(?:e[-+]?\d+)?", printed)]
 
 
 # ---------------------------------------------------------------- tables of a release

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.command_line import Call
+from support.specifications import head, table
 
 SCHEMA = """
 [dataset]
@@ -20,30 +21,11 @@ region = { role = "confidential", type = "categorical", levels = ["N", "S"] }
 year = { role = "confidential", type = "categorical", levels = ["2023", "2024"] }
 pay = { role = "confidential", type = "integer", lower = 0, upper = 1000000 }
 """
-SPEC = """
-title = "Careers"
-schema = "careers.schema.toml"
-data = "careers.csv"
-ledger = "careers.ledger"
-[cap]
-neighbours = "add-remove"
-unit = "person"
-epsilon = "40"
-[[table]]
-name = "growth"
-statistic = "growth"
-of = "pay"
-between = { year = ["2023", "2024"] }
-by = ["region"]
-epsilon = "20"
-[[table]]
-name = "flows"
-statistic = "flows"
-between = { year = ["2023", "2024"] }
-by = ["region"]
-totals = []
-epsilon = "1"
-"""
+SPEC = (
+    head("careers", title="Careers", data="csv", neighbours="add-remove", unit="person", epsilon="40")
+    + table("growth", statistic="growth", of="pay", between={"year": ["2023", "2024"]}, by=["region"], epsilon="20")
+    + table("flows", statistic="flows", between={"year": ["2023", "2024"]}, by=["region"], totals=[], epsilon="1")
+)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.mixed_people import people, schema, schema_text
+from support.specifications import head, microdata
 from tacita.dossier.request import request_of
 from tacita.dossier.run import evaluate
 from tacita.errors import SpecError, UsageError, VerificationError
@@ -21,23 +22,11 @@ from tacita.release.run import rehearse, run
 from tacita.release.spec import Spec
 from tacita.release.verify import compare_with_ledger, page_of, verify
 
-SPEC = """
-title = "People, synthetic"
-schema = "people.schema.toml"
-data = "people.parquet"
-ledger = "people.ledger"
-[cap]
-neighbours = "replace"
-unit = "person"
-epsilon = "8"
-delta = "1e-6"
-[[microdata]]
-name = "people"
-columns = ["sex", "group", "kids", "age"]
-epsilon = "8"
-delta = "1e-9"
-check = CHECK
-"""
+SPEC = (
+    head("people", title="People, synthetic", neighbours="replace", unit="person", epsilon="8", delta="1e-6")
+    + microdata("people", columns=["sex", "group", "kids", "age"], epsilon="8", delta="1e-9")
+    + "check = CHECK\n"
+)
 CHECKS = {
     "fit": '{ share = "0.2" }',
     "stamped": '{ share = "0.2", limits = { two_way = 0.00001 } }',

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from support.browser_page import look
 from support.release import small_release
+from support.specifications import head, microdata
 from tacita import synthesis
 from tacita.dossier.findings import Findings
 from tacita.dossier.page import render_dossier
@@ -201,34 +202,14 @@ SCHEMA = """
 [dataset]
 identity = "people[/]"
 unit = "person"
-[variables.region]
-role = "public"
-type = "categorical"
-levels = ["n", "s"]
-[variables.pay]
-role = "confidential"
-type = "numeric"
-lower = 100
-upper = 100000
-[variables.w]
-role = "confidential"
-type = "numeric"
-lower = 1
-upper = 2000
+[variables]
+region = { role = "public", type = "categorical", levels = ["n", "s"] }
+pay = { role = "confidential", type = "numeric", lower = 100, upper = 100000 }
+w = { role = "confidential", type = "numeric", lower = 1, upper = 2000 }
 """
-SPEC = """
-title = "Pay [/] [bold]of[/red] all\\\\"
-schema = "people.schema.toml"
-data = "people.parquet"
-ledger = "people.ledger"
-[cap]
-neighbours = "replace"
-unit = "person"
-epsilon = "60"
-[[microdata]]
-name = "pay"
-title = "Pay [/] [link=x]"
-"""
+SPEC = head(
+    "people", title="Pay [/] [bold]of[/red] all\\\\", neighbours="replace", unit="person", epsilon="60"
+) + microdata("pay", title="Pay [/] [link=x]")
 PSEUDO = 'mechanism = "PseudoPosterior"\ncolumns = ["pay"]\nweight = "w"\nby = ["region"]\nepsilon = "24"\nsets = 2\n'
 COUNTS = 'mechanism = "HistogramSynthesis"\ncolumns = ["region"]\nepsilon = "1"\n'
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from support.specifications import head, microdata
 from tacita import cli
 from tacita.data.schema import Schema
 from tacita.errors import RefusedError, SpecError, VerificationError
@@ -32,43 +33,22 @@ SCHEMA = """
 [dataset]
 identity = "firms"
 unit = "firm"
-[variables.firm]
-role = "id"
-entity = "firm"
-[variables.county]
-type = "categorical"
-role = "public"
-levels = ["01", "02"]
-[variables.jobs2000]
-type = "integer"
-role = "confidential"
-lower = 0
-upper = 900
-[variables.jobs2001]
-type = "integer"
-role = "confidential"
-lower = 0
-upper = 900
+[variables]
+firm = { role = "id", entity = "firm" }
+county = { type = "categorical", role = "public", levels = ["01", "02"] }
+jobs2000 = { type = "integer", role = "confidential", lower = 0, upper = 900 }
+jobs2001 = { type = "integer", role = "confidential", lower = 0, upper = 900 }
 """
-SPEC = """
-title = "Firms"
-schema = "firms.schema.toml"
-data = "firms.parquet"
-ledger = "firms.ledger"
-[cap]
-neighbours = "replace"
-unit = "firm"
-epsilon = "5"
-[[microdata]]
-name = "panel"
-title = "Firms and their jobs"
-mechanism = "PlainPanelSynthesis"
-columns = { jobs = "jobs{year}" }
-keep = ["county"]
-years = [2000, 2001]
-models = { jobs = { model = "NumberTree", given = ["jobs before"] } }
-sets = 2
-"""
+SPEC = head("firms", title="Firms", neighbours="replace", unit="firm", epsilon="5") + microdata(
+    "panel",
+    title="Firms and their jobs",
+    mechanism="PlainPanelSynthesis",
+    columns={"jobs": "jobs{year}"},
+    keep=["county"],
+    years=[2000, 2001],
+    models={"jobs": {"model": "NumberTree", "given": ["jobs before"]}},
+    sets=2,
+)
 FORMAL = re.sub(r"models = .*\n", 'epsilon = "4"\n', SPEC.replace("PlainPanelSynthesis", "PanelSynthesis"))
 NONE = f'guarantee = "none"\nreason = "{REASON}"\n'
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from support.mixed_people import COLUMNS, people, schema_text
+from support.specifications import head, microdata, table
 from tacita.data.schema import Schema
 from tacita.errors import VerificationError
 from tacita.release.microdata import check_made_again
@@ -16,32 +17,12 @@ from tacita.release.run import run
 from tacita.release.spec import Spec
 from tacita.release.verify import compare_with_ledger, verify
 
-SPEC = """
-title = "People, synthetic"
-schema = "people.schema.toml"
-data = "people.parquet"
-ledger = "people.ledger"
-[cap]
-neighbours = "add-remove"
-unit = "person"
-epsilon = "5"
-delta = "1e-6"
-[[table]]
-name = "groups"
-title = "People by group and sex"
-by = ["group", "sex"]
-epsilon = "0.5"
-[[table]]
-name = "workers"
-by = ["group"]
-where = { works = ["yes"] }
-epsilon = "0.5"
-[[microdata]]
-name = "people"
-columns = ["sex", "group", "works", "kids", "age", "hours", "worth"]
-epsilon = "4"
-delta = "1e-9"
-"""
+SPEC = (
+    head("people", title="People, synthetic", neighbours="add-remove", unit="person", epsilon="5", delta="1e-6")
+    + table("groups", title="People by group and sex", by=["group", "sex"], epsilon="0.5")
+    + table("workers", by=["group"], where={"works": ["yes"]}, epsilon="0.5")
+    + microdata("people", columns=["sex", "group", "works", "kids", "age", "hours", "worth"], epsilon="4", delta="1e-9")
+)
 
 
 @pytest.fixture(scope="module")

@@ -9,41 +9,24 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.command_line import Call
+from support.specifications import head, table
 
 SCHEMA = """
 [dataset]
 identity = "people"
 unit = "person"
-[variables.tract]
-type = "categorical"
-role = "confidential"
-levels = ["A11", "A12", "A21", "B11", "B12"]
-[variables.sex]
-type = "categorical"
-role = "confidential"
-levels = ["F", "M"]
-labels = { F = "Women", M = "Men" }
+[variables]
+tract = { type = "categorical", role = "confidential", levels = ["A11", "A12", "A21", "B11", "B12"] }
+sex = { type = "categorical", role = "confidential", levels = ["F", "M"], labels = { F = "Women", M = "Men" } }
 [hierarchy.geography]
 column = "tract"
 levels = ["county", "state", "nation"]
 file = "tracts.csv"
 """
 TRACTS = "tract,county,state\nA11,A1,A\nA12,A1,A\nA21,A2,A\nB11,B1,B\nB12,B1,B\n"
-SPEC = """
-title = "People"
-schema = "people.schema.toml"
-data = "people.csv"
-ledger = "people.ledger"
-[cap]
-neighbours = "add-remove"
-unit = "person"
-epsilon = "2"
-[[table]]
-name = "people"
-by = ["tract", "sex"]
-levels = ["county", "state", "nation"]
-epsilon = "1"
-"""
+SPEC = head("people", title="People", data="csv", neighbours="add-remove", unit="person", epsilon="2") + table(
+    "people", by=["tract", "sex"], levels=["county", "state", "nation"], epsilon="1"
+)
 
 
 @pytest.fixture

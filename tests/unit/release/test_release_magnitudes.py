@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from support.magnitudes import firms
+from support.specifications import head, table
 from tacita.errors import TacitaError, VerificationError
 from tacita.release.plans import prepare
 from tacita.release.run import rehearse, run
@@ -47,37 +48,12 @@ role = "confidential"
 lower = 0
 upper = 5000
 """
-SPEC = """
-title = "Firms"
-schema = "firms.schema.toml"
-data = "firms.parquet"
-ledger = "firms.ledger"
-[cap]
-neighbours = "numbers-within"
-unit = "firm"
-alpha = "0.1"
-epsilon = "12"
-[[table]]
-name = "pay"
-statistic = "sum"
-of = "pay"
-by = ["place", "sector"]
-totals = ["place"]
-epsilon = "4"
-[[table]]
-name = "pay-and-jobs"
-statistic = "sum"
-of = ["pay", "jobs"]
-by = ["place"]
-epsilon = "4"
-[[table]]
-name = "flows"
-statistic = "flows"
-of = ["before", "jobs"]
-by = ["sector"]
-where = { place = ["A", "C"] }
-epsilon = "4"
-"""
+SPEC = (
+    head("firms", title="Firms", neighbours="numbers-within", unit="firm", alpha="0.1", epsilon="12")
+    + table("pay", statistic="sum", of="pay", by=["place", "sector"], totals=["place"], epsilon="4")
+    + table("pay-and-jobs", statistic="sum", of=["pay", "jobs"], by=["place"], epsilon="4")
+    + table("flows", statistic="flows", of=["before", "jobs"], by=["sector"], where={"place": ["A", "C"]}, epsilon="4")
+)
 
 
 @pytest.fixture

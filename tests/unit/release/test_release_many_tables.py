@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.command_line import Call
+from support.specifications import head, table
 
 SCHEMA = """
 [dataset]
@@ -18,30 +19,21 @@ unit = "person"
 region = { role = "confidential", type = "categorical", levels = ["N", "S", "W"] }
 sex = { role = "confidential", type = "categorical", levels = ["F", "M"] }
 """
-SPEC = """
-title = "People"
-schema = "people.schema.toml"
-data = "people.csv"
-ledger = "people.ledger"
-[cap]
-neighbours = "add-remove"
-unit = "person"
-epsilon = "2"
-delta = "1e-9"
-account = "rho"
-[tables]
-epsilon = "1"
-delta = "1e-9"
-[[table]]
-name = "regions"
-by = ["region"]
-share = "3"
-agree = true
-[[table]]
-name = "both"
-by = ["region", "sex"]
-agree = true
-"""
+SPEC = (
+    head(
+        "people",
+        title="People",
+        data="csv",
+        neighbours="add-remove",
+        unit="person",
+        epsilon="2",
+        delta="1e-9",
+        account="rho",
+    )
+    + '[tables]\nepsilon = "1"\ndelta = "1e-9"\n'
+    + table("regions", by=["region"], share="3", agree=True)
+    + table("both", by=["region", "sex"], agree=True)
+)
 
 
 @pytest.fixture

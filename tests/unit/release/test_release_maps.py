@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from support.command_line import Call
+from support.specifications import head, table
 from tacita.data.schema import Schema
 from tacita.pages.charts import LEFT_OUT
 from tacita.pages.maps import SHADES, Area, choropleth
@@ -42,22 +43,9 @@ state = {{ A1 = "A", A2 = "A", B1 = "B", B2 = "B", 99 = "abroad" }}
 shapes.state = {{ file = "states.geojson" }}
 shapes.district = {{ file = "districts.geojson", property = "KEY" }}
 """
-SPEC = """
-title = "People"
-schema = "people.schema.toml"
-data = "people.csv"
-ledger = "people.ledger"
-[cap]
-neighbours = "add-remove"
-unit = "person"
-epsilon = "2"
-[[table]]
-name = "people"
-by = ["district"]
-levels = ["state"]
-epsilon = "1"
-withhold = "200%"
-"""
+SPEC = head("people", title="People", data="csv", neighbours="add-remove", unit="person", epsilon="2") + table(
+    "people", by=["district"], levels=["state"], epsilon="1", withhold="200%"
+)
 
 
 def square(x: float, y: float, code: str) -> dict[str, object]:

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 import tacita as tc
 from support.pairwise import NAMES, voters
+from support.specifications import head, microdata
 from tacita.cli import app
 from tacita.errors import TacitaError, VerificationError
 from tacita.release.plans import prepare
@@ -20,56 +21,29 @@ SCHEMA = """
 [dataset]
 identity = "voters"
 unit = "person"
-[variables.sex]
-role = "confidential"
-type = "categorical"
-levels = ["F", "M"]
-[variables.registered]
-role = "confidential"
-type = "categorical"
-levels = ["no", "yes"]
-[variables.voted]
-role = "confidential"
-type = "categorical"
-levels = ["no", "yes"]
-[variables.region]
-role = "confidential"
-type = "categorical"
-levels = ["N", "E", "S", "W"]
-[variables.age]
-role = "confidential"
-type = "integer"
-lower = 0
-upper = 99
-[variables.pay]
-role = "confidential"
-type = "numeric"
-lower = -50
-upper = 5000
+[variables]
+sex = { role = "confidential", type = "categorical", levels = ["F", "M"] }
+registered = { role = "confidential", type = "categorical", levels = ["no", "yes"] }
+voted = { role = "confidential", type = "categorical", levels = ["no", "yes"] }
+region = { role = "confidential", type = "categorical", levels = ["N", "E", "S", "W"] }
+age = { role = "confidential", type = "integer", lower = 0, upper = 99 }
+pay = { role = "confidential", type = "numeric", lower = -50, upper = 5000 }
 [[zeros]]
 registered = "no"
 voted = "yes"
 """
 
-SPEC = """
-title = "Voters, synthetic"
-schema = "voters.schema.toml"
-data = "voters.parquet"
-ledger = "voters.ledger"
-[cap]
-neighbours = "replace"
-unit = "person"
-epsilon = "3"
-delta = "1e-6"
-[[microdata]]
-name = "voters"
-mechanism = "PairwiseSynthesis"
-columns = ["sex", "registered", "voted", "region", "age", "pay"]
-epsilon = "2"
-delta = "1e-9"
-sets = 2
-cuts = { age = [18, 40, 65], pay = [0, 1000.5] }
-"""
+SPEC = head(
+    "voters", title="Voters, synthetic", neighbours="replace", unit="person", epsilon="3", delta="1e-6"
+) + microdata(
+    "voters",
+    mechanism="PairwiseSynthesis",
+    columns=["sex", "registered", "voted", "region", "age", "pay"],
+    epsilon="2",
+    delta="1e-9",
+    sets=2,
+    cuts={"age": [18, 40, 65], "pay": [0, 1000.5]},
+)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 
 from support.command_line import Call
 from support.quantile import firms
+from support.specifications import head, microdata
 from tacita.data.schema import Schema
 from tacita.implicates import Implicates
 from tacita.inference import combine
@@ -20,52 +21,27 @@ SCHEMA_TEXT = """
 identity = "firms"
 unit = "firm"
 source = "a simulated register"
-[variables.sector]
-type = "categorical"
-role = "public"
-levels = ["a", "b", "c"]
-[variables.size]
-type = "numeric"
-role = "confidential"
-lower = 0
-upper = 1000
-scale = 2
-[variables.jobs]
-type = "integer"
-role = "confidential"
-lower = 0
-upper = 500
-[variables.pay]
-type = "numeric"
-role = "confidential"
-lower = -100
-upper = 3000
-scale = 1
+[variables]
+sector = { type = "categorical", role = "public", levels = ["a", "b", "c"] }
+size = { type = "numeric", role = "confidential", lower = 0, upper = 1000, scale = 2 }
+jobs = { type = "integer", role = "confidential", lower = 0, upper = 500 }
+pay = { type = "numeric", role = "confidential", lower = -100, upper = 3000, scale = 1 }
 """
 
-SPEC = """
-title = "Firms, synthetic"
-schema = "firms.schema.toml"
-data = "firms.parquet"
-ledger = "firms.ledger"
-[cap]
-neighbours = "add-remove"
-unit = "firm"
-epsilon = "3"
-[[microdata]]
-name = "firms"
-title = "Firms by sector"
-mechanism = "QuantileSynthesis"
-epsilon = "2"
-columns = ["size", "jobs", "pay"]
-groups = ["sector"]
-sets = 3
-spikes = { jobs = [0] }
-scales = { pay = "arcsinh" }
-predictors = { pay = ["size"] }
-shares = { size = "2", jobs = "1", pay = "2" }
-tails = { size = "exponential" }
-"""
+SPEC = head("firms", title="Firms, synthetic", neighbours="add-remove", unit="firm", epsilon="3") + microdata(
+    "firms",
+    title="Firms by sector",
+    mechanism="QuantileSynthesis",
+    epsilon="2",
+    columns=["size", "jobs", "pay"],
+    groups=["sector"],
+    sets=3,
+    spikes={"jobs": [0]},
+    scales={"pay": "arcsinh"},
+    predictors={"pay": ["size"]},
+    shares={"size": "2", "jobs": "1", "pay": "2"},
+    tails={"size": "exponential"},
+)
 
 
 @pytest.fixture

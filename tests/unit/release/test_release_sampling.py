@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from support.command_line import Call
+from support.specifications import head, table
 
 SCHEMA = """
 [dataset]
@@ -23,24 +24,11 @@ weight = "w"
 psu = ["village"]
 one_psu = "certainty"
 """.replace("LEVELS", ", ".join(f'"{one}"' for one in range(40)))
-SPEC = """
-title = "Pay"
-schema = "sample.schema.toml"
-data = "sample.csv"
-ledger = "sample.ledger"
-[cap]
-neighbours = "add-remove"
-unit = "person"
-epsilon = "40"
-[[table]]
-name = "pay"
-statistic = "mean"
-of = "pay"
-by = ["sex"]
-weights = "w"
-sampling = SAMPLING
-epsilon = "20"
-"""
+SPEC = (
+    head("sample", title="Pay", data="csv", neighbours="add-remove", unit="person", epsilon="40")
+    + table("pay", statistic="mean", of="pay", by=["sex"], weights="w", epsilon="20")
+    + "sampling = SAMPLING\n"
+)
 
 
 @pytest.fixture

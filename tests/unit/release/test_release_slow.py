@@ -19,18 +19,10 @@ SCHEMA = """
 [dataset]
 identity = "firms"
 unit = "firm"
-[variables.firm]
-role = "id"
-entity = "firm"
-[variables.sector]
-type = "categorical"
-role = "public"
-levels = ["a", "b"]
-[variables.pay]
-type = "integer"
-role = "confidential"
-lower = 0
-upper = 50000000
+[variables]
+firm = { role = "id", entity = "firm" }
+sector = { type = "categorical", role = "public", levels = ["a", "b"] }
+pay = { type = "integer", role = "confidential", lower = 0, upper = 50000000 }
 """
 CAP = """
 neighbours = "per-record"

@@ -9,6 +9,7 @@ import openpyxl
 import pandas as pd
 import pytest
 
+from support.specifications import head, microdata
 from support.survey import FIELDS, GENDERS
 from tacita.data.schema import Schema
 from tacita.errors import SpecError, UsageError, VerificationError
@@ -50,25 +51,16 @@ strata = ["field"]
 public = ["field", "gender"]
 """
 
-SPEC = """
-title = "Doctors"
-schema = "doctors.schema.toml"
-data = "doctors.parquet"
-ledger = "doctors.ledger"
-[cap]
-neighbours = "add-remove"
-unit = "person"
-epsilon = "3"
-[[microdata]]
-name = "doctors"
-title = "Doctors and their pay"
-mechanism = "QuantileSynthesis"
-epsilon = "2"
-columns = ["w", "pay"]
-groups = ["field", "gender"]
-sets = 3
-tables = [["field", "gender"], ["gender"], []]
-"""
+SPEC = head("doctors", title="Doctors", neighbours="add-remove", unit="person", epsilon="3") + microdata(
+    "doctors",
+    title="Doctors and their pay",
+    mechanism="QuantileSynthesis",
+    epsilon="2",
+    columns=["w", "pay"],
+    groups=["field", "gender"],
+    sets=3,
+    tables=[["field", "gender"], ["gender"], []],
+)
 FILES = ["doctors-by-field-gender.csv", "doctors-by-gender.csv", "doctors-total.csv"]
 
 

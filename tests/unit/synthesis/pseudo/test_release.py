@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from support.pseudo import SCHEMA, survey
+from support.specifications import head, microdata
 from tacita import Implicates
 from tacita.errors import RefusedError
 from tacita.release.run import run
@@ -16,44 +17,16 @@ TABLES = """
 [dataset]
 identity = "survey"
 unit = "person"
-[variables.region]
-role = "public"
-type = "categorical"
-levels = ["n", "e", "s"]
-[variables.sex]
-role = "public"
-type = "categorical"
-levels = ["f", "m"]
-[variables.pay]
-role = "confidential"
-type = "numeric"
-lower = 100
-upper = 100000
-[variables.w]
-role = "confidential"
-type = "numeric"
-lower = 1
-upper = 2000
+[variables]
+region = { role = "public", type = "categorical", levels = ["n", "e", "s"] }
+sex = { role = "public", type = "categorical", levels = ["f", "m"] }
+pay = { role = "confidential", type = "numeric", lower = 100, upper = 100000 }
+w = { role = "confidential", type = "numeric", lower = 1, upper = 2000 }
 """
 
-SPEC = """
-title = "Pay, synthetic"
-schema = "survey.schema.toml"
-data = "survey.parquet"
-ledger = "survey.ledger"
-[cap]
-neighbours = "replace"
-unit = "person"
-epsilon = "30"
-[[microdata]]
-name = "pay"
-mechanism = "MECHANISM"
-columns = ["pay"]
-weight = "w"
-by = ["region", "sex"]
-epsilon = "EPSILON"
-sets = 2
-"""
+SPEC = head("survey", title="Pay, synthetic", neighbours="replace", unit="person", epsilon="30") + microdata(
+    "pay", mechanism="MECHANISM", columns=["pay"], weight="w", by=["region", "sex"], epsilon="EPSILON", sets=2
+)
 
 
 def spec(folder: Path, mechanism: str, epsilon: str = "24", more: str = "") -> Path:
