@@ -134,7 +134,7 @@ class PlainPanelSynthesis(PanelPlan[PanelFiles]):
             self.product,
             len(self.sequence(layout)) * layout.group_count,
             (
-                f"{self.files} of the units of the file, with {', '.join(self.keep)} as collected",
+                f"{self.files} of the units of the file{self.collected}",
                 "no noise is added: estimates differ from the confidential ones by the models' fit and by their draws",
                 "no guarantee: what the files may show of one unit is not bounded",
             ),

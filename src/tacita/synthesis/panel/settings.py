@@ -56,12 +56,6 @@ def _some_columns(plan: Any, setting: Attribute[Any], given: tuple[tuple[str, st
         raise UsageError('columns: name the numbers of each year, such as {"employment": "emp{year}"}')
 
 
-def _some_public(plan: Any, setting: Attribute[Any], given: tuple[str, ...]) -> None:
-    each_once(plan, setting, given)
-    if not given:
-        raise UsageError("keep: name the public columns that are published as they are, such as county")
-
-
 def _two_years(plan: Any, setting: Attribute[Any], given: tuple[int, ...]) -> None:
     if len(given) != 2 or not all(isinstance(one, int) for one in given) or given[0] > given[1]:
         raise UsageError("years: give the first and the last year, such as (1976, 2001)")
@@ -125,7 +119,7 @@ class PanelPlan(Plan[M], metaclass=FormerPanels):
 
     columns: tuple[tuple[str, str], ...] = field(converter=_as_columns, validator=_some_columns, kw_only=False)
     unit: str = field()
-    keep: tuple[str, ...] = field(converter=as_names, validator=_some_public)
+    keep: tuple[str, ...] = field(default=(), converter=as_names, validator=each_once)
     years: tuple[int, ...] = field(converter=_as_years, validator=_two_years)
     first: str | None = field(default=None)
     last: str | None = field(default=None, validator=_both_or_neither)
@@ -169,6 +163,11 @@ class PanelPlan(Plan[M], metaclass=FormerPanels):
     @property
     def files(self) -> str:
         return "1 file" if self.sets == 1 else f"{self.sets} files"
+
+    @property
+    def collected(self) -> str:
+        """Which columns go along, for the end of a sentence."""
+        return f", with {', '.join(self.keep)} as collected" if self.keep else ""
 
     # ------------------------------------------------------------ what it will do
 

@@ -94,11 +94,15 @@ def write_panel(
         work = GroupWriter(place, plan.sequence(layout), str(run.seed))
         _each(data, layout, todo, lambda table: canonical(table, layout), work, workers)
     else:
-        # The files need no rows, but engines spread work by rows: so one for each level of a public column.
-        public = layout.keep[0] if layout.group is None else layout.group_column[0]
         model = _measured(plan, data, folder, entropy, ledger, label)
         draw = ModelWriter(place, plan, model.only(todo).to_bytes())
-        _each(data, layout, todo, lambda table: table.select(public).distinct(), draw, workers)
+        if layout.group is None:
+            for group in todo:
+                draw(group, None)
+        else:
+            # The files need no rows, but engines spread work by rows: so one for each level of the public column.
+            public = layout.group_column[0]
+            _each(data, layout, todo, lambda table: table.select(public).distinct(), draw, workers)
     run.finish()
     (folder / REHEARSED).unlink(missing_ok=True)
     return tuple(path for group in groups for path in place.paths(group))
@@ -235,7 +239,7 @@ class ModelWriter:
     plan: PanelSynthesis
     measured: bytes
 
-    def __call__(self, group: str, _: pa.Table) -> None:
+    def __call__(self, group: str, _: pa.Table | None) -> None:
         model = _restored(self.plan, self.measured)
         for number in self.place.waiting(group):
             self.place.put(group, number, model.group_file(group, number, self.place.sets))

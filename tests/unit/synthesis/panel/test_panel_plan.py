@@ -230,7 +230,7 @@ def test_a_file_does_not_depend_on_how_many_others_are_drawn() -> None:
     [
         ({"epsilon": "0"}, "epsilon: must be above 0"),
         ({"years": (2006, 2000)}, "years"),
-        ({"keep": []}, "keep"),
+        ({"keep": []}, "coarser.state: give a column of keep"),
         ({"keep": "county"}, "keep: give a list"),
         ({"columns": {}}, "columns"),
         ({"sets": 0}, "sets"),
@@ -279,3 +279,15 @@ def test_entropy_is_asked_for_one_seed_only() -> None:
     entropy = Counting(1)
     plan(sets=4).run(Confidential.from_frame(wide(100), wide_schema()), entropy)
     assert entropy.asked == 2
+
+
+@pytest.mark.parametrize("epsilon", [None, "8"])
+def test_a_panel_needs_no_public_column(epsilon: str | None) -> None:
+    given = plan(keep=[], coarser={}, sets=1, epsilon=epsilon)
+    frame = wide(200)
+    model = given.rehearse(frame, wide_schema(), seed=2)
+    (made,) = given.restore(model.to_bytes()).implicates
+    assert len(made) == len(frame)
+    assert not {"county", "industry"} & set(made.columns)
+    assert "as collected" not in str(given.forecast(wide_schema()))
+    assert not any("public" in one for one in given.guarantee.assumes)

@@ -24,8 +24,10 @@ class Frame:
     @classmethod
     def of(cls, panel: Panel) -> Frame:
         keep = panel.layout.keep
-        table = np.column_stack([panel.public[name].values for name in keep])
-        codes, counts = np.unique(table, axis=0, return_counts=True)
+        # Units without a public column have nothing that tells them apart.
+        alike = np.zeros((1, 0), dtype=np.int64), np.array([panel.rows])
+        table = [panel.public[name].values for name in keep]
+        codes, counts = np.unique(np.column_stack(table), axis=0, return_counts=True) if keep else alike
         return cls({name: panel.labels[name] for name in keep}, codes.astype(np.int64), counts.astype(np.int64))
 
     def panel(self, layout: Layout) -> Panel:

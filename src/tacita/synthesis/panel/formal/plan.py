@@ -92,7 +92,7 @@ class PanelSynthesis(PanelPlan[PanelModel]):
         layout = self.layout(schema)
         sentences, figures = foreseen(layout, self.promise)
         cells = len(self.promise.budget(layout, 1).parts) * layout.group_count
-        files = f"{self.files} from one measurement, with {', '.join(self.keep)} as collected"
+        files = f"{self.files} from one measurement{self.collected}"
         return Forecast(self.product, cells, (files, *sentences), figures | {"files": float(self.sets)})
 
     def worth(self, schema: Schema, measured: Mapping[str, Any]) -> Worth:

@@ -51,13 +51,14 @@ class Promise:
 
     def guarantee(self, unit: str, keep: tuple[str, ...]) -> Guarantee:
         """Groups are split by a public column, so that each unit is in one of them and ε is that of one group."""
-        public = f"{', '.join(keep)} of every {unit} are public: a replaced {unit} keeps them"
+        public = (f"{', '.join(keep)} of every {unit} are public",) if keep else ()
         if self.alpha is None:
             rows = f"every row belongs to the {unit} that its id names: all years of a {unit} are replaced together"
-            return Guarantee(ReplaceOne(unit), Loss(self.epsilon), assumes=(rows, public))
+            kept = tuple(f"{one}: a replaced {unit} keeps them" for one in public)
+            return Guarantee(ReplaceOne(unit), Loss(self.epsilon), assumes=(rows, *kept))
         assumes = (
             f"every row belongs to the {unit} that its id names: the numbers of all years of a {unit} change together",
-            f"{', '.join(keep)} of every {unit} are public",
+            *public,
             f"when a {unit} was there, its categories and which of its numbers are missing or break an edit may be "
             "known: the promise does not cover them",
         )
