@@ -191,22 +191,24 @@ def _threshold(public: Arguments, one: Arguments, two: Arguments) -> Lost:
     return Lost.ranged(float(ratio.max() - ratio.min()), float(np.abs(ratio).max()))
 
 
-def _value(public: Arguments, one: Arguments, two: Arguments) -> Lost:
-    """The law is constant between and on values, so every stretch of candidates of either file is looked at."""
-    from tacita.mechanisms.table.ladder import runs, scores_of
+def _ends(public: Arguments, one: Arguments, two: Arguments) -> Lost:
+    """The law is constant between and on values, so every pair of stretches of either file is looked at."""
+    from tacita.mechanisms.table.ladder import furthest, runs, scores_of
 
-    ladder, rate = public["ladder"], float(public["rate"])
+    ladder, rate, shift = public["ladder"], float(public["rate"]), public["shift"]
+    most = furthest(ladder, public["share"], shift, public["rate"])
     values = np.unique(np.concatenate([one["rungs"], two["rungs"]]))
     starts = np.unique(np.concatenate([[ladder.bottom], values, values + 1]))
     starts = starts[starts <= ladder.top]
+    many = np.diff(ladder.weight_below(np.append(starts, ladder.top + 1))).astype(np.float64)
 
     def log_law(given: Arguments) -> Floats:
-        first, many, below, upto = runs(given["rungs"], given["counts"], ladder)
-        worth = -rate * scores_of(below, upto, public["share"], public["shift"]).astype(np.float64)
-        with np.errstate(divide="ignore"):
-            whole = logsumexp(np.log(many.astype(np.float64)) + worth)
+        first, _, below, upto = runs(given["rungs"], given["counts"], ladder)
         # An empty stretch begins where the next one does: the last of them is the one that has rungs.
-        return np.asarray(worth[np.searchsorted(first, starts, side="right") - 1] - whole)
+        there = np.searchsorted(first, starts, side="right") - 1
+        low, high = (scores_of(below, upto, public["share"], away)[there] for away in (-shift, shift))
+        worth = -rate * np.minimum(np.maximum(low[:, None], high[None, :]), most).astype(np.float64)
+        return np.asarray(worth - logsumexp(np.log(np.outer(many, many)) + worth))
 
     ratio = log_law(two) - log_law(one)
     return Lost.ranged(float(ratio.max() - ratio.min()), float(np.abs(ratio).max()))
@@ -302,7 +304,7 @@ RULES: dict[str, Rule] = {
     "noisy_log": _log_laplace,
     "choose": _choice,
     "draw_threshold": _threshold,
-    "draw_value": _value,
+    "draw_ends": _ends,
     "draw_plane": _plane,
     "_noisy_best": _election,
     "measure_cells": _cells,

@@ -68,6 +68,7 @@ def row_twins() -> tuple[Twin, ...]:
         twin("squares of sums priced as squares of one record", "Table", _SquaredSums(), added),
         twin("a table to compare with follows the number of rows", "SelfCheck", _ScaledByRows(), added),
         twin("the share of a quantile above the median", "QuantileSynthesis", _WrongShare(), added),
+        twin("two ends of a quantile, each at the price of both", "Table", _BothEnds(), added),
         twin("breaks off when the rows are few", "QuantileSynthesis", _BreaksOff(), added),
         twin(
             "numbers off their grid are two steps apart", "PanelSynthesis", _OffStep(_ONE_STEP), Files(SCHEMA, _steps)
@@ -226,6 +227,17 @@ class _WrongShare(Toy):
         entropy.announce(Request("quantile", "threshold", np.zeros(1), np.zeros(1)))
         place = draw_threshold(places, 1001, share, self.epsilon * share / (1 - share), reserve(64, entropy))
         return ToyResult((place,), 0, entropy.rehearsal)
+
+
+class _BothEnds(Toy):
+    """Drawn together, two ends have the price of one; drawn one after the other, that of two."""
+
+    def run(self, data: Confidential, entropy: Entropy) -> ToyResult:
+        places = np.sort((read(data, ["pay"])["pay"] * 10).astype(np.int64))
+        entropy.announce(Request("quantile", "threshold", np.zeros(1), np.zeros(1)))
+        spare = reserve(64, entropy)
+        ends = tuple(draw_threshold(places, 1001, Fraction(1, 2), self.epsilon, spare) for _ in range(2))
+        return ToyResult(ends, 0, entropy.rehearsal)
 
 
 class _OffStep(Toy):

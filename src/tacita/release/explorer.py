@@ -36,7 +36,7 @@ from tacita.mechanisms.table.accuracy import (
 )
 from tacita.mechanisms.table.measuring import BOUGHT, NUMERATOR, buys_clamp
 from tacita.mechanisms.table.noise import FINEST, prudent
-from tacita.mechanisms.table.quantiles import DRAWN, UNEVEN
+from tacita.mechanisms.table.quantiles import DRAWN, strays_of_ends
 from tacita.noise.combination import deviations
 from tacita.pages import render
 from tacita.plan import Forecast, Plan
@@ -93,8 +93,8 @@ def _of_table(table: Table, schema: Schema) -> Form:
     if table.levels:
         return told | {"form": "levels"} | _of_levels(table, schema)
     if table.statistic in ("median", "quantiles"):
-        shares = [[text(one), float(max(one, 1 - one))] for one in table.shares]
-        told |= {"shares": shares, "uneven": UNEVEN, "drawn": float(DRAWN), "middle": MIDDLE_OF_TWO}
+        shares, doubt = [[text(one), float(max(one, 1 - one))] for one in table.shares], float(1 - table.confidence)
+        told |= {"shares": shares, "drawn": float(DRAWN), "middle": MIDDLE_OF_TWO, "ends": strays_of_ends(doubt)}
         return told | {"form": "quantiles"}
     if table.statistic == "ratio" or (table.statistic == "mean" and table.weights):
         share = Fraction(1, 2) if table.statistic == "ratio" else NUMERATOR

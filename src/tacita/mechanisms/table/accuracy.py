@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from math import hypot, sqrt
+from math import hypot, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from tacita.errors import UsageError
 from tacita.mechanisms.table.levels import error_parts
 from tacita.mechanisms.table.measuring import BOUGHT, NUMERATOR, buys_clamp
 from tacita.mechanisms.table.noise import FINEST, Budget, Reach, prudent, reach_of, spread_of
-from tacita.mechanisms.table.quantiles import DRAWN, least_of, rate_of, shift_of
+from tacita.mechanisms.table.quantiles import DRAWN, each, least_of, shift_of, stray_of
 from tacita.noise.combination import margin as combined
 from tacita.privacy import text
 
@@ -28,8 +28,8 @@ _LIMITS = (20, 100)  # limits over means of the same column: of pay, and of weal
 _LARGER = (1_000, 10_000, 100_000)  # records whose total has a margin worth to be said in percent
 ROUNDED = 1.015  # what rounding to three digits may add to a margin
 UNSIGNED = (0.0, 1.0)  # the ends between which a record counts, in units of the further one
+MIDDLE_OF_TWO = log(2)  # median error of the middle of two ends, in strays of a draw, where values are even
 _MIDDLE = 0.5  # half of all errors are smaller than the median error
-MIDDLE_OF_TWO = 0.57  # median error of the middle of two draws, in ranks by which one strays, where values are even
 
 Foreseen = tuple[tuple[str, ...], dict[str, float]]
 
@@ -184,16 +184,15 @@ def _of_ratios(table: Table, schema: Schema) -> Foreseen:
 def _of_quantiles(table: Table) -> Foreseen:
     level, sentences, figures = f"{float(table.confidence):.0%}", [], {}
     for share in table.shares:
-        budget = table.budget.share(DRAWN / (2 * len(table.shares)))
-        rate = rate_of(share, budget.pure, table.records, 1)
-        ranks = shift_of(rate, share, float(1 - table.confidence))
+        stray = stray_of(share, each(table.budget.share(DRAWN), table.shares), table.records)
+        ranks = shift_of(stray, float(1 - table.confidence))
         sentences.append(
             f"the {text(share)} quantile lies between two published values of about {ranks:,} records' ranks below and "
             f"above it, with {level} confidence ({ranks / 1000:.1%} of a cell of 1,000); cells of fewer than about "
-            f"{least_of(rate, share):,} records stay empty; values are told to a step, or to one part in a thousand"
+            f"{least_of(stray, share):,} records stay empty; values are told to a step, or to one part in a thousand"
         )
         figures[f"ranks_{text(share)}"] = float(ranks)
-        figures[f"median_error_ranks_{text(share)}"] = MIDDLE_OF_TWO / float(rate * share.denominator)
+        figures[f"median_error_ranks_{text(share)}"] = MIDDLE_OF_TWO * float(stray)
     if table.weights:
         sentences.append("with weights, a record counts by its weight up to a limit, and ranks are of that weight")
     return tuple(sentences), figures

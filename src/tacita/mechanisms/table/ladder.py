@@ -1,4 +1,4 @@
-"""One value of a cell at a given rank, drawn exactly. Proof: table.md.
+"""Two values of a cell that enclose a quantile, drawn exactly and together. Proof: table.md.
 
 Values stand on the rungs of a public ladder: every declared step where there are few, a thousand rungs in each octave
 further out. Every rung is a candidate, so a value that many records share can be drawn itself, not only a place beside
@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ Integers = NDArray[np.int64]
 _FEW = 1 << 12  # a domain of so few steps has a rung for each
 _BITS = 10
 _PER_OCTAVE = 1 << _BITS
+_OUT_OF_REACH = 64
 _ROUNDEST = 16  # the most that one kind of roundness adds to a rung, so that few round numbers do not outweigh ranks
 
 
@@ -59,27 +61,34 @@ class Ladder:
 
     @cached_property
     def reached(self) -> Integers:
-        """The weight of all rungs below each, from the lowest on: of the numbers of each roundness (multiples of 5, 10,
-        50, 100, …) the rungs that hold one weigh together a quarter of what the other rungs of their octave do."""
+        """The weight of all rungs below each, from the lowest on. Every octave weighs the same, be it of few steps, and
+        so does the centre: ones are as likely an answer as thousands. Of the numbers of each roundness (multiples of 5,
+        10, 50, 100, …) the rungs that hold one weigh together a quarter of what the other rungs of their octave do."""
         rungs = np.arange(self.bottom, self.top + 1)
         weights = np.ones(rungs.size, dtype=np.int64)
         if not self.even:
             first, last = self.first(rungs), self.last(rungs)
             octave = _octave(np.maximum(np.abs(first - self.centre), np.abs(last - self.centre)))
+            weights = np.maximum(_PER_OCTAVE >> octave, 1)
+            each = weights.copy()
             for multiple in (one * 10**power for power in range(15) for one in (5, 10)):
-                here = (last // multiple > (first - 1) // multiple) & (multiple > last - first + 1)
+                here = (last // multiple > (first - 1) // multiple) & (multiple > last - first + 1) & (octave > 0)
                 share = np.int64(min(multiple, 1 << 52)) >> np.maximum(octave - _BITS, 0)
-                weights += np.where(here, np.clip(share >> 2, 1, _ROUNDEST), 0)
+                weights += np.where(here, each * np.clip(share >> 2, 1, _ROUNDEST), 0)
         return np.concatenate(([0], np.cumsum(weights, dtype=np.int64)))
 
     def weight_below(self, rungs: Integers) -> Integers:
         return self.reached[np.asarray(rungs, dtype=np.int64) - self.bottom]
 
-    @property
+    def at(self, weight: int) -> int:
+        """The rung that holds the so-many-th unit of weight."""
+        return self.bottom + int(np.searchsorted(self.reached, weight, side="right")) - 1
+
+    @cached_property
     def bottom(self) -> int:
         return int(self.rung(np.array([self.lower]))[0])
 
-    @property
+    @cached_property
     def top(self) -> int:
         return int(self.rung(np.array([self.upper]))[0])
 
@@ -131,20 +140,77 @@ def scores_of(below: Integers, upto: Integers, share: Fraction, shift: int) -> I
     return np.maximum(np.maximum(share.denominator * below - wanted, wanted - share.denominator * upto), 0)
 
 
+def furthest(ladder: Ladder, share: Fraction, shift: int, rate: Fraction) -> int:
+    """A score that is out of reach, from public settings alone: all pairs that have it weigh less than 2^−90 of the
+    best, be the cell empty. Larger scores count as this one, and need not be told apart."""
+    return share.denominator * shift + ceil((_OUT_OF_REACH + 2 * int(ladder.reached[-1]).bit_length()) / rate)
+
+
 @settles("rungs", "counts")
-def draw_value(
+def draw_ends(
     rungs: Integers, counts: Integers, ladder: Ladder, share: Fraction, shift: int, rate: Fraction, spare: Spare
-) -> int:
-    """A rung v with P(v) ∝ weight(v)·exp(−rate·s(v)), s being the distance in `scores_of`.
+) -> tuple[int, int]:
+    """Two rungs, `shift` ranks below and above the quantile, P(v, u) ∝ weight(v)·weight(u)·exp(−rate·max(s(v), t(u))).
+    s and t are their distances in `scores_of`, up to `furthest`. A record moves the larger of the two no further than
+    one of them, so both have the price of one.
 
     `rungs` are those that records stand on, rising, `counts` how many records (or steps of weight) are on each.
 
     >>> from tacita.noise.entropy import SeededEntropy, reserve
     >>> values, counts, ladder = np.array([3, 40, 90]), np.array([1, 9, 1]), Ladder(0, 100)
-    >>> draw_value(values, counts, ladder, Fraction(1, 2), 0, Fraction(9), reserve(8, SeededEntropy(1)))
-    40
+    >>> draw_ends(values, counts, ladder, Fraction(1, 2), 2, Fraction(9), reserve(8, SeededEntropy(1)))
+    (40, 40)
     """
     first, weights, below, upto = runs(rungs, counts, ladder)
-    stretch = choose(weights, scores_of(below, upto, share, shift), rate, spare)
-    weight = int(ladder.weight_below(first[stretch])) + uniform_below(int(weights[stretch]), spare)
-    return ladder.bottom + int(np.searchsorted(ladder.reached, weight, side="right")) - 1
+    starts, most = ladder.weight_below(first), furthest(ladder, share, shift, rate)
+    low, high = (_Side.of(starts, weights, scores_of(below, upto, share, away), most) for away in (-shift, shift))
+    levels = np.unique(np.concatenate([low.scores, high.scores]))
+    # So much of the low end and of the high end has at most the score of a level.
+    lows, highs = low.reached(levels), high.reached(levels)
+    level = choose(np.diff(lows * highs, prepend=0), levels, rate, spare)
+    below_it, above_it = (int(one[level - 1]) if level else 0 for one in (lows, highs))
+    upto_it, over_it = int(lows[level]), int(highs[level])
+    # Either the low end has this score and the high end up to it, or the high end alone.
+    here = uniform_below(upto_it * over_it - below_it * above_it, spare)
+    if here < (upto_it - below_it) * over_it:
+        places = below_it + here // over_it, here % over_it
+    else:
+        here -= (upto_it - below_it) * over_it
+        places = here % below_it, above_it + here // below_it
+    return ladder.at(low.place(places[0])), ladder.at(high.place(places[1]))
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The stretches of one end by rising score: where each begins on the ladder, by weight, and what is before it. What
+    is out of reach comes last, from `left` on downwards and from `right` on upwards."""
+
+    scores: Integers
+    starts: Integers
+    passed: Integers
+    left: int
+    right: int
+
+    @classmethod
+    def of(cls, starts: Integers, weights: Integers, scores: Integers, most: int) -> _Side:
+        near = np.flatnonzero(scores < most)  # without a gap, since scores fall and then rise
+        first, last = near[0], near[-1] + 1
+        order = first + np.argsort(scores[first:last], kind="stable")
+        passed = np.concatenate(([0], np.cumsum(weights[order], dtype=np.int64)))
+        end = int(starts[last - 1] + weights[last - 1])
+        out = int(starts[-1] + weights[-1]) - int(passed[-1])
+        return cls(
+            np.append(scores[order], most), starts[order], np.append(passed, passed[-1] + out), int(starts[first]), end
+        )
+
+    def reached(self, levels: Integers) -> Integers:
+        """The weight of the stretches up to each level."""
+        return np.asarray(self.passed[np.searchsorted(self.scores, levels, side="right")])
+
+    def place(self, number: int) -> int:
+        """Where on the ladder the so-many-th unit of weight lies."""
+        at = int(np.searchsorted(self.passed, number, side="right")) - 1
+        inside = number - int(self.passed[at])
+        if at < self.starts.size:
+            return int(self.starts[at]) + inside
+        return inside if inside < self.left else self.right + inside - self.left

@@ -1,9 +1,10 @@
-"""Quantiles of cells: two draws from the confidential rows enclose each of them. Proof: table.md."""
+"""Quantiles of cells: two values that are drawn together enclose each of them. Proof: table.md."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil, floor, log, sqrt
 from statistics import NormalDist
 
@@ -11,17 +12,17 @@ import numpy as np
 
 from tacita.data.cells import Amount, Steps, decimals, number_kind, values
 from tacita.data.confidential import Confidential
-from tacita.mechanisms.table.ladder import Ladder, draw_value
+from tacita.mechanisms.table.ladder import Ladder, draw_ends
 from tacita.mechanisms.table.measuring import Ask, Facts, Noisy, counts, interval_of, label_of, nothing, step_of
-from tacita.mechanisms.table.noise import spread_of
+from tacita.mechanisms.table.noise import PRUDENCE, Budget, spread_of
 from tacita.mechanisms.table.sampling import spread
 from tacita.noise.entropy import Entropy, Request, reserve
 from tacita.privacy import text
 
-DRAWN = Fraction(9, 10)  # share of the budget for the draws; the rest counts the records of each cell
-ENOUGH = 7.0  # logarithm of how much likelier the right rungs must be than all others for a cell to say something
+DRAWN = Fraction(14, 15)  # share of the budget for the draws; the rest counts the records of each cell
+ENOUGH = 3.5  # strays of a draw, in ranks, that must lie on either side of a quantile for a cell to say something
 _WEIGHTS = 1 << 12  # steps of the heaviest weight
-UNEVEN = 0.7  # logarithm of how much heavier the rungs on the wrong side may be
+_ROUNDS = 60  # of a fixed point that is reached much sooner
 _WORDS, _WORDS_PER_DRAW = 64, 8
 
 
@@ -50,8 +51,8 @@ class _Weighing:
 def quantiles(
     data: Confidential, ask: Ask, wanted: Wanted, weight: str | None, entropy: Entropy
 ) -> tuple[Noisy, Facts]:
-    """For each share two draws, at ranks a little below and a little above it, so that they enclose the quantile. Where
-    a cell has too few records for that, its draws fall anywhere: a noisy count tells which cells have enough."""
+    """For each share two values, at ranks a little below and a little above it, so that they enclose the quantile. In a
+    cell with too few records for that they fall anywhere: a noisy count tells which cells have enough."""
     weighing = _Weighing()
     noisy, facts = counts(data, ask.priced(1 - DRAWN), entropy)
     ask = ask.priced(DRAWN)
@@ -71,7 +72,8 @@ def _weighed(
 ) -> tuple[_Weighing | None, Ask, Noisy, Facts]:
     """Weights are clamped where the least is lost: a draw strays by a number of heaviest weights."""
     worst = max(max(share, 1 - share) for share in wanted.shares)
-    ranks = max(_shifts(ask, wanted, 1)) / float(worst)
+    strays = (stray_of(share, each(ask.budget, wanted.shares), ask.records) for share in wanted.shares)
+    ranks = max(shift_of(stray, wanted.doubt) for stray in strays) / float(worst)
     many = 1 / sqrt(ask.cells.count(data.schema))  # what is cut off lies in few records, so in few cells
     interval, ask = interval_of(data, ask, amount, None, entropy, ranks / many)
     if interval is None:
@@ -97,37 +99,58 @@ def _drawn(data: Confidential, ask: Ask, wanted: Wanted, weighing: _Weighing, en
     number = ask.cells.count(schema)
     borders = np.searchsorted(place, np.arange(number + 1))
     noisy: Noisy = {}
-    shifts = _shifts(ask, wanted, weighing.heaviest)
-    epsilon = _each(ask, wanted)
-    for at, (share, shift) in enumerate(zip(wanted.shares, shifts, strict=True)):
-        rate = rate_of(share, epsilon, ask.records, weighing.heaviest)
-        away = _away(shift, share, weighing, wanted.doubt, number)
-        for end, sign in (("low", -1), ("high", 1)):
-            label = label_of(f"{text(share)} quantile of {column}, {end} end", ask)
-            scale = np.full(number, float(1 / epsilon))
-            entropy.announce(Request(label, f"value at a rank, epsilon={text(epsilon)}", np.diff(borders), scale))
-            spare = reserve(_WORDS + _WORDS_PER_DRAW * number, entropy)
-            drawn = [
-                draw_value(rung[a:b], mass[a:b], ladder, share, sign * ranks, rate, spare)
-                for a, b, ranks in zip(borders[:-1].tolist(), borders[1:].tolist(), away, strict=True)
-            ]
-            ends = np.array(drawn, dtype=np.int64)
-            noisy[f"{end}_{at}"] = ladder.first(ends) if sign < 0 else ladder.last(ends)
-    ranks = [shift / weighing.heaviest for shift in shifts]
+    budget = each(ask.budget, wanted.shares)
+    epsilon, known = budget.pure, []
+    for at, share in enumerate(wanted.shares):
+        stray = stray_of(share, budget, ask.records)
+        known.append((shift_of(stray, wanted.doubt), least_of(stray, share)))
+        away = _away(shift_of(stray * weighing.heaviest, wanted.doubt), share, weighing, wanted.doubt, number)
+        label = label_of(f"{text(share)} quantile of {column}", ask)
+        scale = np.full(number, float(1 / epsilon))
+        entropy.announce(Request(label, f"two values at ranks, epsilon={text(epsilon)}", np.diff(borders), scale))
+        spare = reserve(_WORDS + _WORDS_PER_DRAW * number, entropy)
+        rate = 1 / (stray * weighing.heaviest * share.denominator)
+        drawn = [
+            draw_ends(rung[start:end], mass[start:end], ladder, share, shift, rate, spare)
+            for (start, end), shift in zip(pairwise(borders.tolist()), away, strict=True)
+        ]
+        low, high = np.array(drawn, dtype=np.int64).reshape(number, 2).T
+        noisy[f"low_{at}"], noisy[f"high_{at}"] = ladder.first(low), ladder.last(high)
+    ranks, least = (list(one) for one in zip(*known, strict=True))
     named = [text(share) for share in wanted.shares]
-    facts = {"lower": ladder.lower, "upper": ladder.upper, "parts": parts, "shares": named, "ranks": ranks}
-    facts["least"] = [least_of(rate_of(share, epsilon, ask.records, 1), share) for share in wanted.shares]
-    return noisy, {"quantiles": facts}
+    facts = {"lower": ladder.lower, "upper": ladder.upper, "parts": parts, "shares": named}
+    return noisy, {"quantiles": facts | {"ranks": ranks, "least": least}}
 
 
-def _each(ask: Ask, wanted: Wanted) -> Fraction:
-    return ask.budget.share(Fraction(1, 2 * len(wanted.shares))).pure
+def each(budget: Budget, shares: tuple[Fraction, ...]) -> Budget:
+    """What is spent on each quantile."""
+    return budget.share(Fraction(1, len(shares)))
 
 
-def _shifts(ask: Ask, wanted: Wanted, heaviest: int) -> list[int]:
-    """For each share how far away its ends are drawn because draws stray."""
-    rates = ((share, rate_of(share, _each(ask, wanted), ask.records, heaviest)) for share in wanted.shares)
-    return [shift_of(rate, share, wanted.doubt) for share, rate in rates]
+def stray_of(share: Fraction, budget: Budget, records: int) -> Fraction:
+    """Within how many ranks a draw becomes less likely by a factor of e: one record moves a score of `scores_of` by up
+    to max(share, 1 − share) of its weight, up or down."""
+    return records * 2 * max(share, 1 - share) / budget.pure
+
+
+def shift_of(stray: Fraction, doubt: float) -> int:
+    """How many ranks from the quantile its ends are drawn, so that one is on the wrong side with chance `doubt`."""
+    return ceil(strays_of_ends(doubt) * float(stray))
+
+
+def strays_of_ends(doubt: float) -> float:
+    """The same in strays. Where rungs are many beside these ranks, the ends miss theirs by d and e strays with density
+    exp(−max(|d|, |e|)): the larger is a Gamma number of shape 2, the other lies evenly within. One end is further than
+    x to one side with chance exp(−x)·(1/2 + x/4). Rungs are not always many, so a part of the doubt is left."""
+    away = 1.0
+    for _ in range(_ROUNDS):
+        away = log((1 + away / 2) / (float(PRUDENCE) * doubt))
+    return away
+
+
+def least_of(stray: Fraction, share: Fraction) -> int:
+    """How many records a cell needs, so that there are enough on both sides of the quantile."""
+    return ceil(ENOUGH * float(stray / min(share, 1 - share)))
 
 
 def _away(shift: int, share: Fraction, weighing: _Weighing, doubt: float, number: int) -> list[int]:
@@ -138,20 +161,3 @@ def _away(shift: int, share: Fraction, weighing: _Weighing, doubt: float, number
     # The sum of weights up to the quantile, less its share of all, has this part of the variance of the sum of all.
     normal = NormalDist().inv_cdf(1 - doubt / 2) * sqrt(float(share * (1 - share)))
     return [ceil(sqrt(shift**2 + (normal * one) ** 2)) + cut for one in weighing.deviations]
-
-
-def rate_of(share: Fraction, epsilon: Fraction, records: int, heaviest: int) -> Fraction:
-    """The rate of a draw in `scores_of`, whose unit is 1/denominator of a record: one record moves a score by up to
-    max(share, 1 − share) of its weight, up or down."""
-    return epsilon / (records * 2 * max(share, 1 - share) * share.denominator * heaviest)
-
-
-def least_of(rate: Fraction, share: Fraction) -> int:
-    """How many records a cell needs, so that draws at its two ends differ in weight from all other rungs."""
-    return ceil(ENOUGH / float(rate * share.denominator))
-
-
-def shift_of(rate: Fraction, share: Fraction, doubt: float) -> int:
-    """How many ranks away an end is drawn, so that it is on the wrong side with chance `doubt` / 2 at most: the chance
-    to stray by r ranks falls as exp(−r·rate·denominator), from more than even chances where rungs are uneven."""
-    return ceil((log(1 / doubt) + UNEVEN) / float(rate * share.denominator))

@@ -45,12 +45,12 @@ const FORMS = {
     };
   },
   quantiles(model, at) {
-    const doubt = 1 - double(exact(model.confidence)), pure = pureFor(at, (model.budget * model.drawn) / (2 * model.shares.length));
+    const pure = pureFor(at, (model.budget * model.drawn) / model.shares.length);
     if (!pure) return null;
     const ranks = ([share, most]) => {
       const strays = (model.records * 2 * most) / pure;
       return [
-        [`ranks_${share}`, Math.ceil((Math.log(1 / doubt) + model.uneven) * strays)],
+        [`ranks_${share}`, Math.ceil(model.ends * strays)],
         [`median_error_ranks_${share}`, model.middle * strays],
       ];
     };
