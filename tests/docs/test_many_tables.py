@@ -6,21 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from support.specifications import levels, number, schema
 from tacita.privacy import Loss, exact
 from tacita.release.plans import prepare
 from tacita.release.spec import Spec
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "many-tables.md").read_text(encoding="utf-8")
 (ASKED,) = (tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL))
-SCHEMA = """
-[dataset]
-identity = "people"
-unit = "person"
-[variables]
-region = { role = "confidential", type = "categorical", levels = ["N", "S", "W"] }
-sex = { role = "confidential", type = "categorical", levels = ["F", "M"] }
-income = { role = "confidential", type = "integer", lower = 0, upper = 1000000 }
-"""
+SCHEMA = schema(
+    "people", "person", region=levels("N", "S", "W"), sex=levels("F", "M"), income=number(0, 1000000, kind="integer")
+)
 
 
 def test_the_guide_s_tables_share_out_what_they_cost_together(tmp_path: Path) -> None:

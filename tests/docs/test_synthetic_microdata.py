@@ -10,33 +10,18 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from support.specifications import head
+from support.specifications import head, levels, number, schema
 from tacita.cli import app
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "synthetic-microdata.md"
 
-SCHEMA = """
-[dataset]
-identity = "businesses-2026"
-unit = "establishment"
-
-[variables.sector]
-role = "confidential"
-type = "categorical"
-levels = ["a", "b"]
-
-[variables.size]
-role = "confidential"
-type = "integer"
-lower = 1
-upper = 100000
-
-[variables.pay]
-role = "confidential"
-type = "numeric"
-lower = 0
-upper = 10000000
-"""
+SCHEMA = schema(
+    "businesses-2026",
+    "establishment",
+    sector=levels("a", "b"),
+    size=number(1, 100000, kind="integer"),
+    pay=number(0, 10000000),
+)
 
 SPECIFICATION = head("businesses", title="Businesses, 2026", neighbours="add-remove", unit="establishment", epsilon="2")
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from support.specifications import levels, number, schema
 from tacita.mechanisms.table.noise import Budget
 from tacita_studies.accuracy import command
 from tacita_studies.accuracy.coverage import Rehearsed, TableCoverage
@@ -18,16 +19,9 @@ from tacita_studies.accuracy.measure import attempts
 from tacita_studies.accuracy.prepared import PREPARED
 from tacita_studies.accuracy.tries import Tries
 
-SCHEMA = """
-[dataset]
-identity = "made-up"
-unit = "person"
-
-[variables]
-sex = { role = "confidential", type = "categorical", levels = ["f", "m"] }
-pay = { role = "confidential", type = "integer", lower = 0, upper = 1000 }
-weight = { role = "weight", type = "numeric", lower = 1, upper = 9 }
-"""
+SCHEMA = schema(
+    "made-up", "person", sex=levels("f", "m"), pay=number(0, 1000, kind="integer"), weight=number(1, 9, role="weight")
+)
 TRIES = """
 [cap]
 neighbours = "replace"

@@ -1,4 +1,4 @@
-"""Specifications of tests, which would be long and alike as text."""
+"""Specifications and schemas of tests, which would be long and alike as text."""
 
 from typing import Any
 
@@ -17,7 +17,39 @@ def head(name: str, *, title: str, data: str = "parquet", **cap: str) -> str:
     epsilon = "2"
     """
     files = {"title": title, "schema": f"{name}.schema.toml", "data": f"{name}.{data}", "ledger": f"{name}.ledger"}
-    return f"{_lines(files)}[cap]\n{_lines(cap)}"
+    return _lines(files) + section("cap", **cap)
+
+
+def schema(identity: str, unit: str, **columns: dict[str, Any]) -> str:
+    """A schema of columns.
+
+    >>> print(schema("firms", "firm", firm=key("firm"), w=number(1, 60, role="weight")) + section("design", weight="w"))
+    [dataset]
+    identity = "firms"
+    unit = "firm"
+    [variables]
+    firm = { role = "id", entity = "firm" }
+    w = { type = "numeric", role = "weight", lower = 1, upper = 60 }
+    [design]
+    weight = "w"
+    """
+    return section("dataset", identity=identity, unit=unit) + section("variables", **columns)
+
+
+def section(name: str, /, **keys: Any) -> str:
+    return f"[{name}]\n{_lines(keys)}"
+
+
+def key(entity: str) -> dict[str, Any]:
+    return {"role": "id", "entity": entity}
+
+
+def levels(*codes: str, role: str = "confidential", **more: Any) -> dict[str, Any]:
+    return {"type": "categorical", "role": role, "levels": list(codes), **more}
+
+
+def number(lower: int, upper: int, *, role: str = "confidential", kind: str = "numeric", **more: Any) -> dict[str, Any]:
+    return {"type": kind, "role": role, "lower": lower, "upper": upper, **more}
 
 
 def table(name: str, **settings: Any) -> str:
@@ -31,11 +63,11 @@ def table(name: str, **settings: Any) -> str:
     epsilon = "1"
     integers = false
     """
-    return f"[[table]]\n{_lines({'name': name, **settings})}"
+    return section("[table]", name=name, **settings)
 
 
 def microdata(name: str, **settings: Any) -> str:
-    return f"[[microdata]]\n{_lines({'name': name, **settings})}"
+    return section("[microdata]", name=name, **settings)
 
 
 def _lines(keys: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from support.bundles import PEOPLE, opened, people, published, ruled, spec, tabl
 from support.bundles import released as made_from
 from support.command_line import SCHEMA, SPEC, write_jobs
 from support.magnitudes import firms
+from support.specifications import key, levels, number, schema
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.dossier.exact import JOBS, RECORDS, TRUTH, Question, answered, establishment_counts
@@ -189,18 +190,16 @@ def test_a_wrong_table_is_seen(tmp_path: Path) -> None:
 
 # ---------------------------------------------------------------- establishments
 
-FIRMS = """
-[dataset]
-identity = "firms"
-unit = "firm"
-[variables]
-firm = { role = "id", entity = "workplace" }
-place = { type = "categorical", role = "workplace", levels = ["A", "B", "C"], outside = "C" }
-sector = { type = "categorical", role = "workplace", levels = ["1", "2"] }
-pay = { type = "numeric", role = "confidential", lower = 0, upper = 1000000, scale = 2 }
-jobs = { type = "integer", role = "size", lower = 0, upper = 5000 }
-before = { type = "integer", role = "confidential", lower = 0, upper = 5000 }
-"""
+FIRMS = schema(
+    "firms",
+    "firm",
+    firm=key("workplace"),
+    place=levels("A", "B", "C", role="workplace", outside="C"),
+    sector=levels("1", "2", role="workplace"),
+    pay=number(0, 1000000, scale=2),
+    jobs=number(0, 5000, role="size", kind="integer"),
+    before=number(0, 5000, kind="integer"),
+)
 
 
 def test_sums_and_flows_of_firms(tmp_path: Path) -> None:

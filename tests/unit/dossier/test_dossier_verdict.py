@@ -12,6 +12,7 @@ import pytest
 from support.bundles import PEOPLE, people, published, released, ruled, spec, table
 from support.command_line import Call
 from support.dossier import original, request
+from support.specifications import levels, number, schema, section
 from tacita.dossier.findings import Findings, verdicts
 from tacita.dossier.pictures import bins, has_long_tails
 from tacita.dossier.request import request_of
@@ -95,18 +96,9 @@ def test_limits_are_read_from_the_specification() -> None:
 
 # ---------------------------------------------------------------- surveys
 
-SURVEY = """
-[dataset]
-identity = "doctors"
-unit = "person"
-[variables]
-field = { type = "categorical", role = "public", levels = ["arts", "law"] }
-w = { type = "numeric", role = "weight", lower = 1, upper = 60 }
-pay = { type = "numeric", role = "confidential", lower = 0, upper = 900 }
-[design]
-weight = "w"
-public = ["field"]
-"""
+SURVEY = schema(
+    "doctors", "person", field=levels("arts", "law", role="public"), w=number(1, 60, role="weight"), pay=number(0, 900)
+) + section("design", weight="w", public=["field"])
 FILES = """
 [[microdata]]
 name = "doctors"

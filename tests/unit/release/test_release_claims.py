@@ -14,7 +14,7 @@ from rich.console import Console
 
 from support.browser_page import look
 from support.release import small_release
-from support.specifications import head, microdata
+from support.specifications import head, levels, microdata, number, schema
 from tacita import synthesis
 from tacita.dossier.findings import Findings
 from tacita.dossier.page import render_dossier
@@ -198,15 +198,9 @@ def test_the_dossier_opens_with_the_same_doubts() -> None:
 
 # ---------------------------------------------------------------- the command line
 
-SCHEMA = """
-[dataset]
-identity = "people[/]"
-unit = "person"
-[variables]
-region = { role = "public", type = "categorical", levels = ["n", "s"] }
-pay = { role = "confidential", type = "numeric", lower = 100, upper = 100000 }
-w = { role = "confidential", type = "numeric", lower = 1, upper = 2000 }
-"""
+SCHEMA = schema(
+    "people[/]", "person", region=levels("n", "s", role="public"), pay=number(100, 100000), w=number(1, 2000)
+)
 SPEC = head(
     "people", title="Pay [/] [bold]of[/red] all\\\\", neighbours="replace", unit="person", epsilon="60"
 ) + microdata("pay", title="Pay [/] [link=x]")

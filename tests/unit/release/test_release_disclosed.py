@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from support.specifications import head, microdata
+from support.specifications import head, key, levels, microdata, number, schema
 from tacita import cli
 from tacita.data.schema import Schema
 from tacita.errors import RefusedError, SpecError, VerificationError
@@ -29,16 +29,14 @@ from tacita.release.verify import verify
 from tacita.synthesis.panel import NumberTree, PlainPanelSynthesis
 
 REASON = "The board of 3 May 2026 let these files leave for validation, under contract."
-SCHEMA = """
-[dataset]
-identity = "firms"
-unit = "firm"
-[variables]
-firm = { role = "id", entity = "firm" }
-county = { type = "categorical", role = "public", levels = ["01", "02"] }
-jobs2000 = { type = "integer", role = "confidential", lower = 0, upper = 900 }
-jobs2001 = { type = "integer", role = "confidential", lower = 0, upper = 900 }
-"""
+SCHEMA = schema(
+    "firms",
+    "firm",
+    firm=key("firm"),
+    county=levels("01", "02", role="public"),
+    jobs2000=number(0, 900, kind="integer"),
+    jobs2001=number(0, 900, kind="integer"),
+)
 SPEC = head("firms", title="Firms", neighbours="replace", unit="firm", epsilon="5") + microdata(
     "panel",
     title="Firms and their jobs",

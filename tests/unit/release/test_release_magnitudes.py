@@ -7,47 +7,23 @@ import pandas as pd
 import pytest
 
 from support.magnitudes import firms
-from support.specifications import head, table
+from support.specifications import head, key, levels, number, schema, table
 from tacita.errors import TacitaError, VerificationError
 from tacita.release.plans import prepare
 from tacita.release.run import rehearse, run
 from tacita.release.spec import Spec
 from tacita.release.verify import verify
 
-SCHEMA = """
-[dataset]
-identity = "firms"
-unit = "firm"
-[variables.firm]
-role = "id"
-entity = "firm"
-[variables.place]
-type = "categorical"
-role = "public"
-levels = ["A", "B", "C"]
-outside = "C"
-labels = { A = "Upper Town" }
-[variables.sector]
-type = "categorical"
-role = "public"
-levels = ["1", "2"]
-[variables.pay]
-type = "numeric"
-role = "confidential"
-lower = 0
-upper = 1000000
-scale = 2
-[variables.jobs]
-type = "integer"
-role = "confidential"
-lower = 0
-upper = 5000
-[variables.before]
-type = "integer"
-role = "confidential"
-lower = 0
-upper = 5000
-"""
+SCHEMA = schema(
+    "firms",
+    "firm",
+    firm=key("firm"),
+    place=levels("A", "B", "C", role="public", outside="C", labels={"A": "Upper Town"}),
+    sector=levels("1", "2", role="public"),
+    pay=number(0, 1000000, scale=2),
+    jobs=number(0, 5000, kind="integer"),
+    before=number(0, 5000, kind="integer"),
+)
 SPEC = (
     head("firms", title="Firms", neighbours="numbers-within", unit="firm", alpha="0.1", epsilon="12")
     + table("pay", statistic="sum", of="pay", by=["place", "sector"], totals=["place"], epsilon="4")

@@ -9,16 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.command_line import Call
-from support.specifications import head, table
+from support.specifications import head, levels, schema, table
 
-SCHEMA = """
-[dataset]
-identity = "people"
-unit = "person"
-[variables]
-region = { role = "confidential", type = "categorical", levels = ["N", "S", "W"] }
-sex = { role = "confidential", type = "categorical", levels = ["F", "M"] }
-"""
+SCHEMA = schema("people", "person", region=levels("N", "S", "W"), sex=levels("F", "M"))
 SPEC = (
     head(
         "people",

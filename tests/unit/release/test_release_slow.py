@@ -9,21 +9,16 @@ import pandas as pd
 import pytest
 
 from support.command_line import Call
+from support.specifications import key, levels, number, schema
 from tacita.errors import SpecError
 from tacita.privacy import Guarantee, Loss, NumbersWithin
 from tacita.release.page import _requirements
 from tacita.release.plans import plan_as_set, prepare
 from tacita.release.spec import Spec
 
-SCHEMA = """
-[dataset]
-identity = "firms"
-unit = "firm"
-[variables]
-firm = { role = "id", entity = "firm" }
-sector = { type = "categorical", role = "public", levels = ["a", "b"] }
-pay = { type = "integer", role = "confidential", lower = 0, upper = 50000000 }
-"""
+SCHEMA = schema(
+    "firms", "firm", firm=key("firm"), sector=levels("a", "b", role="public"), pay=number(0, 50000000, kind="integer")
+)
 CAP = """
 neighbours = "per-record"
 unit = "firm"

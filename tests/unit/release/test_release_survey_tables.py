@@ -9,7 +9,7 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from support.specifications import head, microdata
+from support.specifications import head, levels, microdata, number, schema, section
 from support.survey import FIELDS, GENDERS
 from tacita.data.schema import Schema
 from tacita.errors import SpecError, UsageError, VerificationError
@@ -21,35 +21,14 @@ from tacita.release.run import rehearse, run
 from tacita.release.spec import Spec
 from tacita.release.verify import verify
 
-SCHEMA = """
-[dataset]
-identity = "doctors"
-unit = "person"
-[variables.field]
-type = "categorical"
-role = "design"
-label = "Field of study"
-levels = ["arts", "law", "maths"]
-labels = { arts = "Arts & letters" }
-[variables.gender]
-type = "categorical"
-role = "public"
-levels = ["f", "m"]
-[variables.w]
-type = "numeric"
-role = "weight"
-lower = 1
-upper = 60
-[variables.pay]
-type = "numeric"
-role = "confidential"
-lower = 0
-upper = 900
-[design]
-weight = "w"
-strata = ["field"]
-public = ["field", "gender"]
-"""
+SCHEMA = schema(
+    "doctors",
+    "person",
+    field=levels("arts", "law", "maths", role="design", label="Field of study", labels={"arts": "Arts & letters"}),
+    gender=levels("f", "m", role="public"),
+    w=number(1, 60, role="weight"),
+    pay=number(0, 900),
+) + section("design", weight="w", strata=["field"], public=["field", "gender"])
 
 SPEC = head("doctors", title="Doctors", neighbours="add-remove", unit="person", epsilon="3") + microdata(
     "doctors",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from support.pseudo import SCHEMA, survey
-from support.specifications import head, microdata
+from support.specifications import head, levels, microdata, number, schema
 from tacita import Implicates
 from tacita.errors import RefusedError
 from tacita.release.run import run
@@ -13,16 +13,14 @@ from tacita.release.spec import Spec
 from tacita.release.verify import compare_with_ledger, verify
 from tacita.synthesis.comparison.pseudo import plan as pseudo_plan
 
-TABLES = """
-[dataset]
-identity = "survey"
-unit = "person"
-[variables]
-region = { role = "public", type = "categorical", levels = ["n", "e", "s"] }
-sex = { role = "public", type = "categorical", levels = ["f", "m"] }
-pay = { role = "confidential", type = "numeric", lower = 100, upper = 100000 }
-w = { role = "confidential", type = "numeric", lower = 1, upper = 2000 }
-"""
+TABLES = schema(
+    "survey",
+    "person",
+    region=levels("n", "e", "s", role="public"),
+    sex=levels("f", "m", role="public"),
+    pay=number(100, 100000),
+    w=number(1, 2000),
+)
 
 SPEC = head("survey", title="Pay, synthetic", neighbours="replace", unit="person", epsilon="30") + microdata(
     "pay", mechanism="MECHANISM", columns=["pay"], weight="w", by=["region", "sex"], epsilon="EPSILON", sets=2
