@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from support.command_line import Call, replaced
-from tacita.errors import RefusedError
+from tacita.errors import RefusedError, TacitaError
 from tacita.ledger import Ledger
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.privacy import Loss, StrongAlpha
@@ -105,11 +105,11 @@ def test_a_failure_after_the_charge_keeps_the_measurement(folder: Path, monkeypa
 
     def full_disk(self: Release, out: Path, **more: Any) -> Path:
         if out.name == "bundle":
-            raise OSError("disk full")
+            raise OSError(28, "No space left on device")
         return write(self, out, **more)
 
     monkeypatch.setattr(Release, "write", full_disk)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(TacitaError, match=r"\(No space left on device\)\. .* kept in the ledger: .* at no charge"):
         run(spec, folder / "bundle")
     stored = Ledger.open(folder / "jobs.ledger").entries()
     assert [entry.kind for entry in stored] == ["open", "cap", "reserve", "commit"]

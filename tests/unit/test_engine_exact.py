@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from tacita.data.confidential import Confidential
 from tacita.data.engine import code_text, connect, text_of, to_arrow
 from tacita.data.engine.frames import MOST_COLUMNS, csv_header, read_statistical
+from tacita.data.reading import read
 from tacita.data.schema import Schema
 from tacita.data.schema.reading import read_toml
 from tacita.data.workforce import workforce
@@ -252,6 +253,34 @@ def test_storage_does_not_change_the_fingerprint_of_numbers() -> None:
         fingerprint(pa.array([str(value) for value in values]), **whole),
     }
     assert len(made) == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "one_more"),
+    [
+        ([True, False], "x"),
+        ([True, 2.5], "x"),
+        ([np.True_, 7], None),
+        ([datetime.datetime(2026, 1, 2), 7.0], 2**70),
+        ([1], 0.5),
+    ],
+)
+@pytest.mark.parametrize("kind", ["numeric", "categorical"])
+def test_what_a_value_is_read_as_does_not_depend_on_others(values: list[Any], one_more: Any, kind: str) -> None:
+    more = (
+        {"lower": -1, "upper": 9} if kind == "numeric" else {"levels": ["true", "7", "1", "2.5", "?"], "outside": "?"}
+    )
+    column = {"role": "confidential", "type": kind, "missing": 5 if kind == "numeric" else "?", **more}
+    number = {"role": "confidential", "type": "integer", "lower": 0, "upper": 9}
+    schema = Schema.from_dict(
+        {"dataset": {"identity": "x", "unit": "record"}, "variables": {"at": number, "x": column}}
+    )
+
+    def found(held: list[Any]) -> list[float]:
+        there = read(Confidential.from_frame(pd.DataFrame({"at": range(len(held)), "x": held}), schema), ["x"])
+        return [float(one) for one in there["x"]]
+
+    assert found([*values, one_more])[: len(values)] == found(values)
 
 
 # Each beside the file that it would match as a pattern.

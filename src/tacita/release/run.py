@@ -15,7 +15,7 @@ from pathlib import Path
 from tacita.audit.evidence import evidence_beside
 from tacita.data.address import is_server, same_files
 from tacita.data.confidential import Confidential
-from tacita.errors import RefusedError, UsageError, naming
+from tacita.errors import RefusedError, TacitaError, UsageError, naming
 from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import Loss
@@ -95,7 +95,13 @@ def run(spec: Spec, out: Path, *, force: bool = False, progress: Progress = lamb
         ledger_extract=extract,
         evidence=evidence,
     )
-    return Finished(release.write(out, force=force), release, before, after)
+    try:
+        return Finished(release.write(out, force=force), release, before, after)
+    except OSError as error:
+        raise TacitaError(
+            f"--out {out}: the bundle could not be written ({error.strerror}). What was measured is kept in the "
+            "ledger: make room, or name a folder elsewhere, and run again at no charge"
+        ) from None
 
 
 def rehearse(

@@ -14,7 +14,7 @@ import gzip
 import importlib
 import mmap
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,15 @@ import pyarrow as pa
 from tacita.data.engine.expressions import EXACT
 from tacita.errors import SchemaError, TacitaError, UsageError
 
+# Types of Python, NumPy and pandas that are one kind of value; what is missing is of any.
+_KINDS = {
+    **dict.fromkeys(("bool", "bool_"), "true or false"),
+    **dict.fromkeys(("NoneType", "NaTType", "NAType"), ""),
+    **dict.fromkeys(
+        ("int", "float", *(f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64))), "number"
+    ),
+    **dict.fromkeys(("datetime", "Timestamp"), "time"),
+}
 STATISTICAL = (".sas7bdat", ".xpt", ".dta", ".sav", ".zsav")
 
 
@@ -74,10 +83,13 @@ def arrow_column(column: Any, what: str) -> pa.Array:
     """One column of values as Python or pandas holds them."""
     try:
         array = pa.Array.from_pandas(column)
+        mixed = str(getattr(column, "dtype", "object")) in ("object", "bool") and _is_mixed(array.type, column)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         # Numbers and letters mixed, as tagged missing values of SAS and Stata give them, or whole numbers that
-        # no one type of Arrow holds exactly: each as its text.
-        array = pa.array([code_text(value) for value in column], type=pa.string())
+        # no one type of Arrow holds exactly.
+        mixed = True
+    if mixed:
+        array = pa.array([code_text(value) for value in column], type=pa.string())  # each as its text
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if pa.types.is_dictionary(array.type):
@@ -85,6 +97,19 @@ def arrow_column(column: Any, what: str) -> pa.Array:
     if not _is_plain(array.type):
         raise SchemaError(f"{what}: holds {array.type}; a column must hold text, numbers, dates or true/false")
     return _for_engine(array)
+
+
+def _is_mixed(kind: Any, column: Iterable[Any]) -> bool:
+    """Whether Arrow found one type for values of several kinds, or for true and false. One more value and it would not,
+    and what all others are read as must not depend on that: True is 1 beside numbers and text beside text."""
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
+        return False
+    found = {_KINDS.get(one.__name__, one.__name__) for one in set(map(type, column))} - {""}
+    return "true or false" in found or len(found) > 1
+
+
+def _is_boolean(value: Any) -> bool:
+    return _KINDS.get(type(value).__name__) == "true or false"
 
 
 def _for_engine(array: Any) -> Any:
@@ -107,7 +132,7 @@ def code_text(value: Any) -> str | None:
     """One stored code as text, by the same rules as `text_of` in the engine."""
     if value is None or value != value or value == "":
         return None
-    if isinstance(value, bool):
+    if _is_boolean(value):
         return str(value).lower()
     if isinstance(value, Decimal):
         digits = format(value, "f")
