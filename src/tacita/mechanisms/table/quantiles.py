@@ -14,7 +14,7 @@ from tacita.data.cells import Amount, Steps, decimals, number_kind, values
 from tacita.data.confidential import Confidential
 from tacita.mechanisms.table.ladder import Ladder, draw_ends
 from tacita.mechanisms.table.measuring import Ask, Facts, Noisy, counts, interval_of, label_of, nothing, step_of
-from tacita.mechanisms.table.noise import PRUDENCE, Budget, spread_of
+from tacita.mechanisms.table.noise import Budget, spread_of
 from tacita.mechanisms.table.sampling import spread
 from tacita.noise.entropy import Entropy, Request, reserve
 from tacita.privacy import text
@@ -22,6 +22,7 @@ from tacita.privacy import text
 DRAWN = Fraction(14, 15)  # share of the budget for the draws; the rest counts the records of each cell
 ENOUGH = 3.5  # strays of a draw, in ranks, that must lie on either side of a quantile for a cell to say something
 _WEIGHTS = 1 << 12  # steps of the heaviest weight
+UNEVEN = 1.0  # logarithm of how much heavier the rungs on the wrong side may be
 _ROUNDS = 60  # of a fixed point that is reached much sooner
 _WORDS, _WORDS_PER_DRAW = 64, 8
 
@@ -141,10 +142,10 @@ def shift_of(stray: Fraction, doubt: float) -> int:
 def strays_of_ends(doubt: float) -> float:
     """The same in strays. Where rungs are many beside these ranks, the ends miss theirs by d and e strays with density
     exp(−max(|d|, |e|)): the larger is a Gamma number of shape 2, the other lies evenly within. One end is further than
-    x to one side with chance exp(−x)·(1/2 + x/4). Rungs are not always many, so a part of the doubt is left."""
+    x to one side with chance exp(−x)·(1/2 + x/4), or more where rungs are uneven."""
     away = 1.0
     for _ in range(_ROUNDS):
-        away = log((1 + away / 2) / (float(PRUDENCE) * doubt))
+        away = log((1 + away / 2) / doubt) + UNEVEN
     return away
 
 
