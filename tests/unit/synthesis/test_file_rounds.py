@@ -17,9 +17,9 @@ from tacita.synthesis import FileSynthesis
 from tacita.synthesis.file import choosing
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.choosing import beyond
-from tacita.synthesis.file.graph import tabulate, tabulate_all
+from tacita.synthesis.file.graph import Graph, tabulate, tabulate_all
 from tacita.synthesis.file.measuring import measure_tables
-from tacita.synthesis.file.rounds import candidates, share_of_rounds
+from tacita.synthesis.file.rounds import candidates, most_tables, share_of_rounds
 
 LEVELS = (2, 3, 2, 4, 2)
 TRIPLE = (0, 1, 2)
@@ -158,3 +158,27 @@ def test_many_tables_at_once_are_those_one_by_one() -> None:
     codes, tables = odd_ones(500), [(0, 1), (1, 2, 3), (4,), (0, 3, 4)]
     for table, found in zip(tables, tabulate_all(codes, LEVELS, tables), strict=True):
         assert np.array_equal(found, tabulate(codes, LEVELS, table))
+
+
+def test_joined_tables_say_of_every_record_what_the_single_ones_say() -> None:
+    random, levels = np.random.default_rng(3), (2, 3, 4, 2, 9)
+    tables = [*combinations(range(5), 2), (0, 2, 4), (1, 2, 3)]
+    values = [random.standard_normal([levels[a] for a in one]) for one in tables]
+    records = np.column_stack([random.integers(size, size=50) for size in levels])
+    apart, joined = (Graph(levels, tables, (), joined=one) for one in (False, True))
+    assert len(joined.laid) < len(apart.laid)
+    cells = np.split(joined.cells(values), np.cumsum([np.prod([levels[a] for a in one]) for one in joined.laid]))
+    found = np.zeros(50)
+    for one, flat in zip(joined.laid, cells, strict=False):
+        found += flat.reshape([levels[a] for a in one])[tuple(records[:, a] for a in one)]
+    wanted = sum(value[tuple(records[:, a] for a in one)] for one, value in zip(tables, values, strict=True))
+    np.testing.assert_allclose(found, wanted)
+    assert apart.busiest() == joined.busiest()
+
+
+def test_more_tables_share_the_amount_where_each_is_clear_and_never_more_than_twice_as_many() -> None:
+    budget, levels = Budget(Fraction(1), False, False), (5,) * 15
+    numbers = [most_tables(levels, records, budget, Fraction(1, 2)) for records in (1_000, 20_000, 25_000, 10**7)]
+    assert numbers == sorted(numbers)
+    assert (numbers[0], numbers[-1]) == (24, 48)
+    assert 24 < numbers[2] < 48

@@ -3,23 +3,27 @@
 Post-processing only. Every measured table has one number θ per cell, and P(record) ∝ exp(Σ θ of its cells). Tables of
 such a law have no closed form once attributes are linked in circles, so a pool of synthetic records stands for it:
 each pass draws every value anew given the others, and θ moves towards what was measured (Newton steps, damped by how
-many tables pull at an attribute). A prior holds θ back where noise is larger than the count itself; how wide it is, the
-tables decide one by one, so that one that shows nothing beyond its noise ends near the prior's mean. That is 0, or,
-where the states of a number stand in order, a trend over them: a few parameters that even small counts bear out.
+many tables pull at an attribute). A pool is off by chance, and θ follows that; its mean over passes hardly does.
+A prior holds θ back where noise is larger than the count itself; how wide it is, the tables decide one by one, so that
+one that shows nothing beyond its noise ends near the prior's mean. That is 0, or, where the states of a number stand in
+order, a trend over them: a few parameters that even small counts bear out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacita.data.schema.rulebook import Bar
 from tacita.synthesis.file.graph import Graph, tabulate_all
-from tacita.synthesis.file.sweeps import draw, lean, leap
+from tacita.synthesis.file.sweeps import STRIDE, draw, lean, leap
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -28,12 +32,14 @@ _DAMPING = 1.2
 _PRIOR = 0.4  # variance of θ before anything is known
 _NARROWEST, _WIDEST = 1e-4, 4.0
 _LEAST = 0.5  # records: a cell that the pool leaves empty counts as this much in a step
-_SETTLED = 0.6  # of the passes: then steps are halved
+_SETTLED = 0.5  # of the passes: those after them are averaged
 _DEGREE = 2  # of a trend
 _MOST_TRENDS = 60
 _FAINT = 0.5  # quantile of the measured pairs: others are taken for as related as that
 _TIED = 0.95  # of the records
 _LEAPS = 0.3  # of the records, in a pass: values that rules link are drawn together
+_WORKERS = min(os.cpu_count() or 1, 4)
+_FEWEST_APART = 2_000  # records: fewer are not worth a thread
 _FURTHEST = 20.0  # exponents
 _UNTIL, _EVERY = 20, 10  # passes before the priors are fitted for the first time, and between two times
 
@@ -124,19 +130,25 @@ class Field:
         for one in wanted:
             self._begin(one.attributes)
         tables = [one.attributes for one in wanted]
-        graph = Graph(self.levels, tables + [one for one in self.theta if one not in set(tables)], self.bars)
-        size = records / len(self.pool)
+        graph = self._graph()
+        size, busiest = records / len(self.pool), dict(zip(graph.tables, graph.busiest(), strict=True))
+        moving = [self.ones, *(some[one] for one in tables for some in (self.theta, self.rest, self.slopes))]
+        sums, settled = [np.zeros_like(one) for one in moving], int(_SETTLED * passes)
         for step in range(passes):
             self._pass(graph, random)
             self.passes += 1
             widen = self.passes >= _UNTIL and self.passes % _EVERY == 0 and not self.means
-            pace = 1.0 if step < _SETTLED * passes else 0.5
-            for k, (one, counts) in enumerate(zip(wanted, self._tables(tables), strict=True)):
+            for one, counts in zip(wanted, self._tables(tables), strict=True):
                 scaled = np.asarray(size * counts, dtype=np.float64)
-                self._move(one, scaled, pace * _DAMPING / (2 + graph.busiest(k)), widen=widen)
+                self._move(one, scaled, _DAMPING / (2 + busiest[one.attributes]), widen=widen)
             held = np.concatenate([np.bincount(self.pool[:, a], minlength=n) for a, n in enumerate(self.levels)])
             share = (self.margins * len(self.pool) + 1) / (held + 1)
             self.ones += 0.5 * np.clip(np.log(share), -1, 1)
+            if step >= settled:
+                for total, now in zip(sums, moving, strict=True):
+                    total += now
+        for total, now in zip(sums, moving, strict=True):
+            now[...] = total / (passes - settled)
 
     def _begin(self, table: tuple[int, ...]) -> None:
         """A table that nothing is known of."""
@@ -191,16 +203,25 @@ class Field:
         shapes = self.rest[table].shape, self.slopes[table].shape
         return prior**0.5 * random.standard_normal(shapes[0]), slopes**0.5 * random.standard_normal(shapes[1])
 
+    def _graph(self) -> Graph:
+        return Graph(self.levels, list(self.theta), self.bars, joined=True)
+
     def _pass(self, graph: Graph, random: np.random.Generator) -> None:
         # Half as many bytes for what is looked up most; factors as far apart as these are as good as 0 or certain.
         cells = np.clip(graph.cells([self.theta[one] for one in graph.tables]), -_FURTHEST, _FURTHEST)
         cells = cells.astype(np.float32)
         laws = (graph.starts, -self.ones, graph.first, graph.views, graph.viewed(-cells), graph.bars)
-        likely = np.exp(self.ones).astype(np.float32), graph.viewed(np.exp(cells))
-        draw(self.pool, self.held, random.random(self.pool.shape), *laws, *likely)
+        more = np.ones(STRIDE, dtype=np.float32)
+        likely = (np.concatenate([np.exp(self.ones).astype(np.float32), more]),)
+        likely += (np.concatenate([graph.viewed(np.exp(cells)), more]),)
+        uniforms, held = random.random(self.pool.shape), self.held
+        _apart(draw, laws + likely, [(self.pool[some], held, uniforms[some]) for some in _parts(len(self.pool))])
         for block in (*graph.blocks, *self.tied):
-            some = random.integers(len(self.pool), size=int(_LEAPS * len(self.pool)))
-            leap(self.pool, some, random.permutation(block), random.random((some.size, block.size + 1)), *laws)
+            chosen, order = random.permutation(len(self.pool)), random.permutation(block)
+            chosen = chosen[: int(_LEAPS * len(self.pool))]
+            chances = random.random((chosen.size, block.size + 1))
+            parts = [(self.pool, chosen[some], order, chances[some]) for some in _parts(chosen.size)]
+            _apart(leap, laws, parts)
 
     def _tables(self, tables: Sequence[tuple[int, ...]]) -> list[Integers]:
         return tabulate_all(self.pool, self.levels, tables) if tables else []
@@ -240,7 +261,7 @@ class Field:
     def leanings(self, records: Integers) -> Floats:
         """Of each number of each record, by how much its other values make the next higher state of the number likelier
         than the next lower one, for each state between the two: within a state, more of the same is to be expected."""
-        graph = Graph(self.levels, list(self.theta), self.bars)
+        graph = self._graph()
         flat = graph.flat([-self.theta[one] for one in graph.tables])
         found = np.zeros(records.shape)
         lean(records, np.array(self.ordered), graph.starts, -self.ones, graph.first, graph.views, flat, found)
@@ -248,7 +269,7 @@ class Field:
 
     def seen(self, passes: int, random: np.random.Generator) -> Integers:
         """The records of so many passes, one after another."""
-        graph = Graph(self.levels, list(self.theta), self.bars)
+        graph = self._graph()
         pools = []
         for _ in range(passes):
             self._pass(graph, random)
@@ -259,13 +280,27 @@ class Field:
         self, tables: Sequence[tuple[int, ...]], records: float, passes: int, random: np.random.Generator
     ) -> list[Floats]:
         """Tables of the law, as means over so many passes."""
-        graph = Graph(self.levels, list(self.theta), self.bars)
+        graph = self._graph()
         totals = [np.zeros(tuple(self.levels[a] for a in table)) for table in tables]
         for _ in range(passes):
             self._pass(graph, random)
             for total, counts in zip(totals, self._tables(tables), strict=True):
                 total += counts
         return [total * (records / (len(self.pool) * passes)) for total in totals]
+
+
+def _parts(rows: int) -> list[slice]:
+    each = max(-(-rows // _WORKERS), _FEWEST_APART)
+    return [slice(start, start + each) for start in range(0, rows, each)]
+
+
+def _apart(kernel: Callable[..., None], laws: tuple[Any, ...], parts: Sequence[tuple[Any, ...]]) -> None:
+    """Records are drawn apart from one another, so that several processors give what one would."""
+    if len(parts) == 1:
+        kernel(*parts[0], *laws)
+        return
+    with ThreadPoolExecutor(len(parts)) as pool:
+        list(pool.map(lambda part: kernel(*part, *laws), parts))
 
 
 def _within(prior: float) -> float:

@@ -20,11 +20,12 @@ Integers = NDArray[np.int64]
 
 _PUBLIC_SEED = 15
 _SKETCH = (1_000, 4_000)  # records in the pool of a sketch, at least and at most
-_LEARNING, _LEARNING_MORE, _LOOKS = 40, 10, 24  # passes
-_STAGES = ((6_000, 60), (20_000, 24))  # records in the pool, passes
-_AGAIN = 12  # passes at the length of the file, or with other noise
+_LEARNING, _LEARNING_MORE, _LOOKS = 30, 10, 16  # passes
+_STAGES = ((4_000, 50), (12_000, 16))  # records in the pool, passes
+_AGAIN = 12  # passes with other noise
+_AT_LENGTH = 3  # passes at the length of the file
 _LARGEST_POOL = 60_000
-_MEANS = 8  # passes that the tables of the field are means of
+_MEANS = 4  # passes that the tables of the field are means of
 _LEAST_LEFT = 0.2  # of the noise, where the field has followed all of it
 _GUESS = 0.3  # weight of a pair that was not measured, beside the lightest that was
 _MOST_GUESSED = 4_000_000  # cells of such pairs, of which there are at most twice as many as were measured
@@ -130,7 +131,7 @@ def drawn(fit: Fit, rows: int, random: np.random.Generator) -> tuple[Integers, F
     `unsure` field with what may have been, given the noise. With them, where each leans within its states."""
     field = fit.field.copy()
     field.resize(min(rows, _LARGEST_POOL), random)
-    field.fit(fit.wanted, fit.records, _AGAIN, random)
+    field.fit(fit.wanted, fit.records, _AT_LENGTH, random)
     measured = [one.attributes for one in fit.wanted]
     tables = measured + _others(fit.levels, measured)
     means = field.expected(tables, fit.records, _MEANS, random)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import combinations
 from math import prod
 from typing import Any
 
@@ -15,6 +17,7 @@ from tacita.synthesis.file.sweeps import tally
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 WIDEST = 3  # attributes of a table
+_JOINED = 5_000  # cells of a table that stands for three pairs: larger ones leave a processor's own memory
 
 
 class Graph:
@@ -23,16 +26,22 @@ class Graph:
     >>> graph = Graph((2, 3), [(0, 1)], ())
     >>> graph.flat([np.arange(6.0).reshape(2, 3)]).tolist()
     [0.0, 3.0, 1.0, 4.0, 2.0, 5.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+
+    What is `laid` out are these tables, or where they are `joined`, fewer ones that hold their sums.
     """
 
-    def __init__(self, levels: tuple[int, ...], tables: Sequence[tuple[int, ...]], bars: Sequence[Bar]) -> None:
+    def __init__(
+        self, levels: tuple[int, ...], tables: Sequence[tuple[int, ...]], bars: Sequence[Bar], *, joined: bool = False
+    ) -> None:
         self.levels, self.tables = levels, list(tables)
+        self.laid = joined_tables(levels, self.tables) if joined else {one: (one,) for one in self.tables}
         self.starts = np.concatenate(([0], np.cumsum(levels))).astype(np.int64)
         per_attribute: list[list[tuple[int, ...]]] = [[] for _ in levels]
         size, before = 0, 0
         copies = [np.zeros(0, dtype=np.int32)]  # which cell each place of each view holds
-        for table, attributes in enumerate(self.tables):
-            cells = np.arange(before, before + prod(self.shape(table)), dtype=np.int32).reshape(self.shape(table))
+        for table, attributes in enumerate(self.laid):
+            shape = self._shape(attributes)
+            cells = np.arange(before, before + prod(shape), dtype=np.int32).reshape(shape)
             for axis, own in enumerate(attributes):
                 others = [one for one in attributes if one != own]
                 strides = [prod(levels[one] for one in (*others[k + 1 :], own)) for k in range(len(others))]
@@ -47,7 +56,7 @@ class Graph:
         held = np.array(rows, dtype=np.int64).reshape(len(rows), 2 * WIDEST + 1)
         self.views, self.owner = np.ascontiguousarray(held[:, :-1]), np.ascontiguousarray(held[:, -1])
         self.first = np.concatenate(([0], np.cumsum([len(one) for one in per_attribute]))).astype(np.int64)
-        self.kin = np.full((max(len(self.tables), 1), WIDEST), -1, dtype=np.int64)
+        self.kin = np.full((max(len(self.laid), 1), WIDEST), -1, dtype=np.int64)
         filled = np.zeros(len(self.kin), dtype=np.int64)
         for view, table in enumerate(self.owner.tolist()):
             self.kin[table, filled[table]] = view
@@ -72,16 +81,23 @@ class Graph:
         self.bars = (bars_of, listed, barred, np.concatenate(scores), limits)
         self.blocks = [np.array(one, dtype=np.int64) for one in linked_by(bars) if len(one) > 1]
 
-    def shape(self, table: int) -> tuple[int, ...]:
-        return tuple(self.levels[one] for one in self.tables[table])
+    def _shape(self, attributes: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(self.levels[one] for one in attributes)
 
     def flat(self, values: Sequence[Floats]) -> Floats:
         """The views of all tables with these values, one after another."""
         return self.viewed(self.cells(values))
 
     def cells(self, values: Sequence[Floats]) -> Floats:
-        """All tables with these values, one after another."""
-        return np.concatenate([np.zeros(0), *(one.ravel() for one in values)])
+        """All tables with these values, as they are laid out, one after another."""
+        own = dict(zip(self.tables, values, strict=True))
+        sums = [np.zeros(0)]
+        for attributes, held in self.laid.items():
+            total = own[attributes] if held == (attributes,) else np.zeros(self._shape(attributes))
+            for one in held if held != (attributes,) else ():
+                total += np.expand_dims(own[one], tuple(k for k, a in enumerate(attributes) if a not in one))
+            sums.append(total.ravel())
+        return np.concatenate(sums)
 
     def viewed(self, cells: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(cells[self._copies])
@@ -89,9 +105,47 @@ class Graph:
     def span(self, a: int) -> slice:
         return slice(int(self.starts[a]), int(self.starts[a + 1]))
 
-    def busiest(self, table: int) -> int:
-        """How many tables the attribute of this one has that is in most."""
-        return max(int(self.first[one + 1] - self.first[one]) for one in self.tables[table])
+    def busiest(self) -> list[int]:
+        """How many tables there are, for each of them, of its attribute that is in most."""
+        held = Counter(one for attributes in self.tables for one in attributes)
+        return [max(held[one] for one in attributes) for attributes in self.tables]
+
+
+def joined_tables(
+    levels: tuple[int, ...], tables: Sequence[tuple[int, ...]]
+) -> dict[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    """Fewer tables, each with those whose sum it holds: a table of three attributes can stand for its pairs as well.
+
+    >>> joined_tables((2, 2, 2, 9), [(0, 1), (0, 2), (1, 2), (2, 3)])
+    {(0, 1, 2): ((0, 1), (0, 2), (1, 2)), (2, 3): ((2, 3),)}
+    """
+    held = {one: [one] for one in tables if len(one) == WIDEST}
+    inside = {pair: one for one in reversed(held) for pair in combinations(one, 2)}
+    pairs = [one for one in tables if len(one) < WIDEST]
+    for pair in pairs:
+        if pair in inside:
+            held[inside[pair]].append(pair)
+    left = dict.fromkeys(sorted((one for one in pairs if one not in inside), key=lambda one: _size(levels, one)))
+    near: dict[int, set[int]] = {a: set() for a in range(len(levels))}
+    for a, b in left:
+        near[a].add(b)
+        near[b].add(a)
+    for a, b in list(left):
+        third = min(near[a] & near[b], key=lambda c: (levels[c], c), default=None) if (a, b) in left else None
+        if third is None or _size(levels, (a, b, third)) > _JOINED:
+            continue
+        three = sorted((a, b, third))
+        sides = list(combinations(three, 2))
+        held[tuple(three)] = list(sides)
+        for one, other in sides:
+            left.pop((one, other))
+            near[one].discard(other)
+            near[other].discard(one)
+    return {one: tuple(some) for one, some in held.items()} | {one: (one,) for one in left}
+
+
+def _size(levels: tuple[int, ...], attributes: tuple[int, ...]) -> int:
+    return prod(levels[one] for one in attributes)
 
 
 def tabulate_all(records: Integers, levels: tuple[int, ...], tables: Sequence[tuple[int, ...]]) -> list[Integers]:

@@ -230,8 +230,9 @@ class FileSynthesis(Synthesizer[FileModel]):
         ]
         if rounds := share_of_rounds(levels, records, self.budget, spent.pairs):
             sentences.append(
-                f"up to {100 * float(rounds):.0f}% of what tables get goes to about {most_tables(levels)} of three "
-                "columns that pairs do not explain, if there are any"
+                f"up to {100 * float(rounds):.0f}% of what tables get goes to about "
+                f"{most_tables(levels, records, self.budget, spent.pairs * rounds)} of three columns that pairs do not "
+                "explain, if there are any"
             )
         if kept:
             noise = max(sqrt(one.variance) for one in self.budget.tables(kept, levels, for_kept))

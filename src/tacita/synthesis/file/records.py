@@ -18,7 +18,7 @@ from tacita.synthesis.file.sweeps import graft, mend
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_ENOUGH = 0.01  # changed values for each record in a pass: then it is over
+_ENOUGH = 0.05  # changed values for each record in a pass: then it is over
 _MOST_TRIES = 50
 
 

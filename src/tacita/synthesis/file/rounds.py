@@ -26,6 +26,7 @@ _CLEAR = 2_000  # times the noise of a table: so many records give rounds their 
 _LEAST_SHARE = Fraction(1, 10)  # with less, splitting the noise costs more than tables of three columns bring
 _CHOICE = Fraction(1, 10)  # of what a table gets: for choosing it
 _PER_COLUMN, _FEWEST, _MOST = 2, 12, 24  # tables at the first level of noise
+_PLENTY = 3_500  # times the noise of a table: so many records let up to twice as many tables share the amount
 _FINER = 4  # times as much for a table once nothing is worth the noise: half of it
 _LEAST_SEEN = Fraction(1, 50)  # of the records: where noise on a single table hides more, there are no rounds
 _WORTH = 0.01  # of the records beyond the noise
@@ -78,12 +79,14 @@ def first_level(levels: tuple[int, ...], records: int, budget: Budget, amount: F
         or budget.typical(amount * (1 - _CHOICE), 1) > _LEAST_SEEN * records
     ):
         return None
-    return level_of(amount / most_tables(levels), budget)
+    return level_of(amount / most_tables(levels, records, budget, amount), budget)
 
 
-def most_tables(levels: tuple[int, ...]) -> int:
-    """How many tables the first level of noise has room for."""
-    return min(max(_PER_COLUMN * sum(size > 1 for size in levels), _FEWEST), _MOST)
+def most_tables(levels: tuple[int, ...], records: int, budget: Budget, amount: Fraction) -> int:
+    """How many tables the first level of noise has room for: more of them where each is clear enough."""
+    usual = min(max(_PER_COLUMN * sum(size > 1 for size in levels), _FEWEST), _MOST)
+    clear = records / level_of(amount / usual, budget).noise / _PLENTY
+    return round(usual * min(max(clear**2, 1.0), 2.0))
 
 
 def share_of_rounds(levels: tuple[int, ...], records: int, budget: Budget, amount: Fraction) -> Fraction:

@@ -10,6 +10,8 @@ import numpy as np
 
 from tacita.compiled import njit
 
+_BLOCK = 512  # records whose values of one attribute are drawn in a row: its views then stay at hand
+STRIDE = 16  # levels
 _SMALLEST = 1e-30  # below it, products of short numbers have lost digits
 
 
@@ -37,14 +39,28 @@ def _gather(pull, record, a, starts, ones, first, views, flat, rank):  # type: i
 
 @njit(cache=True, nogil=True)
 def _multiply(chances, record, a, starts, ones, first, views, flat):  # type: ignore[no-untyped-def]
-    """Chances of each level of attribute a given the record's other values, from those that each table gives it."""
+    """Chances of each level of attribute a given the record's other values, from those that each table gives it.
+
+    Four tables at a time, and for a multiple of `STRIDE` levels, so that a processor takes several at once; what comes
+    out for levels that there are not is never looked at.
+    """
     size = starts[a + 1] - starts[a]
-    for level in range(size):
-        chances[level] = ones[starts[a] + level]
-    for view in range(first[a], first[a + 1]):
+    whole = np.uint64((size + STRIDE - 1) // STRIDE * STRIDE)
+    own = np.uint64(starts[a])
+    for level in range(whole):
+        chances[level] = ones[own + level]
+    view = first[a]
+    while view + 4 <= first[a + 1]:
+        one, two = np.uint64(_place(views, view, record)), np.uint64(_place(views, view + 1, record))
+        three, four = np.uint64(_place(views, view + 2, record)), np.uint64(_place(views, view + 3, record))
+        for level in range(whole):
+            chances[level] *= (flat[one + level] * flat[two + level]) * (flat[three + level] * flat[four + level])
+        view += 4
+    while view < first[a + 1]:
         place = np.uint64(_place(views, view, record))
-        for level in range(np.uint64(size)):
+        for level in range(whole):
             chances[level] *= flat[place + level]
+        view += 1
     return size
 
 
@@ -125,23 +141,24 @@ def draw(records, held, uniforms, starts, ones, first, views, flat, bars, likely
     """Each value of each record, but for the first `held`, drawn anew given the others:
     P(level) ∝ exp(−what speaks against it).
 
-    `likely_ones` and `likely` hold exp(−`ones`) and exp(−`flat`): products of them need no exponential for each level
-    of each record. Where they leave the range of numbers, sums do.
+    `likely_ones` and `likely` hold exp(−`ones`) and exp(−`flat`), and `STRIDE` numbers more: products of them need no
+    exponential for each level of each record. Where they leave the range of numbers, sums do.
     """
-    pull = np.empty(_widest(starts), dtype=np.float32)  # twice as many at once
+    pull = np.empty(_widest(starts) + STRIDE, dtype=np.float32)  # twice as many at once
     rank = np.zeros(records.shape[1], dtype=np.int64)
-    for i in range(records.shape[0]):
-        record = records[i]
+    for block in range(0, records.shape[0], _BLOCK):
         for a in range(held, records.shape[1]):
-            size = _multiply(pull, record, a, starts, likely_ones, first, views, likely)
-            _bar(pull, size, record, a, bars, rank, 0.0)
-            total = _total(pull, size)
-            if not _SMALLEST < total < np.inf:
-                size = _gather(pull, record, a, starts, ones, first, views, flat, rank)
-                _bar(pull, size, record, a, bars, rank, np.inf)
-                total, _ = _chances(pull, size)
-            if total > 0.0:
-                record[a] = _chosen(pull, size, uniforms[i, a] * total, record[a])
+            for i in range(block, min(block + _BLOCK, records.shape[0])):
+                record = records[i]
+                size = _multiply(pull, record, a, starts, likely_ones, first, views, likely)
+                _bar(pull, size, record, a, bars, rank, 0.0)
+                total = _total(pull, size)
+                if not _SMALLEST < total < np.inf:
+                    size = _gather(pull, record, a, starts, ones, first, views, flat, rank)
+                    _bar(pull, size, record, a, bars, rank, np.inf)
+                    total, _ = _chances(pull, size)
+                if total > 0.0:
+                    record[a] = _chosen(pull, size, uniforms[i, a] * total, record[a])
 
 
 @njit(cache=True, nogil=True)
