@@ -142,7 +142,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=list(ANCHORS))
     parser.add_argument("--epsilon", nargs="+", default=["1", "5", "10"])
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--reduced", action="store_true", help="one file at one ε")
+    parser.add_argument("--reduced", action="store_true", help="1,000 records of one file at one ε")
     given = parser.parse_args()
     folder = given.folder / "nist_diverse_communities"
     if not folder.is_dir():
@@ -150,12 +150,13 @@ def main() -> int:
         return 0
     for name in ["ma"] if given.reduced else given.only:
         real = as_numbers(pd.read_csv(folder / f"{name}2019.csv.gz", dtype=str, keep_default_na=False))
+        real = real[:1000] if given.reduced else real
         schema, industry = schema_of(real), dict(zip(real["INDP"], real["INDP_CAT"], strict=True))
         say(f"{name}: a 40% subsample has {k_marginal(real, real.sample(frac=0.4, random_state=given.seed)):.0f}")
         for epsilon in ["10"] if given.reduced else given.epsilon:
             plan = tacita.FileSynthesis(list(real), epsilon, delta="1e-5", neighbours=AddRemoveOne("person"))
             start = time.process_time()
-            made = next(iter(plan.rehearse(real, schema, seed=given.seed).implicates)).to_pandas()
+            made = next(iter(plan.rehearse(real, schema, seed=given.seed).implicates))
             seconds = time.process_time() - start
             best, goal = (dict(zip(("1", "5", "10"), row, strict=True)).get(epsilon, "–") for row in ANCHORS[name])
             say(
