@@ -15,8 +15,10 @@ from tacita.noise.forcing import Tape
 from tacita.privacy import AddRemoveOne
 from tacita.synthesis import FileSynthesis
 from tacita.synthesis.file import choosing
+from tacita.synthesis.file import field as fields
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.choosing import beyond
+from tacita.synthesis.file.field import Field, Wanted
 from tacita.synthesis.file.graph import Graph, tabulate, tabulate_all
 from tacita.synthesis.file.measuring import measure_tables
 from tacita.synthesis.file.rounds import candidates, most_tables, share_of_rounds
@@ -182,3 +184,20 @@ def test_more_tables_share_the_amount_where_each_is_clear_and_never_more_than_tw
     assert numbers == sorted(numbers)
     assert (numbers[0], numbers[-1]) == (24, 48)
     assert 24 < numbers[2] < 48
+
+
+@pytest.mark.parametrize("rows", [1, 3, 500])
+def test_records_that_are_drawn_by_several_processors_are_those_of_one(
+    monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    monkeypatch.setattr(fields, "_FEWEST_APART", 20)
+    pools = []
+    for workers in (1, 3):
+        monkeypatch.setattr(fields, "_WORKERS", workers)
+        field = Field((3, 3), [np.full(3, 1 / 3)] * 2, (), np.zeros((rows, 2), dtype=np.int64))
+        wanted = [Wanted((0, 1), 100 * np.eye(3), 1.0, 9)]
+        field.tie(wanted)
+        assert len(field.tied) == 1
+        field.fit(wanted, 300.0, 3, np.random.default_rng(1))
+        pools.append(field.pool)
+    assert np.array_equal(*pools)

@@ -212,8 +212,9 @@ class Field:
         cells = cells.astype(np.float32)
         laws = (graph.starts, -self.ones, graph.first, graph.views, graph.viewed(-cells), graph.bars)
         more = np.ones(STRIDE, dtype=np.float32)
-        likely = (np.concatenate([np.exp(self.ones).astype(np.float32), more]),)
-        likely += (np.concatenate([graph.viewed(np.exp(cells)), more]),)
+        likely = tuple(
+            np.concatenate([one, more]) for one in (np.exp(self.ones, dtype=np.float32), graph.viewed(np.exp(cells)))
+        )
         uniforms, held = random.random(self.pool.shape), self.held
         _apart(draw, laws + likely, [(self.pool[some], held, uniforms[some]) for some in _parts(len(self.pool))])
         for block in (*graph.blocks, *self.tied):
@@ -296,8 +297,9 @@ def _parts(rows: int) -> list[slice]:
 
 def _apart(kernel: Callable[..., None], laws: tuple[Any, ...], parts: Sequence[tuple[Any, ...]]) -> None:
     """Records are drawn apart from one another, so that several processors give what one would."""
-    if len(parts) == 1:
-        kernel(*parts[0], *laws)
+    if len(parts) < 2:
+        for part in parts:
+            kernel(*part, *laws)
         return
     with ThreadPoolExecutor(len(parts)) as pool:
         list(pool.map(lambda part: kernel(*part, *laws), parts))
