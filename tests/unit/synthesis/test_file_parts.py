@@ -7,12 +7,13 @@ import pytest
 
 from tacita.data.schema.rulebook import Bar, impossible, possible
 from tacita.noise.entropy import SeededEntropy
-from tacita.synthesis.file.bins import listed_counts, number_of
+from tacita.synthesis.file.bins import number_of
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import Grid, Shape
 from tacita.synthesis.file.division import division, off_anyway
 from tacita.synthesis.file.field import Field, Wanted
 from tacita.synthesis.file.graph import tabulate
+from tacita.synthesis.file.likely import listed_counts
 from tacita.synthesis.file.numbers import measure_number, round_values, thresholds_for
 from tacita.synthesis.file.records import Goal, agree, unrelated
 from tacita.synthesis.file.targets import nearest

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil, sqrt
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import FEW, Grid, Number, Shape
-from tacita.synthesis.file.targets import nearest
+from tacita.synthesis.file.likely import likeliest, listed_counts
+from tacita.synthesis.file.targets import Told
 from tacita.synthesis.pinned.plain import Spread
 from tacita.synthesis.quantile.curve import Curve, around_the_median, without_strays
 
@@ -19,8 +20,6 @@ Floats = NDArray[np.float64]
 _FEWEST_BINS, MOST_BINS = 6, 24
 _TOLERATED = 0.3  # of the records moved by noise in a table of two numbers: bins are as many as that allows
 _TABLES_PER_COLUMN = 4
-_QUIET = 1.5  # standard deviations of the noise on a sum: what has less is taken for empty
-_REACH = 3  # values to either side that say what is likely of one
 
 
 def bins_for(records: int, columns: int, budget: Budget) -> int:
@@ -64,6 +63,29 @@ def curve_of(shape: Shape, grid: Grid) -> tuple[Floats, Floats]:
     return kept.values, kept.shares
 
 
+def told_by(column: Number, attribute: int) -> Told | None:
+    """What the counts of single values, or between thresholds, say of the bins, where they lie in one each."""
+    shape, states = column.shape, len(column.cuts) + 1
+    if not shape.noise:
+        return None
+    starts, counts = np.array(shape.values, dtype=np.int64), np.array(shape.counts, dtype=np.float64)
+    ends = starts
+    if shape.thresholds:
+        starts, ends = (
+            np.array([column.grid.first, *shape.thresholds]),
+            np.array([*shape.thresholds, column.grid.last + 1]) - 1,
+        )
+        counts = np.array(shape.between, dtype=np.float64)
+    there = starts <= ends  # between two equal thresholds is nothing
+    first, last = (np.searchsorted(np.array(column.cuts), one[there], side="right") for one in (starts, ends))
+    cells = np.bincount(first, minlength=states).astype(np.float64)
+    cells[[k for a, b in zip(first.tolist(), last.tolist(), strict=True) if a < b for k in range(a, b + 1)]] = 0.0
+    held, precision = np.zeros(column.size), np.zeros(column.size)
+    held[:states] = np.bincount(first, counts[there], minlength=states)
+    precision[:states] = np.where(cells > 0, 1 / (shape.noise * np.maximum(cells, 1)), 0.0)
+    return Told(attribute, held, precision)
+
+
 def edge_of(shape: Shape) -> float:
     """Half a record lies beyond what can be drawn."""
     return 0.5 / max(shape.records, 1)
@@ -86,50 +108,6 @@ def spread_of(grid: Grid, shape: Shape) -> Spread:
     ends = grid.first / grid.parts, grid.last / grid.parts
     scaled = replace(curve, values=curve.values / grid.parts, lower=ends[0], upper=ends[1])
     return Spread(scaled, min(max(sum(shape.between), 1) / max(shape.records, 1), 1.0), 1 / grid.parts, ends)
-
-
-def likeliest(counts: Floats, expected: Floats, noise: float) -> Floats:
-    """Counts between what is expected and what was measured: Wiener's share of each deviation, none negative.
-
-    Deviations that are no noise have a variance in proportion to what is expected.
-    """
-    off = counts - expected
-    signal = max(0.0, float((off**2).sum() - noise * counts.size) / max(float(expected.sum()), 1.0)) * expected
-    return nearest(expected + off * signal / (signal + max(noise, 1e-9)), max(float(expected.sum()), 1.0))
-
-
-def listed_counts(shape: Shape) -> Floats:
-    """Counts of listed values, each between its own and what its neighbours let expect."""
-    counts = np.array(shape.counts, dtype=np.float64)
-    held = nearest(_without_ends(counts, shape.noise), max(float(counts.sum()), 1.0))
-    # Mirrored beyond the ends, so that many records at a bound are not taken for as many beyond it.
-    near = np.lib.stride_tricks.sliding_window_view(np.pad(held, _REACH, mode="reflect"), 2 * _REACH + 1).mean(axis=1)
-    return likeliest(held, near * (held.sum() / near.sum()), shape.noise)
-
-
-def _without_ends(counts: Floats, noise: float) -> Floats:
-    """Counts with both ends emptied as far as all that stands there is no more than noise: bounds may be wide, and
-    noise on many values that nobody has would add up. What stood there in all stays, next to what is kept.
-
-    >>> _without_ends(np.array([1.0, -2.0, 50.0, 60.0, 1.0, -1.0, 2.0]), 4.0).round(1).tolist()
-    [0.0, 0.0, 50.0, 60.0, 2.0, 0.0, 0.0]
-    """
-    kept = counts.copy()
-    for one_way, other in ((counts, kept), (counts[::-1], kept[::-1])):
-        quiet = np.flatnonzero(np.cumsum(one_way) <= _QUIET * np.sqrt(noise * np.arange(1, counts.size + 1)))
-        if quiet.size:
-            cut = int(quiet[-1]) + 1
-            other[:cut] = _falling(one_way[:cut].sum(), one_way[cut : cut + _REACH], cut)
-    return kept if kept.any() else counts
-
-
-def _falling(records: float, beside: Floats, places: int) -> Floats:
-    """So many records on places that rise evenly towards what stands beside them."""
-    rising = np.zeros(places)
-    if records > 0 and beside.sum() > 0:
-        width = min(places, ceil(2 * records / beside.mean()))
-        rising[places - width :] = np.arange(1, width + 1) * (2 * records / (width * (width + 1)))
-    return rising
 
 
 def _filled(grid: Grid, shape: Shape, bins: int) -> tuple[int, ...]:

@@ -55,7 +55,8 @@ class Shape:
 
     Where its values are few: `counts` of all `values`. Else `values` are point masses, and of the other values
     `thresholds` (in units) stand near public `shares`, `between` counts them between thresholds, and `habits` by how
-    many digits they have and how round they are. `noise` is the variance of the noise on all counts.
+    many digits they have and how round they are. `noise` is the variance of the noise on these counts. `tallies` counts
+    every round value that the number may have (`round_values`), with noise of the variance `tally_noise`.
     """
 
     records: int = 0
@@ -66,6 +67,8 @@ class Shape:
     between: tuple[int, ...] = ()
     habits: tuple[tuple[int, ...], ...] = ()
     noise: float = 0.0
+    tallies: tuple[int, ...] = ()
+    tally_noise: float = 0.0
 
 
 @dataclass(frozen=True)

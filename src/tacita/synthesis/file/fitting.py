@@ -13,7 +13,7 @@ from tacita.data.schema.rulebook import Bar, impossible
 from tacita.synthesis.file.field import Field, Wanted
 from tacita.synthesis.file.graph import tabulate_all
 from tacita.synthesis.file.records import Goal, agree, unrelated
-from tacita.synthesis.file.targets import Answer, margins, wanted_of, with_noise
+from tacita.synthesis.file.targets import Answer, Told, margins, wanted_of, with_noise
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -45,6 +45,12 @@ class Fit:
     wanted: Sequence[Wanted]
     measured: Sequence[Wanted]
     """The same without the noise that was added once more, where the field is `unsure`."""
+    told: Sequence[Told] = ()
+
+    @property
+    def margins(self) -> list[Floats]:
+        """How many records are in each state of each column."""
+        return [counts for counts, _ in self.ones]
 
 
 def fitted(
@@ -55,9 +61,10 @@ def fitted(
     random: np.random.Generator,
     ordered: Sequence[int] | None = None,
     public: Integers | None = None,
+    told: Sequence[Told] = (),
 ) -> Fit:
-    """The likeliest field of these answers. `public` as in `Field`."""
-    ones = margins(answers, levels, records)
+    """The likeliest field of these answers. `public` as in `Field`; `told` as in `margins`."""
+    ones = margins(answers, levels, records, told)
     wanted = wanted_of(answers, [one for one, _ in ones], records)
     shares = [one / one.sum() for one, _ in ones]
     field = Field(levels, shares, bars, unrelated(shares, bars, _STAGES[0][0], random), ordered, public)
@@ -65,13 +72,13 @@ def fitted(
     for rows, passes in _STAGES:
         field.resize(rows, random)
         field.fit(wanted, records, passes, random)
-    return Fit(levels, bars, records, field, ones, wanted, wanted)
+    return Fit(levels, bars, records, field, ones, wanted, wanted, told)
 
 
 def unsure(fit: Fit, answers: Sequence[Answer], random: np.random.Generator) -> Fit:
     """A field that may be the right one, given the noise of the answers that the likeliest one was fitted to."""
     again = [with_noise(one, random) for one in answers]
-    ones = margins(again, fit.levels, fit.records)
+    ones = margins(again, fit.levels, fit.records, [one.with_noise(random) for one in fit.told])
     own = [one for one, _ in ones]
     wanted, measured = (wanted_of(some, own, fit.records) for some in (again, answers))
     moved = [(one, other.counts - one.counts) for one, other in zip(measured, wanted, strict=True)]
@@ -82,7 +89,7 @@ def unsure(fit: Fit, answers: Sequence[Answer], random: np.random.Generator) -> 
     if moved:
         field.unsettle(moved, [others[k] for k in some], fit.records, random)
     field.fit(wanted, fit.records, _AGAIN, random)
-    return Fit(fit.levels, fit.bars, fit.records, field, ones, wanted, measured)
+    return Fit(fit.levels, fit.bars, fit.records, field, ones, wanted, measured, fit.told)
 
 
 class Sketch:

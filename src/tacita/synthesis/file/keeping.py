@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacita.data.schema import Rulebook
 from tacita.errors import UsageError
 from tacita.synthesis.file.columns import Column, Number
-from tacita.synthesis.file.values import units_of
+from tacita.synthesis.file.values import Bins
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -23,10 +23,22 @@ _TRIES = 40
 
 
 def kept(
-    book: Rulebook, columns: Sequence[Column], codes: Integers, leaning: Floats, random: np.random.Generator
+    book: Rulebook,
+    columns: Sequence[Column],
+    codes: Integers,
+    leaning: Floats,
+    random: np.random.Generator,
+    margins: Sequence[Floats],
+    doubt: np.random.Generator | None = None,
 ) -> dict[str, Integers]:
-    """Units of all columns for the states of those that are drawn, and where each leans within its state."""
-    units = {one.name: units_of(one, codes[:, k], random, leaning[:, k]) for k, one in enumerate(columns)}
+    """Units of all columns for the states of those that are drawn, and where each leans within its state. `margins` of
+    the columns and `doubt` as in `Bins`."""
+    bins = {k: Bins(one, doubt, margins[k]) for k, one in enumerate(columns) if isinstance(one, Number)}
+
+    def drawn(k: int, some: Integers | slice) -> Integers:
+        return bins[k].units(codes[some, k], random, leaning[some, k]) if k in bins else codes[some, k].copy()
+
+    units = {one.name: drawn(k, slice(None)) for k, one in enumerate(columns)}
     whole = book.completed(units)
     wrong = np.flatnonzero(book.broken(whole)) if book.rules else np.zeros(0, dtype=np.int64)
     linked = {name for rule in book.rules for name in book.sources(rule)}
@@ -35,7 +47,7 @@ def kept(
         if not wrong.size:
             break
         again = {one.name: units[one.name][wrong] for one in columns}
-        again |= {columns[k].name: units_of(columns[k], codes[wrong, k], random, leaning[wrong, k]) for k in wide}
+        again |= {columns[k].name: drawn(k, wrong) for k in wide}
         here = book.completed(again)
         for name, values in here.items():
             whole[name][wrong] = values

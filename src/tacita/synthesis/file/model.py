@@ -19,7 +19,7 @@ from tacita.errors import SchemaError, UsageError
 from tacita.implicates import Implicates
 from tacita.synthesis.base import Model
 from tacita.synthesis.file.agreeing import answer_of, usable
-from tacita.synthesis.file.bins import number_of
+from tacita.synthesis.file.bins import number_of, told_by
 from tacita.synthesis.file.columns import Category, Column, Number, Shape, column_of, ordered_states
 from tacita.synthesis.file.fitting import Fit, drawn, fitted, given, unsure
 from tacita.synthesis.file.keeping import kept, kept_still
@@ -74,7 +74,9 @@ class FileModel(Model[Tables]):
         bars = self.book.bars({one.name: one.spans for one in self.columns})
         ordered = ordered_states(self.columns)
         random = np.random.default_rng(self.seed)
-        return fitted(self.released.answers, levels, bars, float(self.released.records), random, ordered)
+        told = [told_by(one, k) for k, one in enumerate(self.columns) if isinstance(one, Number)]
+        known = [one for one in told if one is not None]
+        return fitted(self.released.answers, levels, bars, float(self.released.records), random, ordered, told=known)
 
     def usable(self, table: Any) -> bool:
         """Whether a published table counts the records that the files stand for, by columns that they have."""
@@ -102,8 +104,9 @@ class FileModel(Model[Tables]):
         frames = []
         for fit, one in self._fits(m, random):
             more = max(length, _FEWEST) if self.book.rules else length
-            units = _some(kept(self.book, self.columns, *drawn(fit, more, one), one), length)
-            frames.append(self._written(self._held(units, length, one if m > 1 else None)))
+            doubt = one if m > 1 else None
+            units = _some(kept(self.book, self.columns, *drawn(fit, more, one), one, fit.margins, doubt), length)
+            frames.append(self._written(self._held(units, length, doubt)))
         return Implicates(tuple(frames), self.schema, self.plan.columns, "one-measurement")
 
     def files_where(
@@ -121,7 +124,10 @@ class FileModel(Model[Tables]):
         frames = []
         for fit, one in self._fits(m, random):
             records, leaning, length = given(fit, bars, rows, self.rows, _FEWEST, one)
-            frames.append(self._written(_some(kept(book, self.columns, records, leaning, one), length)))
+            doubt = one if m > 1 else None
+            frames.append(
+                self._written(_some(kept(book, self.columns, records, leaning, one, fit.margins, doubt), length))
+            )
         return Implicates(tuple(frames), self.schema, self.plan.columns, "one-measurement")
 
     def _fits(self, m: int, random: np.random.Generator) -> Iterator[tuple[Fit, np.random.Generator]]:

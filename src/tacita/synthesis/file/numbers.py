@@ -1,7 +1,8 @@
 """What is read of a number by itself: counts of single values, and private thresholds. Proof: file.md.
 
 A number of few values needs nothing; one of some hundred has each value counted. Else the round values it may have (two
-digits and zeros) are counted, and those that stand out are point masses. The rest is cut by exact private thresholds,
+digits and zeros) are counted: those that stand out are point masses, and files follow the others' counts too, as far
+as these are more than noise. The rest is cut by exact private thresholds,
 finer towards both ends than parts of equal size would be, and counted between them. Where many stand in a narrow part
 there may be a point mass that is not round, such as the limit of a benefit or the first of a month: ever finer cells
 are counted there. What is left is counted by how round it is.
@@ -29,11 +30,11 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 # Of what a number gets, where it needs thresholds; they get the rest.
-_MASSES, _CROWDED, _BETWEEN, _HABITS = Fraction(1, 9), Fraction(1, 9), Fraction(1, 3), Fraction(1, 9)
+_MASSES, _CROWDED, _BETWEEN, _HABITS = Fraction(3, 9), Fraction(1, 9), Fraction(2, 9), Fraction(1, 9)
 _THRESHOLDS = 1 - _MASSES - _CROWDED - _BETWEEN - _HABITS
 _FIRM = 6.0  # a part is cut again while its records times ε are more
 _DEEPEST = 7
-_CROWD = 0.75  # of the records: where the noise of all values together is more, thresholds say more than counts
+_CROWD = 1.5  # of the records: where the noise of all values together is more, thresholds say more than counts
 _MASS = 0.03  # of the records: a point mass is a state of its own
 _MOST_MASSES = 6
 _MOST_CELLS = 4096
@@ -60,7 +61,8 @@ def measure_number(
         counts = noisy(_counted(units, listed), counting, entropy, f"values of {name}")
         return Shape(records, tuple(listed.tolist()), tuple(counts.tolist()), noise=counting.variance)
     listed, question = round_values(grid), budget.table(amount * _MASSES)
-    masses = _masses(_counted(units, listed), listed, records, question, entropy, f"round values of {name}")
+    tallies = noisy(_counted(units, listed), question, entropy, f"round values of {name}")
+    masses = _masses(tallies, listed, records, question)
     rest = units[(units >= grid.first) & ~np.isin(units, list(masses))]
     # Of a number that most records have as 0, thresholds are those of the others: many would fall where nobody is.
     others = max(records - sum(masses.values()), 1)
@@ -99,14 +101,13 @@ def measure_number(
         tuple(between.tolist()),
         tuple(tuple(row) for row in habits.tolist()),
         budget.table(amount * _BETWEEN).variance,
+        tuple(tallies.tolist()),
+        question.variance,
     )
 
 
-def _masses(
-    there: Integers, listed: Integers, records: int, question: Question, entropy: Entropy, label: str
-) -> dict[int, int]:
+def _masses(counts: Integers, listed: Integers, records: int, question: Question) -> dict[int, int]:
     """Which of the listed values, or cells that begin there, stand out, with their noisy counts; the largest first."""
-    counts = noisy(there, question, entropy, label)
     least = max(_clear(question, listed.size), _MASS * records)
     largest = [int(k) for k in np.argsort(-counts, kind="stable")[:_MOST_MASSES] if counts[k] > least]
     return {int(listed[k]): int(counts[k]) for k in largest}
@@ -124,7 +125,8 @@ def _closed_in(
         ends = np.concatenate([np.minimum(np.arange(first, end, size) + size, end) for first, end in spans])
         at = np.searchsorted(starts, units, side="right") - 1
         there = np.bincount(at[(at >= 0) & (units < ends[at])], minlength=starts.size).astype(np.int64)
-        masses = _masses(there, starts, records, question, entropy, f"cells of {size} of {name}")
+        cells = noisy(there, question, entropy, f"cells of {size} of {name}")
+        masses = _masses(cells, starts, records, question)
         spans = sorted((start, int(ends[np.searchsorted(starts, start)])) for start in masses)
         if not spans:
             break

@@ -43,6 +43,7 @@ Floats = NDArray[np.float64]
 
 _COUNT = Fraction(1, 100)  # of the budget, where the number of records is not public
 _NUMBERS = Fraction(1, 2)  # times the share of columns that need cuts
+_WIDE = 2  # times as much for a number of many values as for one whose values are counted
 _TOTAL, _MOST_TOTALS = Fraction(1, 20), Fraction(1, 5)  # of the budget, for each total and for all
 _USUAL = 10_000  # records, where their number is neither public nor given
 _OTHER_SIZES = (1_000, 100_000)
@@ -184,8 +185,11 @@ class FileSynthesis(Synthesizer[FileModel]):
     def _amounts(self, schema: Schema, records: int) -> tuple[dict[str, Fraction], Fraction, Fraction]:
         """For each number, for each total, for tables."""
         total = self.budget.total
-        cut = [name for name, grid in self._numbers(schema).items() if grid.size > FEW]
-        each = {name: total * _NUMBERS / len(self._drawn(schema)) for name in cut}
+        cut = {
+            name: _WIDE if grid.size > LISTED else 1 for name, grid in self._numbers(schema).items() if grid.size > FEW
+        }
+        whole = total * _NUMBERS * len(cut) / len(self._drawn(schema))
+        each = {name: whole * one / sum(cut.values()) for name, one in cut.items()}
         number = len(self._totals(schema))
         total_each = total * min(_TOTAL, _MOST_TOTALS / max(number, 1))
         if records < worth_pinning(spending(total_each, pure=not self.delta), replaced=self.size_is_public):

@@ -44,6 +44,8 @@ def record_of(released: Tables, names: Sequence[str]) -> dict[str, Any]:
                 "between": list(shape.between),
                 "habits": [list(row) for row in shape.habits],
                 "noise": shape.noise,
+                "tallies": list(shape.tallies),
+                "tally noise": shape.tally_noise,
             }
             for name, shape in released.shapes.items()
         },
@@ -75,6 +77,8 @@ def tables_from(content: Mapping[str, Any], names: Sequence[str]) -> Tables:
             tuple(one["between"]),
             tuple(tuple(row) for row in one["habits"]),
             one["noise"],
+            tuple(one.get("tallies", ())),
+            one.get("tally noise", 0.0),
         )
         for name, one in content["numbers"].items()
     }

@@ -43,18 +43,37 @@ def with_noise(answer: Answer, random: np.random.Generator) -> Answer:
     return evolve(answer, values=np.rint(answer.values + more).astype(np.int64))
 
 
-def margins(answers: Sequence[Answer], levels: tuple[int, ...], records: float) -> list[tuple[Floats, float]]:
-    """Counts of each column's states with their variance, from all tables that hold it; none negative."""
+@frozen(eq=False)
+class Told:
+    """What was counted of the states of a column before any table, each with its precision: 0 where nothing was."""
+
+    attribute: int
+    counts: Floats
+    precision: Floats
+
+    def with_noise(self, random: np.random.Generator) -> Told:
+        """The same with as much noise again."""
+        noise = random.standard_normal(self.counts.size) / np.sqrt(np.maximum(self.precision, 1e-12))
+        return evolve(self, counts=self.counts + noise)
+
+
+def margins(
+    answers: Sequence[Answer], levels: tuple[int, ...], records: float, told: Sequence[Told] = ()
+) -> list[tuple[Floats, float]]:
+    """Counts of each column's states with their variance, from all tables that hold it and from what was told before;
+    none negative."""
     found: list[tuple[Floats, float]] = []
     for a in range(len(levels)):
-        total, weight = np.zeros(levels[a]), 0.0
+        total, weight = np.zeros(levels[a]), np.zeros(levels[a])
         for one in answers:
             where = one.question.attributes
             if a in where and not one.question.contrast:
                 table = one.values.sum(axis=tuple(k for k, b in enumerate(where) if b != a))
                 precision = 1 / (one.question.variance * one.values.size / levels[a])
                 total, weight = total + precision * table, weight + precision
-        found.append((nearest(total / weight, records), 1 / weight))
+        for before in (one for one in told if one.attribute == a):
+            total, weight = total + before.precision * before.counts, weight + before.precision
+        found.append((nearest(total / weight, records), float((1 / weight).mean())))
     return found
 
 

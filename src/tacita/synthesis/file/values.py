@@ -1,7 +1,7 @@
 """From states back to values: what a synthetic file holds. Post-processing only.
 
 Within a bin, values follow the released quantiles, smoothly between them and with a fitted tail beyond the last one,
-and are rounded as often as values of that size are.
+and are rounded as often as values of that size are; round values that were counted are as usual as their tallies say.
 """
 
 from __future__ import annotations
@@ -9,14 +9,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.synthesis.file.bins import edge_of, likeliest, listed_counts, smooth_curve
+from tacita.synthesis.file.bins import edge_of, smooth_curve
 from tacita.synthesis.file.columns import Category, Column, Number, Shape
-from tacita.synthesis.file.numbers import ROUND, digits_of
+from tacita.synthesis.file.likely import Facts, likeliest, listed_counts, with_ends
+from tacita.synthesis.file.numbers import ROUND, digits_of, round_values
 from tacita.synthesis.file.targets import nearest
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 _STEEPEST = 30.0  # exponents
+_CANDIDATES = 4_000  # values of a bin, at least, of which a file's are chosen
+_RARE = 0.05  # records: what is expected less often is left to chance
+_PUBLIC_SEED = 15
 
 
 def units_of(column: Column, codes: Integers, random: np.random.Generator, leaning: Floats | None = None) -> Integers:
@@ -24,19 +28,7 @@ def units_of(column: Column, codes: Integers, random: np.random.Generator, leani
 
     Records that lean upwards have the higher ones of the values that are drawn in their state.
     """
-    if isinstance(column, Category):
-        return codes.copy()
-    bins = _Bins(column)
-    units = np.full(codes.size, column.grid.first - 1, dtype=np.int64)
-    for state in range(len(column.cuts) + 1):
-        here = np.flatnonzero(codes == state)
-        if here.size:
-            units[here] = bins.drawn(state, here.size, random)
-            if leaning is not None:  # by where each would stand, while all together stay as the quantiles have them
-                units[here[np.argsort(leaning_places(leaning[here], random))]] = np.sort(units[here])
-    for k, mass in enumerate(column.masses):
-        units[codes == len(column.cuts) + 1 + k] = mass
-    return units
+    return codes.copy() if isinstance(column, Category) else Bins(column).units(codes, random, leaning)
 
 
 def leaning_places(leaning: Floats, random: np.random.Generator) -> Floats:
@@ -50,24 +42,83 @@ def leaning_places(leaning: Floats, random: np.random.Generator) -> Floats:
     return np.asarray(np.log1p(u * np.expm1(steep)) / steep)
 
 
-class _Bins:
-    """The bins of one number, with the curve through its released quantiles."""
+def _evenly(count: int, random: np.random.Generator) -> Floats:
+    """Places between 0 and 1, one in each of so many equal parts, in any order: chance would add noise of its own."""
+    return np.asarray((random.permutation(count) + random.random(count)) / max(count, 1))
 
-    def __init__(self, column: Number) -> None:
-        self.column, self.shape, grid = column, column.shape, column.grid
+
+class Bins:
+    """The bins of one number, with the curve through its released quantiles. With `doubt`, counts of values are drawn
+    from what they may be, given their noise. `margin` is about how many records are in each state."""
+
+    def __init__(self, column: Number, doubt: np.random.Generator | None = None, margin: Floats | None = None) -> None:
+        self.column, self.shape = column, column.shape
         self.edge = edge_of(self.shape)
+        self.listed: dict[int, float] = {}
+        self.usual, self.factors = np.zeros(0, dtype=np.int64), np.zeros(0)
         if self.shape.thresholds:
-            self.curve = smooth_curve(self.shape, grid)
+            self.curve = smooth_curve(self.shape, column.grid)
             self.habits = _Habits(self.shape, column.masses)
+            if self.shape.tallies:
+                self._weigh(doubt)
         elif self.shape.counts:
-            self.listed = dict(zip(self.shape.values, listed_counts(self.shape).tolist(), strict=True))
+            counts, values = listed_counts(self.shape, doubt), np.array(self.shape.values, dtype=np.int64)
+            if margin is not None:
+                bins = np.searchsorted(np.array(column.cuts, dtype=np.int64), values, side="right")
+                counts = with_ends(counts, bins, margin, self.shape.noise)
+            self.listed = dict(zip(self.shape.values, counts.tolist(), strict=True))
+
+    def units(self, codes: Integers, random: np.random.Generator, leaning: Floats | None) -> Integers:
+        """As `units_of`."""
+        column = self.column
+        units = np.full(codes.size, column.grid.first - 1, dtype=np.int64)
+        for state in range(len(column.cuts) + 1):
+            here = np.flatnonzero(codes == state)
+            if here.size:
+                units[here] = self.drawn(state, here.size, random)
+                if leaning is not None:  # by where each would stand, while all together stay as the quantiles have them
+                    units[here[np.argsort(leaning_places(leaning[here], random))]] = np.sort(units[here])
+        for k, mass in enumerate(column.masses):
+            units[codes == len(column.cuts) + 1 + k] = mass
+        return units
+
+    def _weigh(self, doubt: np.random.Generator | None) -> None:
+        """How much more usual than habits let expect each round value is, as far as its tally tells."""
+        random, grid, others = np.random.default_rng(_PUBLIC_SEED), self.column.grid, float(sum(self.shape.between))
+        round_ones = round_values(grid)
+        held = np.zeros(round_ones.size)
+        for state in range(len(self.column.cuts) + 1):
+            first, last = self.column.ends(state)
+            low, high = self._below(np.array([first, last + 1])).tolist()
+            drawn = self._plain(state, _CANDIDATES, random)
+            at = np.minimum(np.searchsorted(round_ones, drawn), round_ones.size - 1)
+            seen = np.bincount(at[round_ones[at] == drawn], minlength=round_ones.size)
+            held += seen * (max(high - low, 0.0) * max(others, 1.0) / _CANDIDATES)
+        there = (held > _RARE) & ~np.isin(round_ones, self.column.masses)
+        if there.any():
+            tallies = np.array(self.shape.tallies, dtype=np.float64)[there]
+            facts = Facts.of(tallies - held[there], held[there], np.zeros(tallies.size), self.shape.tally_noise)
+            self.usual = round_ones[there]
+            self.factors = np.maximum(held[there] + facts.likely(doubt), 0.0) / held[there]
 
     def drawn(self, state: int, count: int, random: np.random.Generator) -> Integers:
-        first, last = self.column.ends(state)
         if not self.shape.thresholds:
-            return self._listed(first, last, count, random)
+            return self._listed(*self.column.ends(state), count, random)
+        if not self.usual.size:
+            return self._plain(state, count, random)
+        found = np.sort(self._plain(state, max(count, _CANDIDATES), random))
+        at = np.minimum(np.searchsorted(self.usual, found), self.usual.size - 1)
+        reached = np.cumsum(np.where(self.usual[at] == found, self.factors[at], 1.0))
+        if not reached[-1]:  # all are values that nobody seems to have
+            reached = np.arange(1.0, found.size + 1)
+        chosen = np.searchsorted(reached, _evenly(count, random) * reached[-1], side="right")
+        return np.asarray(found[np.minimum(chosen, found.size - 1)])
+
+    def _plain(self, state: int, count: int, random: np.random.Generator) -> Integers:
+        """Values of a bin by the curve and by habits."""
+        first, last = self.column.ends(state)
         low, high = (float(one) for one in self._below(np.array([first, last + 1])))
-        u = np.clip(low + (high - low) * random.random(count), self.edge, 1 - self.edge)
+        u = np.clip(low + (high - low) * _evenly(count, random), self.edge, 1 - self.edge)
         units = np.clip(np.floor(self.curve(u)), first, last).astype(np.int64)
         return self.habits.rounded(units, first, last, random)
 
@@ -76,7 +127,7 @@ class _Bins:
         values = np.arange(first, last + 1)
         weights = np.array([self.listed[one] for one in values.tolist()]) if self.shape.counts else np.ones(1)
         reached = np.cumsum(weights if weights.sum() > 0 else np.ones(values.size))
-        at = np.searchsorted(reached, random.random(count) * reached[-1], side="right")
+        at = np.searchsorted(reached, _evenly(count, random) * reached[-1], side="right")
         return np.asarray(values[np.minimum(at, values.size - 1)])
 
     def _below(self, units: Integers) -> Floats:
@@ -102,7 +153,7 @@ class _Habits:
 
     def rounded(self, units: Integers, first: int, last: int, random: np.random.Generator) -> Integers:
         """Each value as a multiple of what is drawn for it, or of less where the bin has no such multiple."""
-        habit = (random.random(units.size)[:, None] >= self.reached[digits_of(units)]).sum(axis=1)
+        habit = (_evenly(units.size, random)[:, None] >= self.reached[digits_of(units)]).sum(axis=1)
         habit, found = np.minimum(habit, ROUND.size - 1), units.copy()
         waiting = np.ones(units.size, dtype=np.bool_)
         for k in range(ROUND.size - 1, 0, -1):

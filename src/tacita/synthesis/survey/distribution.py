@@ -29,7 +29,7 @@ from tacita.synthesis.file.numbers import measure_number
 from tacita.synthesis.file.released import Tables, record_of, tables_from
 from tacita.synthesis.file.targets import Answer, public_answers
 from tacita.synthesis.file.totals import Drawn
-from tacita.synthesis.file.values import units_of
+from tacita.synthesis.file.values import Bins
 from tacita.synthesis.survey.columns import Columns, Floats, Frame, Integers, frame_from, frame_record
 from tacita.synthesis.survey.holding import held
 from tacita.synthesis.survey.records import cells_of
@@ -185,16 +185,17 @@ class DistributionModel(Model[Distribution]):
         files = []
         for one in random.spawn(m):
             fit = self.fit if m == 1 else unsure(self.fit, self.answers, one)
-            files.append(self._file(*drawn(fit, self.frame.records, one), one, noisy=m > 1))
+            files.append(self._file(fit, one, noisy=m > 1))
         return Implicates(tuple(files), self.schema, (*self.plan.columns, self.plan.weight), "one-measurement")
 
-    def _file(self, records: Integers, leaning: Floats, random: np.random.Generator, *, noisy: bool) -> pa.Table:
-        known = self.public.shape[1]
+    def _file(self, fit: Fit, random: np.random.Generator, *, noisy: bool) -> pa.Table:
+        known, doubt = self.public.shape[1], random if noisy else None
+        records, leaning = drawn(fit, self.frame.records, random)
         made = {
-            one.name: Drawn(one, units_of(one, records[:, known + k], random, leaning[:, known + k]))
-            for k, one in enumerate(self.numbers)
+            one.name: Drawn(one, Bins(one, doubt, fit.margins[k]).units(records[:, k], random, leaning[:, k]))
+            for k, one in enumerate(self.numbers, start=known)
         }
-        units = self._held(made, random if noisy else None)
+        units = self._held(made, doubt)
         found: dict[str, pa.Array] = {}
         for at, name in enumerate(self.columns.design):
             levels = pa.array(self.columns.schema.levels(name), type=pa.string())
