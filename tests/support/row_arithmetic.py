@@ -67,6 +67,7 @@ EXEMPT = {
             "field",
             "fitting",
             "graph",
+            "likely",
             "model",
             "records",
             "rounds",

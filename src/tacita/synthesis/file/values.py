@@ -56,6 +56,7 @@ class Bins:
         self.edge = edge_of(self.shape)
         self.listed: dict[int, float] = {}
         self.usual, self.factors = np.zeros(0, dtype=np.int64), np.zeros(0)
+        self.candidates: dict[int, tuple[Integers, Floats]] = {}
         if self.shape.thresholds:
             self.curve = smooth_curve(self.shape, column.grid)
             self.habits = _Habits(self.shape, column.masses)
@@ -106,13 +107,21 @@ class Bins:
             return self._listed(*self.column.ends(state), count, random)
         if not self.usual.size:
             return self._plain(state, count, random)
-        found = np.sort(self._plain(state, max(count, _CANDIDATES), random))
-        at = np.minimum(np.searchsorted(self.usual, found), self.usual.size - 1)
-        reached = np.cumsum(np.where(self.usual[at] == found, self.factors[at], 1.0))
-        if not reached[-1]:  # all are values that nobody seems to have
-            reached = np.arange(1.0, found.size + 1)
+        found, reached = self._candidates(state, count, random)
         chosen = np.searchsorted(reached, _evenly(count, random) * reached[-1], side="right")
         return np.asarray(found[np.minimum(chosen, found.size - 1)])
+
+    def _candidates(self, state: int, count: int, random: np.random.Generator) -> tuple[Integers, Floats]:
+        """Values of a bin in order, at least so many, with how usual all up to each are; drawn once for few records."""
+        known = self.candidates.get(state)
+        if known is None or known[0].size < count:
+            found = np.sort(self._plain(state, max(count, _CANDIDATES), random))
+            at = np.minimum(np.searchsorted(self.usual, found), self.usual.size - 1)
+            reached = np.cumsum(np.where(self.usual[at] == found, self.factors[at], 1.0))
+            if not reached[-1]:  # all are values that nobody seems to have
+                reached = np.arange(1.0, found.size + 1)
+            known = self.candidates[state] = found, reached
+        return known
 
     def _plain(self, state: int, count: int, random: np.random.Generator) -> Integers:
         """Values of a bin by the curve and by habits."""
