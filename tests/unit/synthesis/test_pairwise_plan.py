@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.pairwise import CUTS, NAMES, plan, schema, voters
+from support.shared_desks import shared_desks  # noqa: F401 -- a fixture that every test here uses
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError, TacitaError, UsageError, VerificationError

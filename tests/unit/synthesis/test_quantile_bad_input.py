@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from support.quantile import ADDED, BOUNDS, FIRM, PLANS, SCHEMA, firms, plan
+from support.shared_desks import shared_desks  # noqa: F401 -- a fixture that every test here uses
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError, TacitaError, UsageError

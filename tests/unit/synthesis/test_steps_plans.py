@@ -12,6 +12,7 @@ import pytest
 
 import tacita.synthesis.comparison.steps.measuring as measuring
 from support.people import LEVELS, NAMES, ZEROS, persons, schema
+from support.shared_desks import shared_desks  # noqa: F401 -- a fixture that every test here uses
 from tacita.comparison import DirichletSynthesis, HistogramSynthesis, IndependentSynthesis
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
