@@ -48,10 +48,10 @@ def schema_of(frame: pd.DataFrame) -> tacita.Schema:
         kinds[name] = {"role": "confidential", "type": "integer", "lower": lower, "upper": upper}
     for name in ("POVPIP", "PINCP"):
         kinds[name] |= {"missing": "own state"}
-    for name in ("PUMA", "DENSITY", "INDP"):
-        kinds[name] = {"role": "confidential", "type": "categorical", "levels": sorted(frame[name].unique())}
     for name, levels in LEVELS.items():
         kinds[name] = {"role": "confidential", "type": "categorical", "levels": list(levels)}
+    for name in ("PUMA", "DENSITY", "INDP", "INDP_CAT"):
+        kinds[name] = {"role": "confidential", "type": "categorical", "levels": sorted(frame[name].unique())}
     rules = [rule | ALLOWED for rule in rules_of(frame)]
     content = {"dataset": {"identity": "nist", "unit": "person"}, "variables": kinds, "rules": rules}
     return tacita.Schema.from_dict(content)
