@@ -13,6 +13,7 @@ from tacita.mechanisms.eree.staircase_design import least_noise
 from tacita.mechanisms.kng.line import draw_threshold
 from tacita.noise.choice import choose
 from tacita.noise.concentrated import rho_for
+from tacita.noise.cube import add_cube
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import SeededEntropy, reserve
 from tacita.noise.forcing import Draw, Tape
@@ -46,6 +47,8 @@ def test_discrete_noise() -> None:
     assert laplace.epsilon == pytest.approx(1.5)
     gaussian = _loss(add_discrete_gaussian, (one, Fraction(2), ..., "x"), (two, Fraction(2), ..., "x"))
     assert (gaussian.epsilon, gaussian.rho) == (inf, pytest.approx(5 / 4))
+    cube = _loss(add_cube, (one, Fraction(2), ..., "x"), (two, Fraction(2), ..., "x"))
+    assert cube.epsilon == pytest.approx(1.0)
     same = _loss(add_discrete_laplace, (one, Fraction(2), ..., "x"), (one, Fraction(2), ..., "x"))
     assert same == Lost()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tacita.noise.cube import add_cube
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.gaussian import add_discrete_gaussian
 
@@ -31,6 +32,17 @@ class Tape:
         drawn = add_discrete_laplace(true, scale, entropy, label)
         asked = (label, scale, np.shape(true))
         return self.step(asked, np.array(true), drawn, lambda before: float(abs(true - before).sum() / scale))
+
+    def cube(self, true: Any, scale: Fraction, entropy: Any, label: str) -> Any:
+        drawn = add_cube(true, scale, entropy, label)
+        asked = (label, scale, np.shape(true), "cube")
+        return self.step(asked, np.array(true), drawn, lambda before: float(self.told(asked, before, true)))
+
+    @staticmethod
+    def told(asked: Any, before: Any, now: Any) -> Fraction:
+        """What a question with Laplace noise, or with noise on a cube, tells of two files apart."""
+        moved = abs(np.asarray(now) - np.asarray(before))
+        return int(moved.max() if asked[-1] == "cube" else moved.sum()) / Fraction(asked[1])
 
     def gaussian(self, true: Any, variance: Fraction, entropy: Any, label: str) -> Any:
         drawn = add_discrete_gaussian(true, variance, entropy, label)

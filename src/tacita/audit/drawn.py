@@ -89,6 +89,22 @@ def _laplace(draw: Draw, times: int, entropy: SeededEntropy) -> tuple[Any, Cdf, 
     return draw.again(entropy, values=np.zeros(times, dtype=np.int64)), cdf, scale
 
 
+def _cube(draw: Draw, times: int, entropy: SeededEntropy) -> tuple[Any, Cdf, float]:
+    """The largest value of each of as many cubes as have so many values: its law shows a wrong scale at once."""
+    scale, cells = float(draw.public["scale"]), np.size(draw.confidential["values"])
+    sides = np.unique(np.rint(np.linspace(0, (cells + 12 * sqrt(cells) + 40) * scale, 20_000)))
+    logs = cells * np.log1p(2 * sides) - sides / scale
+    chances = np.exp(logs - logs.max()) * np.gradient(sides)
+    chances /= chances.sum()
+
+    def cdf(k: NDArray[np.int64]) -> Floats:
+        return np.array([chances @ np.clip((2 * one + 1) / (2 * sides + 1), 0, 1) ** cells for one in k.tolist()])
+
+    zeros = np.zeros(cells, dtype=np.int64)
+    sample = [np.abs(draw.again(entropy, values=zeros)).max() for _ in range(times // cells)]
+    return np.array(sample), cdf, scale * sqrt(cells)
+
+
 def _gaussian(draw: Draw, times: int, entropy: SeededEntropy) -> tuple[Any, Cdf, float]:
     variance = float(draw.public["variance"])
     spread = sqrt(variance)
@@ -138,6 +154,7 @@ def _log_laplace(draw: Draw, times: int, entropy: SeededEntropy) -> tuple[Any, C
 
 _SAMPLED: dict[str, Callable[[Draw, int, SeededEntropy], tuple[Any, Cdf, float]]] = {
     "add_discrete_laplace": _laplace,
+    "add_cube": _cube,
     "add_discrete_gaussian": _gaussian,
     "noisy_on_grid": _scaled,
     "PlateauLaw.on_grid": _scaled,

@@ -97,6 +97,10 @@ def _discrete_laplace(public: Arguments, one: Arguments, two: Arguments) -> Lost
     return Lost.pure(float(_moved(one["values"], two["values"]).sum()) / float(public["scale"]))
 
 
+def _cube(public: Arguments, one: Arguments, two: Arguments) -> Lost:
+    return Lost.pure(float(_moved(one["values"], two["values"]).max(initial=0.0)) / float(public["scale"]))
+
+
 def _discrete_gaussian(public: Arguments, one: Arguments, two: Arguments) -> Lost:
     square = float((_moved(one["values"], two["values"]) ** 2).sum())
     return Lost(inf if square else 0.0, square / (2 * float(public["variance"])))
@@ -296,6 +300,7 @@ def _posterior(public: Arguments, one: Arguments, two: Arguments) -> Lost:
 
 RULES: dict[str, Rule] = {
     "add_discrete_laplace": _discrete_laplace,
+    "add_cube": _cube,
     "add_discrete_gaussian": _discrete_gaussian,
     "noisy_on_grid": _scaled,
     "PlateauLaw.on_grid": _scaled,

@@ -20,6 +20,7 @@ from tacita.data.reading import read
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.mechanisms.kng.line import draw_threshold
+from tacita.noise.cube import CubeLaw, cube_noise
 from tacita.noise.discrete import discrete_laplace
 from tacita.noise.entropy import Entropy, Request, reserve
 from tacita.noise.forcing import settles
@@ -64,6 +65,7 @@ def row_twins() -> tuple[Twin, ...]:
         twin("noise on whole numbers, the rest of the sum as it is", "SurveySynthesis", _OffGrid(_REPLACED), replaced),
         twin("noise clipped before the count is added", "HistogramSynthesis", _Clipped(), added),
         twin("noise a fifth smaller than stated", "HistogramSynthesis", _LessThanStated(), added),
+        twin("noise on a cube a fifth smaller than stated", "PanelSynthesis", _SmallerCube(), added),
         twin("Gaussian noise sold as pure", "PairwiseSynthesis", _GaussianSoldAsPure(), added),
         twin("squares of sums priced as squares of one record", "Table", _SquaredSums(), added),
         twin("a table to compare with follows the number of rows", "SelfCheck", _ScaledByRows(), added),
@@ -201,6 +203,16 @@ def _too_small(values: Integers, scale: Fraction, entropy: Entropy, label: str) 
 def _clipped(values: Integers, scale: Fraction, entropy: Entropy, label: str) -> Integers:
     end = int(scale * 3 / 2)
     return np.asarray(values + np.clip(discrete_laplace(values.size, scale, entropy), -end, end))
+
+
+@settles("values", like="add_cube")
+def _small_cube(values: Integers, scale: Fraction, entropy: Entropy, label: str) -> Integers:
+    return values + cube_noise(1, CubeLaw(scale * Fraction(4, 5), values.size), entropy)[0]
+
+
+class _SmallerCube(Toy):
+    def noisy(self, counts: Integers, entropy: Entropy) -> Integers:
+        return _small_cube(counts, 10 * self.scale, entropy, "counts")
 
 
 class _LessThanStated(Toy):

@@ -15,6 +15,7 @@ from tacita.synthesis.panel.formal.budget import weight_of
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers
 from tacita.synthesis.panel.formal.released import Noisy, size_counts
 from tacita.synthesis.panel.formal.smoothing import towards, wandering
+from tacita.synthesis.panel.formal.sums import yearly_law
 from tacita.synthesis.panel.formal.units import alive, most_of
 from tacita.synthesis.panel.layout import Layout
 from tacita.synthesis.panel.predictors import Flags
@@ -23,6 +24,8 @@ _CLEAR = 4.0  # standard deviations by which a year differs from the others
 _SURELY = 3.0  # the same for all gaps together
 _USUAL = 0.05  # how far the share of units that are away moves in a year, where noise hides it
 _MOST_AWAY = 0.95
+_ENTERING = 0.5  # how large those that enter usually are, beside the others
+_MOSTLY_SEEN = 0.1  # of units: noise of all first sizes together that leaves their law to be seen
 _ROUNDS = 200  # of fitting a table to its margins; seldom are more than a few needed
 
 
@@ -88,9 +91,27 @@ def within_lives(layout: Layout, lives: Floats | Integers, *, weighted: bool = F
 
 def usual_sizes(found: Mapping[str, Noisy], layout: Layout, units: int) -> Floats:
     """About how many units of each bin of sizes are there in a year, if sizes stayed as they were first."""
-    laws = size_counts(found["sizes"], Bins.sizes(most_of(layout, 0))).sum(axis=0)
+    laws = first_sizes(found, layout, units).sum(axis=0)
     held = units_there(found, layout, units).mean() / max(float(laws.sum()), 1.0)
     return np.asarray(laws * max(float(held), 0.0))
+
+
+def first_sizes(found: Mapping[str, Noisy], layout: Layout, units: int) -> Floats:
+    """Released first sizes of those that enter and of those there before. Where noise hides most of them, they are
+    moved towards what octaves of all years tell: those there before are as large, those that enter half as large."""
+    bins, noisy = Bins.sizes(most_of(layout, 0)), found["sizes"]
+    counts = found.get(f"octaves {layout.yearly[0].name}")
+    if counts is None or noisy.spread * noisy.values.size**0.5 < _MOSTLY_SEEN * units:
+        return size_counts(noisy, bins)
+    life = float(units_there(found, layout, units).sum()) / max(units, 1)
+    each, often = yearly_law(counts, units, min(max(life, 1.0), float(len(layout.years))))
+    sizes = np.zeros((2, bins.count))
+    for kind, (own, smaller) in enumerate(zip(noisy.values.astype(np.float64), (_ENTERING, 1.0), strict=True)):
+        parent = np.bincount(bins.of(np.clip(each * smaller, 1, bins.most)), often, minlength=bins.count)
+        # A sum below 0 tells that there are few.
+        own[-1] += max(1.0 - float(own.sum()), 0.0)
+        sizes[kind] = np.maximum(towards(own, parent, noisy.spread), 0.0)
+    return sizes
 
 
 def _of_years(

@@ -23,7 +23,7 @@ from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers
 from tacita.synthesis.panel.formal.pinned import YearTotals
 from tacita.synthesis.panel.formal.promise import LIVES, Promise
 from tacita.synthesis.panel.formal.released import Measurement, Noisy, size_cap
-from tacita.synthesis.panel.formal.sensitivities import WholeHistory
+from tacita.synthesis.panel.formal.sensitivities import Each, Sensitivity, WholeHistory, cube_rate
 from tacita.synthesis.panel.formal.sums import octave_count, octaves, sum_clamp, unit_counts, whole, year_clamp
 from tacita.synthesis.panel.formal.units import most_of
 from tacita.synthesis.panel.layout import Layout
@@ -210,9 +210,17 @@ def _measured(
     (years, units), name, most = values.shape, layout.yearly[at].name, most_of(layout, at)
     own = values.sum(axis=0)
 
-    def noisy(question: str, table: Integers, sensitivity: int | Fraction) -> Noisy:
-        scale = min(Fraction(sensitivity) / budget[question], Fraction(LARGEST_SCALE))
-        return Noisy(np.rint(table + random.laplace(0, float(scale), table.shape)).astype(np.int64), scale)
+    def noisy(question: str, table: Integers, sensitivity: Sensitivity) -> Noisy:
+        if isinstance(sensitivity, Each):
+            scale, cube = sensitivity.noise(budget[question], table.size)
+        else:
+            scale, cube = Fraction(sensitivity) / budget[question], False
+        scale = min(scale, Fraction(LARGEST_SCALE))
+        if cube:
+            noise = random.uniform(-1, 1, table.shape) * random.gamma(table.size + 1, float(scale))
+        else:
+            noise = random.laplace(0, float(scale), table.shape)
+        return Noisy(np.rint(table + noise).astype(np.int64), scale, cube)
 
     lives = np.zeros((layout.first.levels, layout.last.levels), dtype=np.int64)
     lives[0, -1] = units
@@ -224,13 +232,13 @@ def _measured(
     caps = {f"sum {name}": clamp}
     if at:
         share = budget[f"years {name}"]
-        cap = year_clamp(counts, units, years, years, float(change.rate(share, share)) * years, most)
+        cap = year_clamp(counts, units, years, years, float(change.rate(share, share)) * cube_rate(years), most)
         sums = whole(values, cap).sum(axis=1)
-        tables[f"years {name}"] = noisy(f"years {name}", sums, change.of_each(cap, years))
+        tables[f"years {name}"] = noisy(f"years {name}", sums, change.of_each(cap))
         return Measurement(tables, caps | {f"years {name}": cap})
     bins, shares = Bins.sizes(most), [budget["levels"], budget["tops"], budget["tops of all years"]]
     usual: Floats = np.bincount(bins.of(values[0]), minlength=bins.count).astype(np.float64)
-    cap = size_cap(usual, bins, years / shares[0])
+    cap = size_cap(usual, bins, change.rung_rate(shares[0], years))
     wide = change.ladder([0, cap, 2 * cap, 4 * cap], shares, years)[0]
     tables["levels"] = noisy("levels", np.minimum(values, cap).sum(axis=1), wide)
     return Measurement(tables, caps | {"levels": cap})

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacita.synthesis.panel.formal.budget import statuses
-from tacita.synthesis.panel.formal.counted import gap_shares
+from tacita.synthesis.panel.formal.counted import first_sizes, gap_shares
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers
 from tacita.synthesis.panel.formal.lives import Leaving
-from tacita.synthesis.panel.formal.released import COARSE, ROWS, Measurement, size_counts, step_rows
+from tacita.synthesis.panel.formal.released import COARSE, ROWS, Measurement, step_rows
 from tacita.synthesis.panel.formal.smoothing import counts_of, joint, law_of, pick_from, towards, varied
 from tacita.synthesis.panel.formal.steps import StepLaws
 from tacita.synthesis.panel.formal.targets import Layer, Targets
@@ -77,10 +77,11 @@ class FirstSizes:
         noisy = found["sizes"]
         status = statuses(made.layout)
         bins = Bins.sizes(most_of(made.layout, 0))
-        kinds = varied(size_counts(noisy, bins), noisy.spread, doubt)
+        counts = first_sizes(found.tables, made.layout, made.rows)
+        kinds = varied(counts, noisy.spread, doubt)
         laws, row = law_of(kinds), stock(made)
         if status > 1:
-            coarse = bins.coarser(size_counts(noisy, bins).sum(axis=0), COARSE)
+            coarse = bins.coarser(counts.sum(axis=0), COARSE)
             noisy = found["sizes by status"]
             own = counts_of(noisy.values, noisy.spread, doubt)
             pooled = own.sum(axis=1)[:, None, :]

@@ -16,6 +16,7 @@ from tacita.synthesis.panel.predictors import Flags
 
 _LEAST = 1e-3  # keeps a ratio of two small shares from being noise
 _BENDS = 0.1  # how far chances to leave are from a smooth curve of the size, as a logarithm
+_SMALLER = 0.3  # the power of its size by which a unit usually leaves less often, where noise hides it
 
 
 def draw_first(made: Panel, found: Measurement, random: np.random.Generator, middle: bool) -> Integers:
@@ -127,7 +128,7 @@ def _chances_to_leave(left: Noisy, there: Noisy, rows: Bins) -> Floats:
         curve = np.polyval(np.polyfit(sizes[clear], own[clear], 2, w=1 / (doubt[clear] + _BENDS)), sizes)
         by_size = np.exp(curve + _BENDS**2 / (_BENDS**2 + doubt**2) * (own - curve))
     else:
-        by_size = np.full(rows.count, usual)
+        by_size = usual * np.exp(_SMALLER * (sizes.mean() - sizes))
     ratio = leavers.sum(axis=0) / np.maximum(by_size @ units, 1e-300)
     parent = np.clip(by_size[:, None] * ratio, usual / 20, 1.0)
     weight = np.maximum(2 * left.spread / parent, 4 * there.spread)  # a cell is believed where it stands out

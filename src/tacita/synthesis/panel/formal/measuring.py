@@ -8,10 +8,11 @@ from math import prod
 import numpy as np
 
 from tacita.data import rowwise
+from tacita.noise.cube import add_cube
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.panel.formal.budget import Budget, pooled_columns, statuses, weight_of
-from tacita.synthesis.panel.formal.counted import units_there, usual_sizes
+from tacita.synthesis.panel.formal.counted import first_sizes, units_there, usual_sizes
 from tacita.synthesis.panel.formal.lattice import (
     AGES,
     LIFE_CLASSES,
@@ -33,11 +34,10 @@ from tacita.synthesis.panel.formal.released import (
     Measurement,
     Noisy,
     size_cap,
-    size_counts,
     step_cap,
     step_rows,
 )
-from tacita.synthesis.panel.formal.sensitivities import WholeHistory
+from tacita.synthesis.panel.formal.sensitivities import Each, Sensitivity, WholeHistory, cube_rate
 from tacita.synthesis.panel.formal.sums import octave_count, octaves, sum_clamp, whole, year_clamp
 from tacita.synthesis.panel.formal.units import (
     condition,
@@ -62,10 +62,15 @@ class Asking:
         self.budget, self.found, self.caps, self.change = budget, dict[str, Noisy](), dict[str, int](), change
         self._entropy, self._group = entropy, group
 
-    def ask(self, name: str, table: Integers, sensitivity: int | Fraction) -> Noisy:
-        scale = Fraction(sensitivity) / self.budget[name]
-        values = add_discrete_laplace(table.astype(np.int64), scale, self._entropy, f"{self._group}: {name}")
-        self.found[name] = Noisy(values, scale)
+    def ask(self, name: str, table: Integers, sensitivity: Sensitivity) -> Noisy:
+        epsilon = self.budget[name]
+        if isinstance(sensitivity, Each):
+            scale, cube = sensitivity.noise(epsilon, table.size)
+        else:
+            scale, cube = Fraction(sensitivity) / epsilon, False
+        add = add_cube if cube else add_discrete_laplace
+        values = add(table.astype(np.int64), scale, self._entropy, f"{self._group}: {name}")
+        self.found[name] = Noisy(values, scale, cube)
         return self.found[name]
 
 
@@ -74,6 +79,7 @@ def measure(
 ) -> Measurement:
     asking = Asking(budget, entropy, group, change)
     _lives(panel, asking)
+    _octaves(panel, 0, asking)
     sizes = whole_steps(panel, panel.layout.yearly[0].name)
     _sizes(panel, sizes, asking)
     if len(panel.layout.years) > 1:
@@ -81,6 +87,8 @@ def measure(
     for one in panel.layout.yearly[1:]:
         _ratios(panel, one.name, asking)
     for at in range(len(panel.layout.yearly)):
+        if at:
+            _octaves(panel, at, asking)
         _sums(panel, at, asking)
     return Measurement(asking.found, asking.caps)
 
@@ -146,8 +154,8 @@ def _sizes(panel: Panel, sizes: Integers, asking: Asking) -> None:
     bins, status = Bins.sizes(most_of(layout, 0)), statuses(layout)
     who, place = _firsts(panel, sizes)
     size, kind = sizes[place, who], stock(panel)[who]
-    noisy = asking.ask("sizes", _table((2, bins.count), kind, bins.of(size)), change.counts())
-    laws = size_counts(noisy, bins)
+    asking.ask("sizes", _table((2, bins.count), kind, bins.of(size)), change.counts())
+    laws = first_sizes(asking.found, layout, panel.rows)
     if status > 1:
         level = panel.static[layout.static[0]][who]
         told = level != MISSING
@@ -159,9 +167,8 @@ def _sizes(panel: Panel, sizes: Integers, asking: Asking) -> None:
     rungs = [asking.budget[name] for name in ("levels", "tops", "tops of all years")]
     rate = change.rate(asking.budget["entrants"], asking.budget["entrants"])
     asking.caps["entrants"] = size_cap(laws[0] / years, bins, 2 * rate)
-    # Less noise, as with α, is no reason for wider rungs: sums do not say where between their ends the sizes lie.
-    cap = asking.caps["levels"] = size_cap(usual, bins, years / rungs[0])
-    top = asking.caps["tops"] = size_cap(usual, bins, years / rungs[1], cap, DOUBT_TOPS)
+    cap = asking.caps["levels"] = size_cap(usual, bins, change.rung_rate(rungs[0], years))
+    top = asking.caps["tops"] = size_cap(usual, bins, change.rung_rate(rungs[1], years), cap, DOUBT_TOPS)
     # A sum of all years at once has the noise of one year.
     rate = change.rate(rungs[2], sum(rungs, Fraction(0)))
     far = asking.caps["tops of all years"] = size_cap(usual, bins, rate, top, DOUBT_FAR)
@@ -201,9 +208,9 @@ def _growth(panel: Panel, sizes: Integers, asking: Asking) -> None:
     most = asking.change.counts(asking.budget.most_weight)
     noisy = asking.ask("steps", steps, most)
     asking.ask("kinds", table, most)
-    units = float(units_there(asking.found, layout, panel.rows).mean())
-    cap = step_cap(noisy, rows, units, 2 * (years - 1) / asking.budget["flows"])
-    far = step_cap(noisy, rows, units, 2 / asking.budget["flows of all years"], cap)
+    usual = usual_sizes(asking.found, layout, panel.rows), Bins.sizes(most_of(layout, 0))
+    cap = step_cap(noisy, rows, *usual, cube_rate(2 * (years - 1)) / float(asking.budget["flows"]))
+    far = step_cap(noisy, rows, *usual, 2 / float(asking.budget["flows of all years"]), cap)
     asking.caps["flows"], asking.caps["flows of all years"] = cap, far
     flows, beyond = np.zeros((years - 1, 2), dtype=np.int64), np.zeros(2, dtype=np.int64)
     for place in range(1, years):
@@ -211,8 +218,8 @@ def _growth(panel: Panel, sizes: Integers, asking: Asking) -> None:
         moved = sizes[place, who] - sizes[place - 1, who]
         flows[place - 1] = _whole_sums(np.clip(moved, 0, cap), np.clip(-moved, 0, cap))
         beyond += _whole_sums(np.clip(moved - cap, 0, far - cap), np.clip(-moved - cap, 0, far - cap))
-    asking.ask("flows", flows, asking.change.flows(cap, most_of(layout, 0), years - 1))
-    asking.ask("flows of all years", beyond, asking.change.flows(far - cap, most_of(layout, 0), years - 1))
+    asking.ask("flows", flows, asking.change.flows(cap, most_of(layout, 0)))
+    asking.ask("flows of all years", beyond, asking.change.all_flows(far - cap, most_of(layout, 0), years - 1))
 
 
 def _leaving(panel: Panel, sizes: Integers, rows: Bins, asking: Asking) -> None:
@@ -249,7 +256,7 @@ def _ratios(panel: Panel, name: str, asking: Asking) -> None:
     noisy = asking.ask(f"range {name}", _table((public.bins,), public.of(logs[place, who])), asking.change.counts())
     found = public.narrowed(noisy.values, noisy.spread, panel.rows)
     held = np.where(seen, found.steps(logs), 0).sum(axis=1, dtype=np.int64)
-    noisy = asking.ask(f"centres {name}", held, asking.change.logs(STEPS, found.width, years))
+    noisy = asking.ask(f"centres {name}", held, asking.change.logs(STEPS, found.width))
     counts = np.maximum(units_there(asking.found, layout, panel.rows), 1)
     centres = found.centres(noisy.values, counts, noisy.spread)
     apart: Floats = logs - centres[:, None]
@@ -271,17 +278,23 @@ def _ratios(panel: Panel, name: str, asking: Asking) -> None:
 # ---------------------------------------------------------------- what every number adds up to
 
 
+def _octaves(panel: Panel, at: int, asking: Asking) -> None:
+    name, most = panel.layout.yearly[at].name, most_of(panel.layout, at)
+    own = _of_all_years(panel, name)
+    table = _table((octave_count(len(panel.layout.years) * most),), octaves(own[own > 0]))
+    asking.ask(f"octaves {name}", table, asking.change.counts())
+
+
+def _of_all_years(panel: Panel, name: str) -> Integers:
+    return np.asarray(np.maximum(whole_steps(panel, name), 0).sum(axis=0, dtype=np.int64))
+
+
 def _sums(panel: Panel, at: int, asking: Asking) -> None:
     """The sum of all years of every unit, with a clamp that is bought; and of the numbers beside the size, each year's
     sum with a lower one. The size has its ladder for that."""
     layout, years, change = panel.layout, len(panel.layout.years), asking.change
     name, most = layout.yearly[at].name, most_of(layout, at)
-    values = whole_steps(panel, name)
-    there = np.where(values == MISSING, 0, values)
-    own = there.sum(axis=0, dtype=np.int64)
-    who = np.flatnonzero(own > 0)
-    table = _table((octave_count(years * most),), octaves(own[who]))
-    counts, share = asking.ask(f"octaves {name}", table, change.counts()), asking.budget[f"sum {name}"]
+    own, counts, share = _of_all_years(panel, name), asking.found[f"octaves {name}"], asking.budget[f"sum {name}"]
     clamp = asking.caps[f"sum {name}"] = sum_clamp(counts, panel.rows, change.rate(share, share), years * most)
     asking.ask(f"sum {name}", _whole_sums(whole(own, clamp)), change.of_sum(clamp, years))
     if not at:
@@ -289,6 +302,7 @@ def _sums(panel: Panel, at: int, asking: Asking) -> None:
     share = asking.budget[f"years {name}"]
     life = float(units_there(asking.found, layout, panel.rows).sum()) / max(panel.rows, 1)
     life = min(max(life, 1.0), float(years))
-    rate = float(change.rate(share, share)) * years
+    rate = float(change.rate(share, share)) * cube_rate(years)
     cap = asking.caps[f"years {name}"] = year_clamp(counts, panel.rows, life, years, rate, most)
-    asking.ask(f"years {name}", whole(there, cap).sum(axis=1, dtype=np.int64), change.of_each(cap, years))
+    there = np.maximum(whole_steps(panel, name), 0)
+    asking.ask(f"years {name}", whole(there, cap).sum(axis=1, dtype=np.int64), change.of_each(cap))

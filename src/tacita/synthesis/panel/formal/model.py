@@ -11,7 +11,6 @@ from attrs import evolve, frozen
 
 from tacita.data.schema import Schema
 from tacita.implicates import Implicates
-from tacita.privacy import text
 from tacita.synthesis.base import Model
 from tacita.synthesis.panel.formal.drawing import draw_formal
 from tacita.synthesis.panel.formal.frame import Frame
@@ -70,10 +69,7 @@ class PanelModel(Model[Mapping[str, tuple[Frame, Measurement]]]):
         """Every released table with the scale of its noise, and the clamps that were chosen from earlier ones."""
         groups = {}
         for group, (frame, one) in self.released.items():
-            tables = {
-                name: {"values": noisy.values.tolist(), "scale": text(noisy.scale)}
-                for name, noisy in one.tables.items()
-            }
+            tables = {name: noisy.to_dict() for name, noisy in one.tables.items()}
             groups[group] = {"tables": tables, "clamps": dict(one.caps), "public": frame.to_dict()}
         return {"groups": groups}
 

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from tacita.agreement.trees import onto_simplices
+from tacita.noise.cube import CubeLaw
+from tacita.privacy import text
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers, Steps
-from tacita.synthesis.panel.formal.smoothing import balanced_cap, towards, with_tail
+from tacita.synthesis.panel.formal.smoothing import balanced_cap, law_of, pick_from, towards, varied, with_tail
 from tacita.synthesis.panel.formal.units import most_of
 from tacita.synthesis.panel.layout import Layout
 
@@ -25,26 +27,35 @@ DOUBT = 0.25  # of what a clamp hides
 DOUBT_TOPS, DOUBT_FAR = 1.0, 2.0  # higher up less is known, and yearly noise is averaged
 _DOUBT_STEPS = 0.06
 _DOUBT_FAR_STEPS = 0.05
+_USUAL_STEP, _USUALLY_MOVING = 0.15, 0.7  # logarithms by which businesses move in a year, and how many do at all
 _NEAR = 1.0  # rows to either side that a row of few steps is compared with
 _FAR = 5  # bins from none: steps beyond them that do not stand out are taken from neighbouring rows
 _CLEAR = 4.0  # standard deviations
+_CUBE = "cube"
 
 
 @dataclass(frozen=True, eq=False)
 class Noisy:
-    """A released table and the scale of its noise."""
+    """A released table and the scale of its noise, which is Laplace noise of each value or on a cube of all."""
 
     values: Integers
     scale: Fraction
+    cube: bool = False
 
     @property
     def spread(self) -> float:
         """The standard deviation of the noise."""
-        return float(self.scale) * 2**0.5
+        return CubeLaw(self.scale, self.values.size).spread if self.cube else float(self.scale) * 2**0.5
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Noisy:
-        return cls(np.array(stored["values"], dtype=np.int64), Fraction(stored["scale"]))
+        values = np.array(stored["values"], dtype=np.int64)
+        return cls(values, Fraction(stored["scale"]), stored.get("noise") == _CUBE)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Laplace noise goes without saying, as in earlier measurements."""
+        told = {"values": self.values.tolist(), "scale": text(self.scale)}
+        return told | {"noise": _CUBE} if self.cube else told
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +81,7 @@ def step_rows(found: Mapping[str, Noisy], layout: Layout, shares: Floats) -> Bin
     return bins.coarser(size_counts(found["sizes"], bins).sum(axis=0), shares)
 
 
-def size_cap(counts: Floats, bins: Bins, rate: Fraction, above: int = 0, doubt: float = DOUBT) -> int:
+def size_cap(counts: Floats, bins: Bins, rate: Fraction | float, above: int = 0, doubt: float = DOUBT) -> int:
     """A clamp for a sum over so many units of what lies above a lower one; noise has the scale (difference) · rate."""
     caps = np.append(np.maximum(bins.upper, 1), bins.most)
     caps = caps[caps > above]
@@ -111,16 +122,38 @@ def step_counts(noisy: Noisy, rows: Bins) -> Floats:
     return found
 
 
-def step_cap(noisy: Noisy, rows: Bins, units: float, rate: Fraction, above: int = 0) -> int:
-    """A clamp for a year's sum over so many units of what steps have above a lower one; noise as in `size_cap`."""
+def _hidden(noisy: Noisy) -> float:
+    """How much of a law noise hides, from 0 to 1."""
+    return min(noisy.spread * noisy.values.size**0.5 / max(float(noisy.values.sum()), 1.0), 1.0)
+
+
+def step_laws(noisy: Noisy, rows: Bins, random: np.random.Generator | None = None) -> Floats:
+    """Laws of steps by size, as far as noise does not hide them; else as businesses usually move. With a generator
+    drawn from what the noise leaves open."""
+    part = _hidden(noisy)
+    return law_of((1 - part) * law_of(varied(step_counts(noisy, rows), noisy.spread, random)) + part * _usual(rows))
+
+
+def _usual(rows: Bins) -> Floats:
+    ends = np.concatenate([[0.0], Steps.edges()[1:] - 1, [np.inf]])
+    up = np.diff(-np.exp(-np.log1p(ends) / _USUAL_STEP))
+    down = np.diff(-((1 - np.minimum(ends[: Steps.same + 1], 1.0)) ** (1 / _USUAL_STEP)))
+    law = np.concatenate([down[::-1], [2 / _USUALLY_MOVING - 2], up])
+    return law_of(np.where(Steps.possible(rows), law, 0.0))
+
+
+def step_cap(noisy: Noisy, rows: Bins, usual: Floats, sizes: Bins, rate: float, above: int = 0) -> int:
+    """A clamp for a year's sum over units, `usual` of them of each bin of sizes, of what steps have above a lower one;
+    noise as in `size_cap`."""
     random = np.random.default_rng(0)  # for an integral over released weights; nothing confidential is near
-    counts = step_counts(noisy, rows)
-    total, moving = float(counts.sum()), counts.copy()
+    units, here = float(usual.sum()), np.bincount(rows.of(sizes.lower), usual, minlength=rows.count)
+    counts = step_laws(noisy, rows) * here[:, None]
+    total, moving = max(float(counts.sum()), 1e-9), counts.copy()
     moving[:, Steps.same] = 0
     if not moving.sum():
         return above + 1
     row, step = np.unravel_index(random.choice(counts.size, 20_000, p=(moving / moving.sum()).ravel()), counts.shape)
-    before = rows.drawn(row, random)
+    before = _sizes_within(rows, usual, sizes, row, random)
     moved = np.abs(Steps.drawn(before, step, rows.most, random) - before)
     caps = np.unique(np.quantile(moved, np.linspace(0.5, 0.999, 200)).astype(np.int64).clip(1))
     caps = np.append(caps, max(int(moved.max()), 1))
@@ -132,6 +165,13 @@ def step_cap(noisy: Noisy, rows: Bins, units: float, rate: Fraction, above: int 
     hidden = np.array([float(one.sum()) * each for one in more])
     # Of the units beyond a clamp a year has some and not others: the fewer and the farther, the less the law tells.
     chance = np.array([float((one**2).sum()) * each for one in more])
-    doubt = _DOUBT_FAR_STEPS if above else _DOUBT_STEPS
-    noise = (caps - above) * float(rate) * 2**0.5
+    doubt = float(np.hypot(_DOUBT_FAR_STEPS if above else _DOUBT_STEPS, _hidden(noisy)))
+    noise = (caps - above) * rate * 2**0.5
     return int(caps[np.argmin(noise**2 + (doubt * hidden) ** 2 + chance)])
+
+
+def _sizes_within(rows: Bins, usual: Floats, sizes: Bins, row: Integers, random: np.random.Generator) -> Integers:
+    """Sizes of units that are in given rows: bins of sizes as often as usual, and evenly where none is."""
+    inside = rows.of(sizes.lower)[None, :] == np.arange(rows.count)[:, None]
+    laws = np.where(inside, np.maximum(usual, 0.0)[None, :] + 1e-9, 0.0)
+    return sizes.drawn(pick_from(law_of(laws), row, random), random)

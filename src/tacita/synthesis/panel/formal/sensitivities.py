@@ -10,8 +10,34 @@ from math import ceil, floor, log, prod
 
 import numpy as np
 
+from tacita.noise.cube import CubeLaw
 from tacita.synthesis.panel.formal.lattice import Integers
 from tacita.synthesis.panel.formal.sums import most_whole
+
+
+@dataclass(frozen=True)
+class Each:
+    """Every cell of a table may change by so much, all of them at once: noise on a cube pays for the largest change
+    alone. Where its scale is small beside the number of cells, Laplace noise is used, which is small as well then.
+
+    >>> Each(50).noise(Fraction(1, 2), 10), Each(1).noise(Fraction(1, 2), 10)
+    ((Fraction(100, 1), True), (Fraction(20, 1), False))
+    """
+
+    most: int
+
+    def noise(self, epsilon: Fraction, cells: int) -> tuple[Fraction, bool]:
+        """Its scale, and whether it is on a cube."""
+        scale = Fraction(self.most) / epsilon
+        return (scale, True) if CubeLaw.suits(scale, cells) else (scale * cells, False)
+
+
+Sensitivity = int | Fraction | Each
+
+
+def cube_rate(cells: int) -> float:
+    """The scale of Laplace noise with the standard deviation of noise on a cube of scale 1: clamps are chosen by it."""
+    return float((cells + 1) * (cells + 2) / 6) ** 0.5
 
 
 @dataclass(frozen=True)
@@ -22,6 +48,10 @@ class WholeHistory:
         """About how the scale of the noise grows with a clamp, where a question has an ε of its own and one together
         with the other rungs of its ladder: clamps are chosen by it, noise is not."""
         return 1 / own
+
+    def rung_rate(self, own: Fraction, years: int) -> float:
+        """The same for a rung of each year."""
+        return cube_rate(years) / float(own)
 
     def lives(self) -> int:
         """1 to at most one cell, which follows from the life, static variables and public columns alone."""
@@ -35,26 +65,32 @@ class WholeHistory:
         """A number from 0 to `most` to at most one cell, which follows from the life alone."""
         return 2 * most
 
-    def ladder(self, ends: Sequence[int], shares: Sequence[Fraction], times: int) -> list[Fraction]:
-        """So many times a number, cut up at ascending ends: what of it lies between two of them, a question each.
-        `shares` are the questions' ε; each is 0 where a unit is not there."""
-        return [Fraction((high - low) * times) for low, high in pairwise(ends)]
+    def ladder(self, ends: Sequence[int], shares: Sequence[Fraction], times: int) -> list[Sensitivity]:
+        """So many times a number, cut up at ascending ends: what of it lies between two of them, a question each, to a
+        cell for each time; but the last rung to one cell. `shares` are the questions' ε; each is 0 where a unit is not
+        there."""
+        *each, last = [high - low for low, high in pairwise(ends)]
+        return [*map(Each, each), last * times]
 
-    def flows(self, clamp: int, largest: int, times: int) -> int:
-        """So many times a step between two numbers up to `largest`, held within ± `clamp`, to "up" or "down"."""
+    def flows(self, clamp: int, largest: int) -> Each:
+        """Steps between two numbers up to `largest`, held within ± `clamp`, each to its own "up" or "down"."""
+        return Each(clamp)
+
+    def all_flows(self, clamp: int, largest: int, times: int) -> int:
+        """So many of them, all to the same "up" and "down"."""
         return 2 * clamp * times
 
-    def logs(self, steps: int, width: float, times: int) -> int:
-        """So many times log((1 + number)/(1 + size)), held within a range of this width, in so many whole steps."""
-        return steps * times
+    def logs(self, steps: int, width: float) -> Each:
+        """log((1 + number)/(1 + size)), held within a range of this width, in so many whole steps, to each cell."""
+        return Each(steps)
 
     def of_sum(self, clamp: int, times: int) -> int:
         """The sum of so many numbers, clamped, in whole steps of its grain, to one cell."""
         return most_whole(clamp)
 
-    def of_each(self, clamp: int, times: int) -> int:
-        """So many numbers, each clamped, in whole steps of their grain, each to a cell of its own."""
-        return most_whole(clamp) * times
+    def of_each(self, clamp: int) -> Each:
+        """Numbers, each clamped, in whole steps of their grain, each to a cell of its own."""
+        return Each(most_whole(clamp))
 
 
 @dataclass(frozen=True)
@@ -75,10 +111,14 @@ class WithinAlpha(WholeHistory):
     def rate(self, own: Fraction, joint: Fraction) -> Fraction:
         return self.alpha / (1 + self.alpha) / joint
 
+    def rung_rate(self, own: Fraction, years: int) -> float:
+        # Less noise is no reason for wider rungs: sums do not say where between their ends the sizes lie.
+        return years / float(own)
+
     def in_one_cell(self, most: int) -> int:
         return self._held(0, most)
 
-    def ladder(self, ends: Sequence[int], shares: Sequence[Fraction], times: int) -> list[Fraction]:
+    def ladder(self, ends: Sequence[int], shares: Sequence[Fraction], times: int) -> list[Sensitivity]:
         # A number moves little, so within one rung, or from the end of one to the beginning of the next: the rungs
         # need not each be protected as if all of them moved at once.
         each = [max(self._held(low, high), 1) for low, high in pairwise(ends)]
@@ -92,22 +132,25 @@ class WithinAlpha(WholeHistory):
         together = Fraction(int(moved.max(initial=unit)), unit)
         return [together * most * times * own / sum(shares) for most, own in zip(each, shares, strict=True)]
 
-    def flows(self, clamp: int, largest: int, times: int) -> int:
+    def flows(self, clamp: int, largest: int) -> Each:
+        return Each(min(clamp, 2 * self._held(0, largest)))
+
+    def all_flows(self, clamp: int, largest: int, times: int) -> int:
         return 2 * min(clamp, self._held(0, largest)) * times
 
-    def logs(self, steps: int, width: float, times: int) -> int:
+    def logs(self, steps: int, width: float) -> Each:
         # 1 + number at most doubles (from 0 to 1), or grows by α; the same for the size, the other way. One more step
         # for rounding to whole steps, and the logarithm of a float is off by far less than one.
         factor = max(2.0, float(1 + self.alpha))
-        return min(steps, ceil(2 * log(factor) / width * steps) + 1) * times
+        return Each(min(steps, ceil(2 * log(factor) / width * steps) + 1))
 
     def of_sum(self, clamp: int, times: int) -> int:
         # Numbers that sum to s become s + k with k ≤ α·s + times, and s + k ≤ clamp where both are clamped.
         moved = floor((self.alpha * clamp + times) / (1 + self.alpha))
         return min(most_whole(clamp), most_whole(clamp, moved))
 
-    def of_each(self, clamp: int, times: int) -> int:
-        return min(most_whole(clamp), most_whole(clamp, self._held(0, clamp))) * times
+    def of_each(self, clamp: int) -> Each:
+        return Each(min(most_whole(clamp), most_whole(clamp, self._held(0, clamp))))
 
     def _most(self, smaller: Integers) -> Integers:
         """How much more than each number its neighbour may be."""

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.synthesis.panel.formal.lattice import AGES, Bins, Floats, Integers, Steps, coarse_steps
-from tacita.synthesis.panel.formal.released import BROAD, ROWS, Measurement, step_counts, step_rows
-from tacita.synthesis.panel.formal.smoothing import counts_of, joint, law_of, pick_from, towards, varied
+from tacita.synthesis.panel.formal.released import BROAD, ROWS, Measurement, step_laws, step_rows
+from tacita.synthesis.panel.formal.smoothing import counts_of, joint, law_of, pick_from, towards
 from tacita.synthesis.panel.formal.targets import Targets
 from tacita.synthesis.panel.formal.units import young
 from tacita.synthesis.panel.panel import Panel
@@ -32,7 +32,7 @@ class StepLaws:
         if len(made.layout.years) == 1:
             return cls(rows, np.ones((rows.count, AGES, Steps.count)))
         noisy, kinds = found["steps"], found["kinds"]
-        steps = law_of(varied(step_counts(noisy, rows), noisy.spread, doubt))
+        steps = step_laws(noisy, rows, doubt)
         own = counts_of(kinds.values, kinds.spread, doubt)
         pooled = own.sum(axis=1)
         ratio = law_of(towards(own, pooled[:, None, :], kinds.spread)) / np.maximum(law_of(pooled), 1e-3)[:, None, :]

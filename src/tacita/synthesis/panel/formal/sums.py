@@ -10,7 +10,6 @@ from math import ceil
 
 import numpy as np
 
-from tacita.mechanisms.table.clamp import WITHIN
 from tacita.synthesis.panel.formal.hills import Hills
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers
 from tacita.synthesis.panel.formal.released import Noisy, size_cap
@@ -24,6 +23,7 @@ _HIDDEN = 0.7  # units, in scales of noise, that an octave may hide
 _LEAST_FALL, _FASTER = 0.6, 0.9  # counts of an octave over those below it: what lies above does not grow without end
 # How a unit's years differ from its mean, about: a number of one year is so many times the mean, so often.
 _TIMES, _OFTEN = np.array([0.5, 1.0, 2.0, 4.0]), np.array([0.3, 0.45, 0.2, 0.05])
+_WITHIN = 2.0 ** ((np.arange(8) + 0.5) / 8)  # numbers of an octave, over its lower end
 
 
 def octave_count(most: int) -> int:
@@ -86,9 +86,15 @@ def share_below(counts: Noisy, units: int, life: float, clamp: int, most: int) -
 
 
 def _below(counts: Noisy, units: int, life: float, caps: Integers) -> Floats:
-    each = WITHIN * 2.0 ** np.arange(len(counts.values)) / life
-    law = unit_counts(counts, units)
-    return np.array([law @ (np.minimum(each[:, None] * _TIMES, cap) @ _OFTEN) for cap in caps.tolist()])
+    each, often = yearly_law(counts, units, life)
+    return np.array([often @ np.minimum(each, cap) for cap in caps.tolist()])
+
+
+def yearly_law(counts: Noisy, units: int, life: float) -> tuple[Floats, Floats]:
+    """Numbers of single years, and how many units have each, about."""
+    each = np.multiply.outer(2.0 ** np.arange(len(counts.values)) / life, np.multiply.outer(_WITHIN, _TIMES))
+    often = np.multiply.outer(unit_counts(counts, units), np.multiply.outer(np.full(8, 1 / 8), _OFTEN))
+    return each.ravel(), often.ravel()
 
 
 def _bins(counts: Noisy, most: int) -> Bins:
