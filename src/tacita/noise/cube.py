@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil, exp, sqrt
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +23,6 @@ from tacita.privacy import text
 Integers = NDArray[np.int64]
 
 _MOST_CELLS = 1 << 12
-_LEAST = 4  # a cube is seldom refused where its scale is above a fourth of its values
 
 
 @dataclass(frozen=True)
@@ -31,24 +32,26 @@ class CubeLaw:
     >>> law = CubeLaw(Fraction(50), 11)
     >>> print(law, round(law.spread))
     cube scale=50 values=11 361
-    >>> CubeLaw.suits(Fraction(2), 11), CubeLaw.suits(Fraction(50), 1)
+    >>> CubeLaw.suits(Fraction(1, 2), 11), CubeLaw.suits(Fraction(50), 1)
     (False, False)
     """
 
     scale: Fraction
     cells: int
+    # Of cubes whose scale is a twelfth of their values about one in 400 is kept, of others more.
+    least: ClassVar[int] = 12
 
     def __post_init__(self) -> None:
         if not isinstance(self.scale, Fraction) or not self.suits(self.scale, self.cells):
             raise UsageError(
-                f"scale: noise on a cube needs a Fraction from a fourth of its values to 2**40, and 2 to {_MOST_CELLS} "
-                "values; use discrete Laplace noise"
+                f"scale: noise on a cube needs a Fraction from a twelfth of its values to 2**40, and 2 to "
+                f"{_MOST_CELLS} values; use discrete Laplace noise"
             )
 
     @staticmethod
     def suits(scale: Fraction, cells: int) -> bool:
         """Where such noise is drawn quickly; where it is not, Laplace noise is small beside whole numbers."""
-        return 2 <= cells <= _MOST_CELLS and Fraction(cells, _LEAST) <= scale <= LARGEST_SCALE
+        return 2 <= cells <= _MOST_CELLS and Fraction(cells, CubeLaw.least) <= scale <= LARGEST_SCALE
 
     def __str__(self) -> str:
         return f"cube scale={text(self.scale)} values={self.cells}"
@@ -56,7 +59,7 @@ class CubeLaw:
     @property
     def spread(self) -> float:
         """The standard deviation of each value, without the grid of whole numbers."""
-        return float(self.scale) * ((self.cells + 1) * (self.cells + 2) / 3) ** 0.5
+        return float(self.scale) * sqrt((self.cells + 1) * (self.cells + 2) / 3)
 
 
 def cube_noise(count: int, law: CubeLaw, entropy: Entropy) -> Integers:
@@ -66,15 +69,16 @@ def cube_noise(count: int, law: CubeLaw, entropy: Entropy) -> Integers:
     >>> cube_noise(3, CubeLaw(Fraction(20), 5), SeededEntropy(1)).shape
     (3, 5)
     """
-    cells, rows = law.cells, []
+    cells, rows = law.cells, list[list[int]]()
     while len(rows) < count:
-        wanted = 2 * (count - len(rows)) + 2
+        wanted = ceil(1.2 * (count - len(rows)) * exp(cells / (2 * float(law.scale)))) + 2
         sides = _geometric(wanted * (cells + 1), law.scale, entropy).reshape(wanted, cells + 1)
         spare = reserve(2 * wanted * cells, entropy)
         for side in (sum(one) for one in sides.tolist()):
             if all(_below(2 * (side + step), spare) <= 2 * side for step in range(1, cells + 1)):
                 rows.append([_below(2 * side + 1, spare) - side for _ in range(cells)])
-    return np.clip(np.array(rows[:count], dtype=object), 1 - LARGEST_VALUE, LARGEST_VALUE - 1).astype(np.int64)
+    held = np.clip(np.array(rows[:count], dtype=object), 1 - LARGEST_VALUE, LARGEST_VALUE - 1)
+    return np.asarray(held, dtype=np.int64)
 
 
 @settles("values")

@@ -94,7 +94,7 @@ def test_all_values_have_noise_together_and_it_is_announced() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scale", "cells"), [(Fraction(2), 11), (Fraction(5), 1), (Fraction(2**41), 4), (Fraction(10**6), 5000)]
+    ("scale", "cells"), [(Fraction(1, 2), 11), (Fraction(5), 1), (Fraction(2**41), 4), (Fraction(10**6), 5000)]
 )
 def test_what_is_not_drawn_quickly_is_refused(scale: Fraction, cells: int) -> None:
     with pytest.raises(UsageError, match="use discrete Laplace noise"):

@@ -25,7 +25,7 @@ from tacita.release.microdata import Microdata
 from tacita.release.plans import ANY_FILE, JOBS_DEFAULT, Planned, PlannedRelease, prepare
 from tacita.release.spec import Spec
 from tacita.synthesis.panel import PanelSynthesis
-from tacita.synthesis.panel.formal.foresight import total_errors
+from tacita.synthesis.panel.formal.foresight import flow_error, life_error, total_errors
 from tacita.synthesis.panel.settings import PanelPlan
 from tacita.synthesis.quantile import QuantileSynthesis
 from tacita_studies.accuracy.answers import Answers, Asked, Floats, Panel
@@ -101,13 +101,15 @@ class Attempt:
         for one in questions(self, tuple(frames[0].columns), drawn.synthesized):
             value, margin = combined([one.answer(frame) for frame in frames], drawn.kind)
             forecast = self._forecast.figures.get(one.forecast or one.name)
-            share = self._shares.get(one.name)
+            share, flat = self._shares.get(one.name), self._of_flows.get(one.name)
             for at, cell in enumerate(one.cells):
                 if math.isfinite(one.truth[at]):
                     spoken = forecast if self._seen(one, at) else None
                     row = replace(base, statistic=one.name, cell=cell, forecast=spoken)
                     if share is not None:
                         row = replace(row, forecast=share * abs(float(one.truth[at])), foretold="median")
+                    elif flat is not None:
+                        row = replace(row, forecast=flat, foretold="median")
                     yield row.with_numbers(one.truth[at], value[at], margin[at])
 
     # ------------------------------------------------------------ what is tried
@@ -161,6 +163,18 @@ class Attempt:
         layout = plan.layout(self.planned.schema)
         errors = total_errors(layout, plan.promise, self.frame[layout.unit].nunique())
         return {f"total of {name} by {self.panel.period}": error for name, error in errors.items()}
+
+    @cached_property
+    def _of_flows(self) -> Mapping[str, float]:
+        """The same of gains and losses, which it tells as a share of the year's total, and of entries and exits."""
+        plan = self.product.plan
+        if not self._shares or self.panel is None or plan.years[0] == plan.years[1]:
+            return {}
+        layout, size = plan.layout(self.planned.schema), plan.columns[0][0]
+        units = self.frame[layout.unit].nunique()
+        usual = float(self.original.groupby(self.panel.period)[size].sum().mean())
+        flows, lives = flow_error(layout, plan.promise, units) * usual, life_error(plan.promise, layout, units)
+        return {f"creation of {size}": flows, f"destruction of {size}": flows, "entry": lives, "exit": lives}
 
     @cached_property
     def frame(self) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import pytest
 from support.panels import YEARS, plan, wide, wide_schema
 from tacita.data.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
-from tacita.synthesis.panel.formal.foresight import smallest, total_errors
+from tacita.synthesis.panel.formal.foresight import flow_error, life_error, smallest, total_errors
 from tacita.synthesis.panel.formal.hills import Hills
 from tacita.synthesis.panel.formal.pinned import OF_OTHERS, YearTotals, held_to
 from tacita.synthesis.panel.formal.released import Noisy
@@ -107,6 +107,37 @@ def test_a_forecast_falls_with_units_and_with_epsilon() -> None:
         assert large[name] < small[name] / 2 < 0.5
         assert freer[name] < small[name] / 4
         assert within[name] < small[name]
+
+
+def test_gains_losses_entries_and_exits_are_foretold() -> None:
+    layout = plan(epsilon="4").layout(wide_schema())
+    little, much = plan(epsilon="4").promise, plan(epsilon="400").promise
+    small, large, freer = (
+        flow_error(layout, promise, units) for promise, units in ((little, 200), (little, 5000), (much, 200))
+    )
+    assert large < small / 3 < 0.1
+    assert freer < small / 3
+    assert life_error(much, layout, 200) < life_error(little, layout, 200) / 50
+    said = plan(epsilon="4").forecast(wide_schema())
+    assert said.figures["error of gains, or losses, of jobs in a year, 300 units"] > 0.01
+    assert any(one.startswith("not supported by these files, at any size: regressions") for one in said.sentences)
+
+
+@pytest.mark.parametrize(("rows", "small"), [(200, True), (4000, False)])
+def test_small_panels_alone_have_noise_on_a_cube(rows: int, small: bool) -> None:
+    """Which those are is public, and it is told with the released numbers."""
+    model = plan(epsilon="4", sets=1).run(Confidential.from_frame(wide(rows), wide_schema()), SeededEntropy(1))
+    found = model.released["all"][1]
+    assert found.hidden == small
+    assert {name for name, noisy in found.tables.items() if noisy.cube} <= {
+        "levels",
+        "tops",
+        "flows",
+        "centres pay",
+        "years pay",
+    }
+    for noisy in found.tables.values():
+        assert Noisy.from_dict(noisy.to_dict()).spread == noisy.spread
 
 
 def test_a_forecast_is_near_what_happens() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import sqrt
 
 from tacita.synthesis.panel.layout import Layout
 
@@ -26,6 +27,7 @@ _SMALL |= {"levels": -7, "tops": -3, "flows": -2}
 _LARGE = {"levels": 20, "tops": -6, "years": 12, "flows": 6, "sizes": -7, "lives": -3, "public": -1, "leaving": -2}
 _EPSILON = 100  # ε at which half of that is added
 _ENDS = Fraction(1, 20)  # of ε, for those that begin in each year, and the same for those that end
+_MOSTLY_SEEN = 0.1  # of units: noise of all first sizes together that leaves their law to be seen
 _UNITS = 10_000  # units times ε at which half of that is added
 
 
@@ -74,6 +76,10 @@ class Budget:
         total = sum(parts.values(), Fraction(0)) / (1 - 2 * ends)
         parts |= {"lives begun": ends * total, "lives ended": ends * total}
         return cls(tuple((name, epsilon * part / total) for name, part in parts.items()), years)
+
+    def hides(self, cells: int, units: int) -> bool:
+        """Whether noise hides most of the first sizes, which are counted in so many cells: a small panel."""
+        return 2 / float(self["sizes"]) * sqrt(2 * cells) >= _MOSTLY_SEEN * units
 
     def __getitem__(self, name: str) -> Fraction:
         return dict(self.parts)[name]

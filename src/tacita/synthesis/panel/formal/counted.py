@@ -25,7 +25,6 @@ _SURELY = 3.0  # the same for all gaps together
 _USUAL = 0.05  # how far the share of units that are away moves in a year, where noise hides it
 _MOST_AWAY = 0.95
 _ENTERING = 0.5  # how large those that enter usually are, beside the others
-_MOSTLY_SEEN = 0.1  # of units: noise of all first sizes together that leaves their law to be seen
 _ROUNDS = 200  # of fitting a table to its margins; seldom are more than a few needed
 
 
@@ -89,25 +88,26 @@ def within_lives(layout: Layout, lives: Floats | Integers, *, weighted: bool = F
     return np.array([held[(first < year) & (year < last)].sum() for year in layout.years])
 
 
-def usual_sizes(found: Mapping[str, Noisy], layout: Layout, units: int) -> Floats:
+def usual_sizes(found: Mapping[str, Noisy], layout: Layout, units: int, hidden: bool) -> Floats:
     """About how many units of each bin of sizes are there in a year, if sizes stayed as they were first."""
-    laws = first_sizes(found, layout, units).sum(axis=0)
+    laws = first_sizes(found, layout, units, hidden).sum(axis=0)
     held = units_there(found, layout, units).mean() / max(float(laws.sum()), 1.0)
     return np.asarray(laws * max(float(held), 0.0))
 
 
-def first_sizes(found: Mapping[str, Noisy], layout: Layout, units: int) -> Floats:
-    """Released first sizes of those that enter and of those there before. Where noise hides most of them, they are
+def first_sizes(found: Mapping[str, Noisy], layout: Layout, units: int, hidden: bool) -> Floats:
+    """Released first sizes of those that enter and of those there before. Where noise has hidden most of them, they are
     moved towards what octaves of all years tell: those there before are as large, those that enter half as large."""
     bins, noisy = Bins.sizes(most_of(layout, 0)), found["sizes"]
-    counts = found.get(f"octaves {layout.yearly[0].name}")
-    if counts is None or noisy.spread * noisy.values.size**0.5 < _MOSTLY_SEEN * units:
+    if not hidden:
         return size_counts(noisy, bins)
+    counts = found[f"octaves {layout.yearly[0].name}"]
     life = float(units_there(found, layout, units).sum()) / max(units, 1)
     each, often = yearly_law(counts, units, min(max(life, 1.0), float(len(layout.years))))
     sizes = np.zeros((2, bins.count))
     for kind, (own, smaller) in enumerate(zip(noisy.values.astype(np.float64), (_ENTERING, 1.0), strict=True)):
-        parent = np.bincount(bins.of(np.clip(each * smaller, 1, bins.most)), often, minlength=bins.count)
+        where = bins.of(np.clip(each * smaller, 1, bins.most))
+        parent = np.asarray(np.bincount(where, often, minlength=bins.count), dtype=np.float64)
         # A sum below 0 tells that there are few.
         own[-1] += max(1.0 - float(own.sum()), 0.0)
         sizes[kind] = np.maximum(towards(own, parent, noisy.spread), 0.0)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
+from math import log
 
 import numpy as np
 from scipy.special import ndtri
@@ -18,12 +19,19 @@ from scipy.special import ndtri
 from tacita.noise.discrete import LARGEST_SCALE
 from tacita.plan.how import Worth
 from tacita.privacy import text
-from tacita.synthesis.panel.formal.budget import Budget
-from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers
+from tacita.synthesis.panel.formal.budget import WEIGHT, Budget
+from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers, Steps
 from tacita.synthesis.panel.formal.pinned import YearTotals
 from tacita.synthesis.panel.formal.promise import LIVES, Promise
-from tacita.synthesis.panel.formal.released import Measurement, Noisy, size_cap
-from tacita.synthesis.panel.formal.sensitivities import Each, Sensitivity, WholeHistory, cube_rate
+from tacita.synthesis.panel.formal.released import (
+    ROWS,
+    USUAL_STEP,
+    USUALLY_MOVING,
+    Measurement,
+    Noisy,
+    size_cap,
+)
+from tacita.synthesis.panel.formal.sensitivities import Sensitivity, WholeHistory, each_rate, least_each, noise_of
 from tacita.synthesis.panel.formal.sums import octave_count, octaves, sum_clamp, unit_counts, whole, year_clamp
 from tacita.synthesis.panel.formal.units import most_of
 from tacita.synthesis.panel.layout import Layout
@@ -34,11 +42,13 @@ _SHOWN = 10_000  # units of the group whose shares of ε are told
 _TRIES = 30
 _WIDTH = 2.0  # of logarithms of numbers of businesses
 _MOVES = 0.05
-# Real files have other tails than made-up ones, and lives that differ: where noise hides that, from _FEW of a total
-# on, three real panels were off by so much more.
-_TAILS, _FEW = 0.3, 0.1
 _ALIKE = 2.0  # octaves from the middle unit to one that a tenth exceed
 _DRAWN = 0.006  # of a total, that files are off by without any noise
+_TYPICAL = 0.67  # standard deviations that half of all errors exceed
+_UNSUPPORTED = (
+    "regressions, growth of single units, numbers beside the size given each other, quantiles of small panels, and "
+    "intervals of any of these"
+)
 
 
 def foreseen(layout: Layout, promise: Promise) -> tuple[list[str], dict[str, float]]:
@@ -55,13 +65,14 @@ def foreseen(layout: Layout, promise: Promise) -> tuple[list[str], dict[str, flo
         part = sum(one for name, one in spent.items() if name.startswith(starts))
         return f"{100 * float(part / epsilon):.0f}%"
 
-    lives = 2 * 2**0.5 / float(budget["lives begun"])
+    lives = life_error(promise, layout, _SHOWN)
+    flows = {units: flow_error(layout, promise, units) for units in SIZES if years > 1}
     about = f"{percent(*LIVES)} of ε" if alpha is None else "outside the promise, so at no cost; but with noise"
     sums = tuple(f"{part} {size}" for part in ("octaves", "sum"))
     sentences += [
         f"ε = {text(epsilon)} covers all {years} years of a unit together: a further year needs a new plan and a new ε",
         f"in a group of {_SHOWN:,} units (in smaller ones more goes to sums of all years), lives and static variables: "
-        f"{about}; the number of units that begin, or end, in a year has noise of about {lives:.2g}, whatever it is",
+        f"{about}; the number of units that begin, or end, in a year is typically off by {lives:.2g}, whatever it is",
         f"{size} when first seen: {percent('sizes', 'entrants')} of ε, from one record of each unit",
         f"sums of {size}: {percent('levels', 'tops', *sums)} of ε, of each year, which has a part in {years}, and of "
         "all years together; values above a clamp that follows from released counts count as the clamp",
@@ -72,9 +83,11 @@ def foreseen(layout: Layout, promise: Promise) -> tuple[list[str], dict[str, flo
             f"all years, {percent('flows')} for what is gained and lost in each, which has a part in {years - 1}, "
             f"and in all together, {percent('present', 'leaving')} for which sizes leave"
         )
+        told = ", ".join(f"{_percent(error)} with {units:,}" for units, error in flows.items())
         sentences.append(
-            f"what units gain, or lose, of {size} in a year may be too high by as large a part of the year's total as "
-            "that is off: where sizes change by a few percent a year, by several times itself"
+            f"what units gain, or lose, of {size} in a year, with those that come and go, is typically off by {told} "
+            "units in a group, as shares of the year's total: where sizes change by a few percent a year, by as much "
+            "as itself"
         )
     for one in layout.yearly[1:]:
         parts = ("range", "centres", "ratios", "moves", "octaves", "sum", "years")
@@ -88,7 +101,12 @@ def foreseen(layout: Layout, promise: Promise) -> tuple[list[str], dict[str, flo
         for name, error in errors.items()
     }
     figures |= {f"share of epsilon, {name}": float(one / epsilon) for name, one in spent.items()}
-    return sentences, figures | {"noise of a count of units that begin in a year": lives}
+    figures |= {
+        f"error of gains, or losses, of {size} in a year, {units} units": float(f"{error:.2g}")
+        for units, error in flows.items()
+    }
+    sentences.append(f"not supported by these files, at any size: {_UNSUPPORTED}")
+    return sentences, figures | {"error of a count of units that begin in a year": lives}
 
 
 def worth_of(layout: Layout, promise: Promise, groups: list[tuple[int, Mapping[str, Noisy]]]) -> Worth:
@@ -102,14 +120,15 @@ def worth_of(layout: Layout, promise: Promise, groups: list[tuple[int, Mapping[s
         if len(groups) > 1
         else f"With {middle:,} units"
     )
-    said = f"{group}, a total of one year is typically off by {off}: this is a forecast, not an outcome. "
+    said = f"{group}, a total of one year is typically off by {off}"
+    if len(layout.years) > 1:
+        flows, size = flow_error(layout, promise, middle, counted), layout.yearly[0].name
+        said += f"; what units gain, or lose, of {size} in a year by {_percent(flows)} of its total"
+        said += f", and the number that begin, or end, by {life_error(promise, layout, middle):.2g}"
+    said += ": this is a forecast, not an outcome. "
     said += "It follows from noisy counts of how large units are; a few far larger than all others may not show there."
     if max(errors.values()) <= TOLERABLE:
-        return Worth(
-            f"{said} Growth of single units and regressions are further off; what units gain or lose in a year may be "
-            "too high by as large a part of the total.",
-            enough=True,
-        )
+        return Worth(f"{said} Not supported: {_UNSUPPORTED}.", enough=True)
     small = "The panel is too small for its ε, and its numbers are for trying out code, not for answers. "
     return Worth(f"{said} {small}Margins computed from the files would be too narrow, so none are shown.", enough=False)
 
@@ -159,6 +178,36 @@ def total_errors(
     return errors
 
 
+def life_error(promise: Promise, layout: Layout, units: int) -> float:
+    """By how many units the number that begin, or end, in a year is typically off: half of all errors are smaller."""
+    return log(2) * 2 / float(promise.budget(layout, units)["lives begun"])
+
+
+def flow_error(layout: Layout, promise: Promise, units: int, counted: Mapping[str, Noisy] | None = None) -> float:
+    """The typical error of what units gain, or lose, in a year, as a share of the size's total: what noise leaves of a
+    clamped sum that is smoothed over years, of steps above the clamp as far as noise hides their law, and of the sizes
+    of those that come and go. Made-up units move as businesses usually do."""
+    budget, years, size = promise.budget(layout, units), len(layout.years), layout.yearly[0].name
+    each = _made_up(units, most_of(layout, 0)) if counted is None else _spread_as(counted[size], units) / years
+    total = max(float(each.sum()), 1.0)
+    some = each[:: max(units // 500, 1)]
+    moved = np.outer(some, np.expm1(USUAL_STEP * -np.log((np.arange(40) + 0.5) / 40))).ravel()
+    per = USUALLY_MOVING / 2 * units / len(moved)  # half of those that move go up
+    caps = np.unique(np.quantile(moved, np.linspace(0.5, 0.999, 60)).astype(np.int64).clip(1))
+    seen = units * WEIGHT * min(years - 1, 3)
+    noise = 2 * 2**0.5 * budget.most_weight / float(budget["steps"])
+    doubt = min(noise * (len(ROWS) * Steps.count) ** 0.5 / max(seen, 1), 1.0)
+    own = [promise.change.flows(cap, most_of(layout, 0)).most for cap in caps.tolist()]
+    hides = budget.hides(2 * Bins.sizes(most_of(layout, 0)).count, units)
+    noisy = np.array(own) * each_rate(2 * (years - 1), cube=hides) * 2**0.5 / float(budget["flows"])
+    hidden = np.array([float(np.maximum(moved - cap, 0).sum()) * per for cap in caps])
+    at = int(np.argmin(noisy**2 + (doubt * hidden) ** 2))
+    come = life_error(promise, layout, units) / units * total / 2
+    # What noise does is drawn anew in each release, what is hidden is missed in all of them.
+    off = np.hypot(_TYPICAL * noisy[at] / max(years - 1, 1) ** 0.5, doubt * hidden[at]) / total
+    return float(min(np.hypot(np.hypot(off, come / total), _DRAWN), 1.0))
+
+
 def smallest(errors: dict[int, float]) -> int | None:
     """From how many units on errors are tolerable: between the sizes that were tried, as logarithms go."""
     sizes = sorted(errors)
@@ -179,11 +228,7 @@ def _round(number: float) -> int:
 def _error(layout: Layout, promise: Promise, units: int, at: int, counts: Noisy | None = None) -> float:
     random, budget = np.random.default_rng(20), promise.budget(layout, units)
     years, most = len(layout.years), most_of(layout, at)
-    # In the middle of what the bounds allow, on a scale of logarithms, but so that few are above them.
-    middle = np.log(max(most, 2)) / 2
-    each = np.exp(np.minimum(middle + _WIDTH * ndtri((np.arange(units) + 0.5) / units), np.log(most)))
-    if counts is not None:
-        each = _spread_as(counts, units) / years
+    each = _made_up(units, most) if counts is None else _spread_as(counts, units) / years
     off = []
     for _ in range(_TRIES):
         moved = np.exp(np.cumsum(random.standard_normal(years)) * _MOVES)
@@ -193,7 +238,13 @@ def _error(layout: Layout, promise: Promise, units: int, at: int, counts: Noisy 
         if told is not None:
             off.append(np.abs(told.middle / np.maximum(values.sum(axis=1), 1) - 1))
     typical = float(np.median(np.concatenate(off)))
-    return float(np.hypot(typical * (1 + _TAILS * min(typical / _FEW, 1.0)), _DRAWN))
+    return float(np.hypot(typical, _DRAWN))
+
+
+def _made_up(units: int, most: int) -> Floats:
+    """In the middle of what the bounds allow, on a scale of logarithms, but so that few are above them."""
+    middle = np.log(max(most, 2)) / 2
+    return np.asarray(np.exp(np.minimum(middle + _WIDTH * ndtri((np.arange(units) + 0.5) / units), np.log(most))))
 
 
 def _spread_as(counts: Noisy, units: int) -> Floats:
@@ -208,13 +259,10 @@ def _measured(
 ) -> Measurement:
     """What `measuring` would release of these numbers, as far as sums go."""
     (years, units), name, most = values.shape, layout.yearly[at].name, most_of(layout, at)
-    own = values.sum(axis=0)
+    own, hidden = values.sum(axis=0), budget.hides(2 * Bins.sizes(most_of(layout, 0)).count, units)
 
     def noisy(question: str, table: Integers, sensitivity: Sensitivity) -> Noisy:
-        if isinstance(sensitivity, Each):
-            scale, cube = sensitivity.noise(budget[question], table.size)
-        else:
-            scale, cube = Fraction(sensitivity) / budget[question], False
+        scale, cube = noise_of(sensitivity, budget[question], table.size, cube=hidden)
         scale = min(scale, Fraction(LARGEST_SCALE))
         if cube:
             noise = random.uniform(-1, 1, table.shape) * random.gamma(table.size + 1, float(scale))
@@ -232,13 +280,17 @@ def _measured(
     caps = {f"sum {name}": clamp}
     if at:
         share = budget[f"years {name}"]
-        cap = year_clamp(counts, units, years, years, float(change.rate(share, share)) * cube_rate(years), most)
+        cap = year_clamp(
+            counts, units, years, years, float(change.rate(share, share)) * each_rate(years, cube=hidden), most
+        )
         sums = whole(values, cap).sum(axis=1)
         tables[f"years {name}"] = noisy(f"years {name}", sums, change.of_each(cap))
         return Measurement(tables, caps | {f"years {name}": cap})
     bins, shares = Bins.sizes(most), [budget["levels"], budget["tops"], budget["tops of all years"]]
     usual: Floats = np.bincount(bins.of(values[0]), minlength=bins.count).astype(np.float64)
-    cap = size_cap(usual, bins, change.rung_rate(shares[0], years))
+    cube = hidden and change.rungs_on_cubes
+    rate, least = each_rate(years, cube=cube) / float(shares[0]), least_each(years, cube=cube) * float(shares[0])
+    cap = size_cap(usual, bins, rate, least=least)
     wide = change.ladder([0, cap, 2 * cap, 4 * cap], shares, years)[0]
     tables["levels"] = noisy("levels", np.minimum(values, cap).sum(axis=1), wide)
     return Measurement(tables, caps | {"levels": cap})

@@ -114,7 +114,7 @@ def _static_laws(noisy: Noisy, doubt: np.random.Generator | None) -> Floats:
     return law_of(towards(counts, counts.sum(axis=(0, 1)), noisy.spread))
 
 
-def _chances_to_leave(left: Noisy, there: Noisy, rows: Bins) -> Floats:
+def _chances_to_leave(left: Noisy, there: Noisy, rows: Bins, hidden: bool) -> Floats:
     """By size and condition. Few units are large, but with them many jobs leave: where noise is large beside a count,
     chances are those that a curve through the sizes and the conditions of all sizes tell."""
     leavers, units = np.maximum(left.values, 0.0), np.maximum(there.values, 1.0)
@@ -128,7 +128,7 @@ def _chances_to_leave(left: Noisy, there: Noisy, rows: Bins) -> Floats:
         curve = np.polyval(np.polyfit(sizes[clear], own[clear], 2, w=1 / (doubt[clear] + _BENDS)), sizes)
         by_size = np.exp(curve + _BENDS**2 / (_BENDS**2 + doubt**2) * (own - curve))
     else:
-        by_size = usual * np.exp(_SMALLER * (sizes.mean() - sizes))
+        by_size = usual * np.exp((_SMALLER if hidden else 0.0) * (sizes.mean() - sizes))
     ratio = leavers.sum(axis=0) / np.maximum(by_size @ units, 1e-300)
     parent = np.clip(by_size[:, None] * ratio, usual / 20, 1.0)
     weight = np.maximum(2 * left.spread / parent, 4 * there.spread)  # a cell is believed where it stands out
@@ -143,7 +143,7 @@ class Leaving:
         self._made, self._left, self._rows, self._random = made, counts.copy(), rows, random
         self._chance = np.ones((1, 1))
         if "leaving" in found.tables:
-            self._chance = _chances_to_leave(found["leaving"], found["present"], rows)
+            self._chance = _chances_to_leave(found["leaving"], found["present"], rows, found.hidden)
         barred = changed_levels(made, made.layout.static[0]) if made.layout.static else None
         self._settled = np.zeros(made.rows, bool) if barred is None else barred[made.static[made.layout.static[0]]]
         self._unseen()

@@ -33,11 +33,12 @@ from tacita.synthesis.panel.formal.released import (
     ROWS,
     Measurement,
     Noisy,
+    Usual,
     size_cap,
     step_cap,
     step_rows,
 )
-from tacita.synthesis.panel.formal.sensitivities import Each, Sensitivity, WholeHistory, cube_rate
+from tacita.synthesis.panel.formal.sensitivities import Sensitivity, WholeHistory, each_rate, least_each, noise_of
 from tacita.synthesis.panel.formal.sums import octave_count, octaves, sum_clamp, whole, year_clamp
 from tacita.synthesis.panel.formal.units import (
     condition,
@@ -58,16 +59,13 @@ ANY_HISTORY = WholeHistory()
 class Asking:
     """One question after another; a question's noise follows from the most that a neighbouring file can `change`."""
 
-    def __init__(self, budget: Budget, entropy: Entropy, group: str, change: WholeHistory) -> None:
+    def __init__(self, budget: Budget, entropy: Entropy, group: str, change: WholeHistory, hidden: bool) -> None:
+        self.hidden = hidden  # a small panel
         self.budget, self.found, self.caps, self.change = budget, dict[str, Noisy](), dict[str, int](), change
         self._entropy, self._group = entropy, group
 
     def ask(self, name: str, table: Integers, sensitivity: Sensitivity) -> Noisy:
-        epsilon = self.budget[name]
-        if isinstance(sensitivity, Each):
-            scale, cube = sensitivity.noise(epsilon, table.size)
-        else:
-            scale, cube = Fraction(sensitivity) / epsilon, False
+        scale, cube = noise_of(sensitivity, self.budget[name], table.size, cube=self.hidden)
         add = add_cube if cube else add_discrete_laplace
         values = add(table.astype(np.int64), scale, self._entropy, f"{self._group}: {name}")
         self.found[name] = Noisy(values, scale, cube)
@@ -77,9 +75,11 @@ class Asking:
 def measure(
     panel: Panel, budget: Budget, entropy: Entropy, group: str, change: WholeHistory = ANY_HISTORY
 ) -> Measurement:
-    asking = Asking(budget, entropy, group, change)
+    cells = 2 * Bins.sizes(most_of(panel.layout, 0)).count
+    asking = Asking(budget, entropy, group, change, budget.hides(cells, panel.rows))
     _lives(panel, asking)
-    _octaves(panel, 0, asking)
+    if asking.hidden:
+        _octaves(panel, 0, asking)
     sizes = whole_steps(panel, panel.layout.yearly[0].name)
     _sizes(panel, sizes, asking)
     if len(panel.layout.years) > 1:
@@ -87,7 +87,7 @@ def measure(
     for one in panel.layout.yearly[1:]:
         _ratios(panel, one.name, asking)
     for at in range(len(panel.layout.yearly)):
-        if at:
+        if at or not asking.hidden:
             _octaves(panel, at, asking)
         _sums(panel, at, asking)
     return Measurement(asking.found, asking.caps)
@@ -155,7 +155,7 @@ def _sizes(panel: Panel, sizes: Integers, asking: Asking) -> None:
     who, place = _firsts(panel, sizes)
     size, kind = sizes[place, who], stock(panel)[who]
     asking.ask("sizes", _table((2, bins.count), kind, bins.of(size)), change.counts())
-    laws = first_sizes(asking.found, layout, panel.rows)
+    laws = first_sizes(asking.found, layout, panel.rows, asking.hidden)
     if status > 1:
         level = panel.static[layout.static[0]][who]
         told = level != MISSING
@@ -163,12 +163,15 @@ def _sizes(panel: Panel, sizes: Integers, asking: Asking) -> None:
         shape = (2, status, len(COARSE) + 1)
         table = _table(shape, kind[told], level[told], coarse.of(size[told]))
         asking.ask("sizes by status", table, change.counts())
-    usual = usual_sizes(asking.found, layout, panel.rows)
+    usual = usual_sizes(asking.found, layout, panel.rows, asking.hidden)
     rungs = [asking.budget[name] for name in ("levels", "tops", "tops of all years")]
     rate = change.rate(asking.budget["entrants"], asking.budget["entrants"])
     asking.caps["entrants"] = size_cap(laws[0] / years, bins, 2 * rate)
-    cap = asking.caps["levels"] = size_cap(usual, bins, change.rung_rate(rungs[0], years))
-    top = asking.caps["tops"] = size_cap(usual, bins, change.rung_rate(rungs[1], years), cap, DOUBT_TOPS)
+    cube = asking.hidden and change.rungs_on_cubes
+    rates = [each_rate(years, cube=cube) / float(one) for one in rungs]
+    least = [least_each(years, cube=cube) * float(one) for one in rungs]
+    cap = asking.caps["levels"] = size_cap(usual, bins, rates[0], least=least[0])
+    top = asking.caps["tops"] = size_cap(usual, bins, rates[1], cap, DOUBT_TOPS, least[1])
     # A sum of all years at once has the noise of one year.
     rate = change.rate(rungs[2], sum(rungs, Fraction(0)))
     far = asking.caps["tops of all years"] = size_cap(usual, bins, rate, top, DOUBT_FAR)
@@ -208,9 +211,13 @@ def _growth(panel: Panel, sizes: Integers, asking: Asking) -> None:
     most = asking.change.counts(asking.budget.most_weight)
     noisy = asking.ask("steps", steps, most)
     asking.ask("kinds", table, most)
-    usual = usual_sizes(asking.found, layout, panel.rows), Bins.sizes(most_of(layout, 0))
-    cap = step_cap(noisy, rows, *usual, cube_rate(2 * (years - 1)) / float(asking.budget["flows"]))
-    far = step_cap(noisy, rows, *usual, 2 / float(asking.budget["flows of all years"]), cap)
+    units, usual = float(units_there(asking.found, layout, panel.rows).mean()), None
+    if asking.hidden:
+        usual = Usual(Bins.sizes(most_of(layout, 0)), usual_sizes(asking.found, layout, panel.rows, True))
+    share, cells = float(asking.budget["flows"]), 2 * (years - 1)
+    rate, least = each_rate(cells, cube=asking.hidden) / share, least_each(cells, cube=asking.hidden) * share
+    cap = step_cap(noisy, rows, units, rate, usual=usual, least=least)
+    far = step_cap(noisy, rows, units, 2 / float(asking.budget["flows of all years"]), cap, usual)
     asking.caps["flows"], asking.caps["flows of all years"] = cap, far
     flows, beyond = np.zeros((years - 1, 2), dtype=np.int64), np.zeros(2, dtype=np.int64)
     for place in range(1, years):
@@ -302,7 +309,7 @@ def _sums(panel: Panel, at: int, asking: Asking) -> None:
     share = asking.budget[f"years {name}"]
     life = float(units_there(asking.found, layout, panel.rows).sum()) / max(panel.rows, 1)
     life = min(max(life, 1.0), float(years))
-    rate = float(change.rate(share, share)) * cube_rate(years)
+    rate = float(change.rate(share, share)) * each_rate(years, cube=asking.hidden)
     cap = asking.caps[f"years {name}"] = year_clamp(counts, panel.rows, life, years, rate, most)
     there = np.maximum(whole_steps(panel, name), 0)
     asking.ask(f"years {name}", whole(there, cap).sum(axis=1, dtype=np.int64), change.of_each(cap))

@@ -27,7 +27,7 @@ DOUBT = 0.25  # of what a clamp hides
 DOUBT_TOPS, DOUBT_FAR = 1.0, 2.0  # higher up less is known, and yearly noise is averaged
 _DOUBT_STEPS = 0.06
 _DOUBT_FAR_STEPS = 0.05
-_USUAL_STEP, _USUALLY_MOVING = 0.15, 0.7  # logarithms by which businesses move in a year, and how many do at all
+USUAL_STEP, USUALLY_MOVING = 0.15, 0.7  # logarithms by which businesses move in a year, and how many do at all
 _NEAR = 1.0  # rows to either side that a row of few steps is compared with
 _FAR = 5  # bins from none: steps beyond them that do not stand out are taken from neighbouring rows
 _CLEAR = 4.0  # standard deviations
@@ -68,6 +68,11 @@ class Measurement:
     def __getitem__(self, name: str) -> Noisy:
         return self.tables[name]
 
+    @property
+    def hidden(self) -> bool:
+        """Whether noise hid most of the first sizes: sums of years of such panels have noise on a cube."""
+        return any(one.cube for one in self.tables.values())
+
 
 def size_counts(noisy: Noisy, bins: Bins) -> Floats:
     """Released first sizes of those that enter and of those there before."""
@@ -81,15 +86,18 @@ def step_rows(found: Mapping[str, Noisy], layout: Layout, shares: Floats) -> Bin
     return bins.coarser(size_counts(found["sizes"], bins).sum(axis=0), shares)
 
 
-def size_cap(counts: Floats, bins: Bins, rate: Fraction | float, above: int = 0, doubt: float = DOUBT) -> int:
-    """A clamp for a sum over so many units of what lies above a lower one; noise has the scale (difference) · rate."""
-    caps = np.append(np.maximum(bins.upper, 1), bins.most)
-    caps = caps[caps > above]
+def size_cap(
+    counts: Floats, bins: Bins, rate: Fraction | float, above: int = 0, doubt: float = DOUBT, least: float = 0.0
+) -> int:
+    """A clamp for a sum over so many units of what lies above a lower one; noise has the scale (difference) · rate,
+    from a difference of `least` on."""
+    caps = _at_least(np.append(np.maximum(bins.upper, 1), bins.most), above, least)
     if not len(caps):
         return above + 1  # everything lies below
     below = bins.capped_means(above)
     covered = np.array([counts @ (bins.capped_means(int(cap)) - below) for cap in caps])
-    return balanced_cap(caps, covered, (caps - above) * float(rate) * 2**0.5, doubt)
+    noise: Floats = np.asarray((caps - above) * float(rate) * 2**0.5, dtype=np.float64)
+    return balanced_cap(caps, covered, noise, doubt)
 
 
 def step_counts(noisy: Noisy, rows: Bins) -> Floats:
@@ -124,40 +132,49 @@ def step_counts(noisy: Noisy, rows: Bins) -> Floats:
 
 def _hidden(noisy: Noisy) -> float:
     """How much of a law noise hides, from 0 to 1."""
-    return min(noisy.spread * noisy.values.size**0.5 / max(float(noisy.values.sum()), 1.0), 1.0)
+    return float(min(noisy.spread * noisy.values.size**0.5 / max(float(noisy.values.sum()), 1.0), 1.0))
 
 
-def step_laws(noisy: Noisy, rows: Bins, random: np.random.Generator | None = None) -> Floats:
-    """Laws of steps by size, as far as noise does not hide them; else as businesses usually move. With a generator
-    drawn from what the noise leaves open."""
-    part = _hidden(noisy)
+def step_laws(noisy: Noisy, rows: Bins, random: np.random.Generator | None = None, *, hidden: bool) -> Floats:
+    """Laws of steps by size; of a small panel as far as noise does not hide them, else as businesses usually move. With
+    a generator drawn from what the noise leaves open."""
+    part = _hidden(noisy) if hidden else 0.0
     return law_of((1 - part) * law_of(varied(step_counts(noisy, rows), noisy.spread, random)) + part * _usual(rows))
 
 
 def _usual(rows: Bins) -> Floats:
     ends = np.concatenate([[0.0], Steps.edges()[1:] - 1, [np.inf]])
-    up = np.diff(-np.exp(-np.log1p(ends) / _USUAL_STEP))
-    down = np.diff(-((1 - np.minimum(ends[: Steps.same + 1], 1.0)) ** (1 / _USUAL_STEP)))
-    law = np.concatenate([down[::-1], [2 / _USUALLY_MOVING - 2], up])
+    up = np.diff(-np.exp(-np.log1p(ends) / USUAL_STEP))
+    down = np.diff(-((1 - np.minimum(ends[: Steps.same + 1], 1.0)) ** (1 / USUAL_STEP)))
+    law = np.concatenate([down[::-1], [2 / USUALLY_MOVING - 2], up])
     return law_of(np.where(Steps.possible(rows), law, 0.0))
 
 
-def step_cap(noisy: Noisy, rows: Bins, usual: Floats, sizes: Bins, rate: float, above: int = 0) -> int:
-    """A clamp for a year's sum over units, `usual` of them of each bin of sizes, of what steps have above a lower one;
-    noise as in `size_cap`."""
+def _at_least(caps: Integers, above: int, least: float) -> Integers:
+    """Clamps above a lower one, by so much where there are such."""
+    caps = caps[caps > above]
+    return caps[caps - above >= least] if (caps - above >= least).any() else caps[-1:]
+
+
+def step_cap(
+    noisy: Noisy, rows: Bins, units: float, rate: float, above: int = 0, usual: Usual | None = None, least: float = 0.0
+) -> int:
+    """A clamp for a year's sum over so many units of what steps have above a lower one; noise as in `size_cap`. With
+    `usual` sizes where noise hides how large units are, and how they move."""
     random = np.random.default_rng(0)  # for an integral over released weights; nothing confidential is near
-    units, here = float(usual.sum()), np.bincount(rows.of(sizes.lower), usual, minlength=rows.count)
-    counts = step_laws(noisy, rows) * here[:, None]
+    counts, doubt = step_counts(noisy, rows), _DOUBT_FAR_STEPS if above else _DOUBT_STEPS
+    if usual is not None:
+        counts = step_laws(noisy, rows, hidden=True) * usual.rows(rows)[:, None]
+        doubt = float(np.hypot(doubt, _hidden(noisy)))
     total, moving = max(float(counts.sum()), 1e-9), counts.copy()
     moving[:, Steps.same] = 0
     if not moving.sum():
         return above + 1
     row, step = np.unravel_index(random.choice(counts.size, 20_000, p=(moving / moving.sum()).ravel()), counts.shape)
-    before = _sizes_within(rows, usual, sizes, row, random)
+    before = rows.drawn(row, random) if usual is None else usual.drawn(rows, row, random)
     moved = np.abs(Steps.drawn(before, step, rows.most, random) - before)
     caps = np.unique(np.quantile(moved, np.linspace(0.5, 0.999, 200)).astype(np.int64).clip(1))
-    caps = np.append(caps, max(int(moved.max()), 1))
-    caps = caps[caps > above]
+    caps = _at_least(np.append(caps, max(int(moved.max()), 1)), above, least)
     if not len(caps):
         return above + 1
     each = units * float(moving.sum()) / total / 2 / len(moved)
@@ -165,13 +182,23 @@ def step_cap(noisy: Noisy, rows: Bins, usual: Floats, sizes: Bins, rate: float, 
     hidden = np.array([float(one.sum()) * each for one in more])
     # Of the units beyond a clamp a year has some and not others: the fewer and the farther, the less the law tells.
     chance = np.array([float((one**2).sum()) * each for one in more])
-    doubt = float(np.hypot(_DOUBT_FAR_STEPS if above else _DOUBT_STEPS, _hidden(noisy)))
     noise = (caps - above) * rate * 2**0.5
     return int(caps[np.argmin(noise**2 + (doubt * hidden) ** 2 + chance)])
 
 
-def _sizes_within(rows: Bins, usual: Floats, sizes: Bins, row: Integers, random: np.random.Generator) -> Integers:
-    """Sizes of units that are in given rows: bins of sizes as often as usual, and evenly where none is."""
-    inside = rows.of(sizes.lower)[None, :] == np.arange(rows.count)[:, None]
-    laws = np.where(inside, np.maximum(usual, 0.0)[None, :] + 1e-9, 0.0)
-    return sizes.drawn(pick_from(law_of(laws), row, random), random)
+@dataclass(frozen=True, eq=False)
+class Usual:
+    """How many units of each bin of sizes are there in a year, about."""
+
+    bins: Bins
+    counts: Floats
+
+    def rows(self, rows: Bins) -> Floats:
+        found = np.bincount(rows.of(self.bins.lower), self.counts, minlength=rows.count)
+        return np.asarray(found, dtype=np.float64)
+
+    def drawn(self, rows: Bins, row: Integers, random: np.random.Generator) -> Integers:
+        """Sizes of units that are in given rows: bins as often as usual, and evenly where none is."""
+        inside = rows.of(self.bins.lower)[None, :] == np.arange(rows.count)[:, None]
+        laws = np.where(inside, np.maximum(self.counts, 0.0)[None, :] + 1e-9, 0.0)
+        return self.bins.drawn(pick_from(law_of(laws), row, random), random)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil, floor, log, prod
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,26 +19,39 @@ from tacita.synthesis.panel.formal.sums import most_whole
 @dataclass(frozen=True)
 class Each:
     """Every cell of a table may change by so much, all of them at once: noise on a cube pays for the largest change
-    alone. Where its scale is small beside the number of cells, Laplace noise is used, which is small as well then.
+    alone. Where it is not asked for, or its scale is small beside the number of cells, it is Laplace noise.
 
-    >>> Each(50).noise(Fraction(1, 2), 10), Each(1).noise(Fraction(1, 2), 10)
-    ((Fraction(100, 1), True), (Fraction(20, 1), False))
+    >>> Each(50).noise(Fraction(1, 2), 10, cube=True), Each(1).noise(Fraction(2), 10, cube=True)
+    ((Fraction(100, 1), True), (Fraction(5, 1), False))
     """
 
     most: int
 
-    def noise(self, epsilon: Fraction, cells: int) -> tuple[Fraction, bool]:
+    def noise(self, epsilon: Fraction, cells: int, *, cube: bool) -> tuple[Fraction, bool]:
         """Its scale, and whether it is on a cube."""
         scale = Fraction(self.most) / epsilon
-        return (scale, True) if CubeLaw.suits(scale, cells) else (scale * cells, False)
+        return (scale, True) if cube and CubeLaw.suits(scale, cells) else (scale * cells, False)
 
 
 Sensitivity = int | Fraction | Each
 
 
-def cube_rate(cells: int) -> float:
-    """The scale of Laplace noise with the standard deviation of noise on a cube of scale 1: clamps are chosen by it."""
-    return float((cells + 1) * (cells + 2) / 6) ** 0.5
+def noise_of(sensitivity: Sensitivity, epsilon: Fraction, cells: int, *, cube: bool) -> tuple[Fraction, bool]:
+    """The scale of a question's noise, and whether it is on a cube, as small panels have it."""
+    if isinstance(sensitivity, Each):
+        return sensitivity.noise(epsilon, cells, cube=cube)
+    return Fraction(sensitivity) / epsilon, False
+
+
+def each_rate(cells: int, *, cube: bool) -> float:
+    """The scale of Laplace noise with the standard deviation that noise has where each cell changes by 1 at ε = 1:
+    clamps are chosen by it."""
+    return float((cells + 1) * (cells + 2) / 6) ** 0.5 if cube else float(cells)
+
+
+def least_each(cells: int, *, cube: bool) -> float:
+    """The least change of each cell at ε = 1 for which noise is on a cube."""
+    return cells / CubeLaw.least if cube else 0.0
 
 
 @dataclass(frozen=True)
@@ -49,9 +63,7 @@ class WholeHistory:
         with the other rungs of its ladder: clamps are chosen by it, noise is not."""
         return 1 / own
 
-    def rung_rate(self, own: Fraction, years: int) -> float:
-        """The same for a rung of each year."""
-        return cube_rate(years) / float(own)
+    rungs_on_cubes: ClassVar[bool] = True
 
     def lives(self) -> int:
         """1 to at most one cell, which follows from the life, static variables and public columns alone."""
@@ -65,7 +77,7 @@ class WholeHistory:
         """A number from 0 to `most` to at most one cell, which follows from the life alone."""
         return 2 * most
 
-    def ladder(self, ends: Sequence[int], shares: Sequence[Fraction], times: int) -> list[Sensitivity]:
+    def ladder(self, ends: Sequence[int], shares: Sequence[Fraction], times: int) -> Sequence[Sensitivity]:
         """So many times a number, cut up at ascending ends: what of it lies between two of them, a question each, to a
         cell for each time; but the last rung to one cell. `shares` are the questions' ε; each is 0 where a unit is not
         there."""
@@ -111,14 +123,14 @@ class WithinAlpha(WholeHistory):
     def rate(self, own: Fraction, joint: Fraction) -> Fraction:
         return self.alpha / (1 + self.alpha) / joint
 
-    def rung_rate(self, own: Fraction, years: int) -> float:
-        # Less noise is no reason for wider rungs: sums do not say where between their ends the sizes lie.
-        return years / float(own)
+    # Rungs are protected together. Their less noise is no reason for wider ones: sums do not say where between their
+    # ends the sizes lie.
+    rungs_on_cubes: ClassVar[bool] = False
 
     def in_one_cell(self, most: int) -> int:
         return self._held(0, most)
 
-    def ladder(self, ends: Sequence[int], shares: Sequence[Fraction], times: int) -> list[Sensitivity]:
+    def ladder(self, ends: Sequence[int], shares: Sequence[Fraction], times: int) -> list[Fraction]:
         # A number moves little, so within one rung, or from the end of one to the beginning of the next: the rungs
         # need not each be protected as if all of them moved at once.
         each = [max(self._held(low, high), 1) for low, high in pairwise(ends)]
