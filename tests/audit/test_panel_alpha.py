@@ -99,10 +99,6 @@ def test_neighbours_follow_the_same_path_within_the_promise(name: str, monkeypat
 OF_SUMS = ("octaves ", "sum ", "years ")
 
 
-def _of_swings(question: str) -> bool:
-    return question != "flows" and not question.startswith(OF_SUMS)
-
-
 def _spent(last: Tape, questions: Callable[[str], bool]) -> float:
     """What tells two files apart in some of the questions."""
     assert last.first is not None
@@ -120,14 +116,14 @@ def _share(epsilon: int, questions: Callable[[str], bool]) -> Fraction:
 
 
 def test_the_worst_numbers_take_nearly_all_of_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the clamps, numbers go down in one file where they go up in the other, and by other steps: noise a quarter
+    """At the clamps, numbers go down in one file where they go up in the other, and by other steps: noise a fifth
     smaller would break the promise. Files and ε are large enough for clamps that hold more than a handful of jobs.
-    Sums of years, which such numbers leave as they are, and flows, whose clamp is another, are tried below."""
+    Sums of years, which such numbers leave as they are, are tried below."""
     worst, random = 0.0, np.random.default_rng(1)
     for epsilon in (10, 16):
         first = Tape()
         caps = _run(LARGER, first, monkeypatch, epsilon=str(epsilon)).released["all"][1].caps
-        rest = _share(epsilon, _of_swings)
+        rest = _share(epsilon, lambda name: not name.startswith(OF_SUMS))
         for attempt in range(4):
             high = caps["levels"] + 1 + attempt % 2
             low = int(high / random.uniform(1.14, 1.19))
@@ -138,14 +134,13 @@ def test_the_worst_numbers_take_nearly_all_of_epsilon(monkeypatch: pytest.Monkey
             files = _with(jobs, pay, LARGER), _with(other_jobs, other_pay, LARGER)
             last = _lost(*files, first, monkeypatch, epsilon=str(epsilon))
             assert last.lost <= epsilon * (1 + 1e-9)
-            worst = max(worst, _spent(last, _of_swings) / float(rest))
-    assert worst > 0.75
+            worst = max(worst, _spent(last, lambda name: not name.startswith(OF_SUMS)) / float(rest))
+    assert worst > 0.8
 
 
-@pytest.mark.parametrize("question", ["sum jobs", "sum pay", "years pay", "octaves jobs", "flows"])
+@pytest.mark.parametrize("question", ["sum jobs", "sum pay", "years pay", "octaves jobs"])
 def test_sums_of_years_take_nearly_all_of_their_share(question: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbers that all rise at once, to the clamp, or go up and down by it: noise a fifth smaller would break the
-    promise."""
+    """Numbers that all rise at once, to the clamp: noise a fifth smaller would break the promise."""
     epsilon, first = 16, Tape()
     caps, worst = _run(LARGER, first, monkeypatch, epsilon=str(epsilon)).released["all"][1].caps, 0.0
     for times in (0.99, 1.0, 1.01):
@@ -154,17 +149,12 @@ def test_sums_of_years_take_nearly_all_of_their_share(question: str, monkeypatch
             "octaves jobs": 2**9 / len(YEARS),
             "sum pay": caps["sum pay"] / len(YEARS),
             "years pay": float(caps["years pay"]),
-            "flows": 6.4 * caps["flows"],
         }[question]
         high = max(int(top * times) + 1, 20)
-        jobs, pay = [10] * len(YEARS), [high] * len(YEARS)
-        if not question.endswith("pay"):
-            jobs, pay = [high] * len(YEARS), [5] * len(YEARS)
+        jobs, pay = (
+            ([high] * len(YEARS), [5] * len(YEARS)) if "jobs" in question else ([10] * len(YEARS), [high] * len(YEARS))
+        )
         less = [_least(one) for one in jobs], [_least(one) for one in pay]
-        if question == "flows":
-            low = int(high / 1.19)
-            jobs = [(high, low)[year % 2] for year in YEARS]
-            less = [_least(one) if one == high else _most(one, 4990) for one in jobs], pay
         files = _with(jobs, pay, LARGER), _with(*less, LARGER)
         last = _lost(*files, first, monkeypatch, epsilon=str(epsilon))
         worst = max(worst, _spent(last, lambda name: name == question))

@@ -207,7 +207,7 @@ def _clipped(values: Integers, scale: Fraction, entropy: Entropy, label: str) ->
 
 @settles("values", like="add_cube")
 def _small_cube(values: Integers, scale: Fraction, entropy: Entropy, label: str) -> Integers:
-    return values + cube_noise(1, CubeLaw(scale * Fraction(4, 5), values.size), entropy)[0]
+    return np.asarray(values + cube_noise(1, CubeLaw(scale * Fraction(4, 5), values.size), entropy)[0])
 
 
 class _SmallerCube(Toy):

@@ -168,7 +168,9 @@ class Attempt:
     def _of_flows(self) -> Mapping[str, float]:
         """The same of gains and losses, which it tells as a share of the year's total, and of entries and exits."""
         plan = self.product.plan
-        if not self._shares or self.panel is None or plan.years[0] == plan.years[1]:
+        if not isinstance(plan, PanelSynthesis) or self.panel is None or not self._shares:
+            return {}
+        if plan.years[0] == plan.years[1]:
             return {}
         layout, size = plan.layout(self.planned.schema), plan.columns[0][0]
         units = self.frame[layout.unit].nunique()

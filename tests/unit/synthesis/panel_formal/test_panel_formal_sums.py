@@ -117,7 +117,7 @@ def test_gains_losses_entries_and_exits_are_foretold() -> None:
     )
     assert large < small / 3 < 0.1
     assert freer < small / 3
-    assert life_error(much, layout, 200) < life_error(little, layout, 200) / 50
+    assert life_error(much, layout, 200) < life_error(little, layout, 200) / 30
     said = plan(epsilon="4").forecast(wide_schema())
     assert said.figures["error of gains, or losses, of jobs in a year, 300 units"] > 0.01
     assert any(one.startswith("not supported by these files, at any size: regressions") for one in said.sentences)
