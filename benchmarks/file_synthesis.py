@@ -5,6 +5,10 @@ The files are public ones that are not part of the project: a folder with `adult
 tails and weights). Schemas are written from what a data dictionary says: levels, and wide bounds for numbers.
 
     python benchmarks/file_synthesis.py [FOLDER] [--only adult sd2011 scf2019] [--repeat 3] [--reduced]
+    python benchmarks/file_synthesis.py [FOLDER] --only sd2011 --coverage [--rows 2000] [--repeat 5]
+
+With `--coverage` the file is the population, and a sample of it, with replacement, is confidential. Counted is
+how many 95% intervals from five synthetic files hold the whole file's shares, means, means by group and slopes.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ import numpy as np
 import pandas as pd
 
 import tacita
+from tacita.inference import Estimate, OneMeasurement, combine_estimates
 from tacita.privacy import AddRemoveOne
 
 # Bounds as a dictionary would have them: far from tight.
@@ -130,6 +135,54 @@ def weighted(frame: pd.DataFrame, name: str) -> tuple[float, float]:
     return float(np.average(values, weights=weights)), float(values[order][np.searchsorted(reached, 0.5)])
 
 
+def answers(frame: pd.DataFrame, kinds: dict[str, Any]) -> dict[str, tuple[float, float]]:
+    """Shares, means, means by the first category of few levels, and slopes of numbers, with their variances."""
+    codes = {name: kind.get("missing_codes", []) for name, kind in kinds.items() if kind["type"] != "categorical"}
+    numbers = {name: frame[name].where(~frame[name].isin(some)).astype(float) for name, some in codes.items()}
+    found: dict[str, tuple[float, float]] = {}
+
+    def mean(label: str, values: Any) -> None:
+        if values.size > 1:
+            found[label] = float(values.mean()), max(float(values.var()) / values.size, 1e-300)
+
+    groups = {name: kind["levels"] for name, kind in kinds.items() if kind["type"] == "categorical"}
+    for name, levels in groups.items():
+        for level in levels:
+            mean(f"share of {name} {level}", (frame[name] == level).astype(float))
+    by = next((name for name, levels in groups.items() if 2 <= len(levels) <= 6), None)
+    for name, values in numbers.items():
+        mean(f"mean of {name}", values.dropna())
+        for level in groups[by] if by else ():
+            mean(f"group mean of {name} {level}", values[frame[by] == level].dropna())
+    for (one, x), (two, y) in combinations(numbers.items(), 2):
+        both = x.notna() & y.notna()
+        away = x[both] - x[both].mean()
+        if (square := float((away**2).sum())) > 0:
+            slope = float((away * y[both]).sum()) / square
+            off = y[both] - y[both].mean() - slope * away
+            found[f"slope of {two} on {one}"] = slope, max(float((away**2 * off**2).sum()) / square**2, 1e-300)
+    return found
+
+
+def coverage(real: pd.DataFrame, kinds: dict[str, Any], epsilon: str, seed: int, rows: int | None) -> pd.DataFrame:
+    """Whether each interval holds the whole file's value, where that is common enough for a normal law."""
+    sample = real.sample(rows or len(real), replace=True, random_state=seed).reset_index(drop=True)
+    schema = tacita.Schema.from_dict({"dataset": {"identity": "file", "unit": "person"}, "variables": kinds})
+    plan = tacita.FileSynthesis(list(kinds), epsilon, delta="1e-9", neighbours=AddRemoveOne("person"), sets=5)
+    files = [answers(pd.DataFrame(made), kinds) for made in plan.rehearse(sample, schema, seed=seed).implicates]
+    held = []
+    for label, (truth, _) in answers(real, kinds).items():
+        some = [one[label] for one in files if label in one]
+        if len(some) < len(files) or (label.startswith("share") and not 0.01 < truth < 0.99):
+            continue
+        whole = combine_estimates([Estimate(value, variance) for value, variance in some], OneMeasurement())
+        lower, upper = whole.interval(0.95)
+        held.append(
+            (label.split(" of ")[0], label, lower <= truth <= upper, (whole.value - truth) / whole.standard_error)
+        )
+    return pd.DataFrame(held, columns=["kind", "label", "held", "off"])
+
+
 def say(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
@@ -142,6 +195,8 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", default=["adult", "sd2011", "scf2019"])
     parser.add_argument("--epsilon", nargs="+", help="instead of each file's own")
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--coverage", action="store_true", help="of intervals from five files")
+    parser.add_argument("--rows", type=int, help="of each sample, with --coverage")
     parser.add_argument("--reduced", action="store_true", help="the smallest file once")
     given = parser.parse_args()
     if not given.folder.is_dir():
@@ -153,6 +208,14 @@ def main() -> int:
         make, epsilons, ways = cases[name]
         real, kinds = make(given.folder)
         for epsilon in given.epsilon or epsilons:
+            if given.coverage:
+                draws = (coverage(real, kinds, epsilon, seed, given.rows) for seed in range(1, given.repeat + 1))
+                held = pd.concat(draws)
+                say(f"{name}, epsilon {epsilon}: {held['held'].mean():.1%} of {len(held):,} intervals hold")
+                for kind, some in held.groupby("kind"):
+                    spread = some["off"].std()
+                    say(f"  {kind}: {some['held'].mean():.1%} of {len(some):,}, spread of errors {spread:.2f}")
+                continue
             for seed in range(1, given.repeat + 1):
                 made, measuring, drawing = drawn(real, kinds, epsilon, seed)
                 one, two, sizes = coded(real, made, kinds)
