@@ -144,6 +144,22 @@ def test_the_noise_of_a_plain_total_is_the_same_wherever_the_clamps_are(replaced
     assert len(laws) == 1
 
 
+@pytest.mark.parametrize("rows", [500, 4000, 16_000])
+def test_a_file_of_another_length_is_held_as_the_records_are(rows: int) -> None:
+    values = np.rint(np.exp(np.random.default_rng(1).normal(9, 0.5, 4000)))
+    top = float(np.quantile(values, 0.99))
+    pin = Pin(0.0, top, 0.0, 1e9, 0.0, 1e9, (float(np.minimum(values, top).sum()),), 1.0)
+    file = np.quantile(values, (np.arange(rows) + 0.5) / rows)
+    held = _spread(values).held(pin, file, np.ones(rows, dtype=np.bool_), 4000, None)
+    # Clamped as one record is, where a file's row stood for eight, all rows would have become an eighth of the clamp.
+    assert np.quantile(held, [0.1, 0.5, 0.9]) == pytest.approx(np.quantile(values, [0.1, 0.5, 0.9]), rel=0.02)
+    weight, stands_for = np.full(rows, 4000 / rows), 4000 / rows
+    people = Pin(0.0, 1.0, 0.0, 1.0, 0.0, 0.0, (4000.0,), 0.01).of_files(stands_for)
+    number = Values(file, file > 0, 0.0, 1e9)
+    kept, _ = hold(weight, (0.0, 1e9), {"pay": number}, people, {"pay": pin.of_files(stands_for)}, None)
+    assert kept == pytest.approx(weight, rel=0.1)
+
+
 @pytest.mark.parametrize("factor", [0.7, 1.5])
 def test_far_values_are_bent_until_they_add_up_and_the_body_stays(factor: float) -> None:
     values = np.rint(np.exp(np.random.default_rng(1).normal(9, 1.0, 4000)))

@@ -16,7 +16,7 @@ from tacita.data.schema import Schema
 from tacita.errors import VerificationError
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis import QuantileSynthesis
-from tacita.synthesis.quantile.curve import Curve, Tail
+from tacita.synthesis.quantile.curve import Curve, Tail, without_strays
 from tacita.synthesis.quantile.model import even_draws, loose_draws
 from tacita.synthesis.quantile.numeric import Conditional
 from tacita.synthesis.quantile.owning import SEEN_BEFORE, masses_of
@@ -73,6 +73,15 @@ def test_redrawn_shares_rest_on_as_many_gaps() -> None:
         shares[-1] += off
         sizes.add(Curve(shares, values, 0.0, 1e3)._upper_gaps.size)
     assert sizes == {3}
+
+
+def test_round_values_that_many_share_leave_no_quantile_aside() -> None:
+    values = np.rint(np.exp(np.random.default_rng(1).normal(10, 0.6, 50_000)) / 5000) * 5000
+    shares = np.arange(1, 128) / 128
+    within = np.quantile(values + np.random.default_rng(2).random(50_000), shares)
+    assert without_strays(Curve(shares, within, 0.0, 1e6), 1.0).shares.size == shares.size
+    far = np.append(within[:-1], 40 * within[-2])
+    assert without_strays(Curve(shares, far, 0.0, 1e9), 1.0).shares.size == shares.size - 1
 
 
 # ---------------------------------------------------------------- conditional quantiles
@@ -228,6 +237,32 @@ def test_a_point_mass_that_was_found_need_not_be_as_clear_again() -> None:
         for clear in (SEEN_BEFORE, 6)
     ]
     assert sum(counted[0]) > 17 > sum(counted[1])
+
+
+def _earners(rows: int) -> tuple[pd.DataFrame, Schema]:
+    """Pay that goes with hours; the others work longer, and are paid the same all the same."""
+    random = np.random.default_rng(3)
+    kind = random.choice(["one", "other"], rows)
+    hours = 5 * np.exp(random.normal(0, 0.7, rows) + 0.3 * (kind == "other"))
+    pay = 500 * np.exp(0.8 * np.log(hours) - 0.24 * (kind == "other") + random.normal(0, 0.4, rows))
+    confidential = {"role": "confidential", "type": "integer", "lower": 0}
+    variables = {
+        "kind": {"role": "confidential", "type": "categorical", "levels": ["one", "other"]},
+        "hours": {**confidential, "upper": 1000},
+        "pay": {**confidential, "upper": 10**6},
+    }
+    schema = Schema.from_dict({"dataset": {"identity": "t", "unit": "person"}, "variables": variables})
+    return pd.DataFrame({"kind": kind, "hours": np.rint(hours), "pay": np.rint(pay)}).astype({"hours": int}), schema
+
+
+@pytest.mark.parametrize("rows", [12_000, 24_000])
+def test_ranks_go_together_and_cells_keep_their_own_level_in_files_of_any_size(rows: int) -> None:
+    frame, schema = _earners(rows)
+    found = next(iter(QuantileSynthesis(["kind", "hours", "pay"], "6").rehearse(frame, schema, seed=1).implicates))
+    ranks = [one.hours.corr(one.pay, method="spearman") for one in (frame, found)]
+    assert ranks[1] == pytest.approx(ranks[0], abs=0.08)
+    medians = [one.groupby("kind").pay.median() for one in (frame, found)]
+    assert (medians[1] / medians[0]).to_list() == pytest.approx([1.0, 1.0], abs=0.08)
 
 
 def test_groups_have_their_own_models() -> None:

@@ -64,6 +64,7 @@ def held_units(
     drawn = {one.name: Drawn(one, units[one.name]) for one in columns if one.name in (*pins, weight)}
     if weight is None:
         return {name: one.held_to(pins[name], stands_for, random) for name, one in drawn.items()}
+    pins = {name: pin.of_files(stands_for) for name, pin in pins.items()}
     weighed = {name: pin for name, pin in pins.items() if name != weight}
     values = {name: one.values for name, one in drawn.items()}
     own = values[weight]

@@ -30,19 +30,27 @@ _SURELY = 2.0  # standard deviations of the noise: what is off by more, the mode
 _TINY = 1e-300
 
 
-def wanted(pin: Pin, cell: int, adding: Floats, random: np.random.Generator | None, doubt: float = 0.0) -> float:
+def wanted(
+    pin: Pin, cell: int, adding: Floats, random: np.random.Generator | None, doubt: float | None = None
+) -> float:
     """The total that records of a cell should have: between theirs and the measured one, as far as noise speaks for it.
 
-    Records that were drawn differ from those collected by chance at least; they differ by more where the model errs.
-    `doubt` is a standard deviation: by how much the model may err as far as is known. With `random` the total is drawn
-    from what the noise leaves open.
+    `doubt` is a standard deviation: by how much the records may err as far as is known. Where it is not, they differ
+    from those collected by chance at least; they differ by more where the model errs. With `random` the total is
+    drawn from what the noise leaves open.
     """
     held = pin.held(adding)
     off, noise = pin.totals[cell] - float(held.sum()), pin.spread**2
-    trust = max(float(held.var()) * held.size + doubt**2, off**2 - _SURELY**2 * noise, _TINY)
+    known = by_chance(held) if doubt is None else doubt
+    trust = max(known**2, off**2 - _SURELY**2 * noise, _TINY)
     trust /= trust + noise
     drawn = 0.0 if random is None else float(random.standard_normal()) * pin.spread * trust**0.5
     return float(held.sum()) + trust * off + drawn
+
+
+def by_chance(adding: Floats) -> float:
+    """By how much (as a standard deviation) other records of the same kind add up to more or less."""
+    return float(adding.std()) * float(np.sqrt(adding.size))
 
 
 @dataclass(frozen=True, eq=False)

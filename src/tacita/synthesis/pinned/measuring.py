@@ -51,6 +51,12 @@ class Pin:
     def held(self, amounts: Floats) -> Floats:
         return np.asarray(np.clip(amounts, self.lower, self.upper))
 
+    def of_files(self, stands_for: float) -> Pin:
+        """The same for files in which a record stands for so many of those measured, and adds as many times its own:
+        it is clamped where so many of them are."""
+        lower, upper, least, most = (stands_for * one for one in (self.lower, self.upper, self.least, self.most))
+        return replace(self, lower=lower, upper=upper, least=least, most=most)
+
 
 class End(NamedTuple):
     """On one side of 0: where amounts are clamped, what none is known to exceed, and about what all have above the

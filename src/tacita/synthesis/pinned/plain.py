@@ -7,7 +7,7 @@ themselves are measured by `measuring.Summing`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, hypot, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.mechanisms.table.noise import Budget
-from tacita.synthesis.pinned.adjusting import Adding, Values, wanted
+from tacita.synthesis.pinned.adjusting import Adding, Values, by_chance, wanted
 from tacita.synthesis.pinned.measuring import End, Pin, ranks_off
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ _USUALLY = 3.0  # halvings between the median and the outermost quantile: with m
 _POINTS = 2048
 _EDGE = 0.5  # of a record: so far out the distribution is not looked at
 _FAINT = 1 / 3  # of a total: with more noise, it says less than the distribution does
-_TAIL = 0.3  # of what lies beyond the outermost quantiles: by how much a fitted tail is usually off
+TAIL = 0.3  # of what lies beyond the outermost quantiles: by how much a fitted tail is usually off
+LONGER = 2 * TAIL  # by so much (in logarithms) it may be longer: about half of what it adds is its length
 
 
 LIKE_INCOMES, LIKE_WEALTH = 1.0, 2.25  # σ of log-normal numbers whose means are as hard to tell
@@ -125,22 +126,38 @@ class Spread:
         free: NDArray[np.bool_],
         records: float,
         random: np.random.Generator | None,
-        ranks: float | None = None,
+        moved: float | None = None,
     ) -> Floats:
         """Values of a file of any length that add up as those of so many records did; only `free` ones may change.
 
-        `ranks` is how many records the outer quantiles are off by, where that is known: each adds a clamp at most.
+        `moved` is by how much noise of the quantiles and a fitted tail move what they add up to, where that is known.
         """
-        each = np.full(values.size, records / max(values.size, 1))
+        stands_for = records / max(values.size, 1)
+        each, pin = np.full(values.size, stands_for), pin.of_files(stands_for)
         adding = values * each
         off = abs(float(pin.held(adding).sum()) - pin.totals[0])
-        if ranks is None and pin.spread > _FAINT * abs(pin.totals[0]) and off < pin.spread / _FAINT:
+        if moved is None and pin.spread > _FAINT * abs(pin.totals[0]) and off < pin.spread / _FAINT:
             return values
-        outside = free & ((values < self.curve.values[0]) | (values > self.curve.values[-1]))
-        doubt = _TAIL * float(np.abs(pin.held(adding[outside])).sum())
-        doubt = hypot(doubt, (ranks or 0.0) * max(pin.upper, -pin.lower))
         number = Values(values, free, *self.bounds)
-        return Adding(pin, number, wanted(pin, 0, adding, random, doubt), scales=False).bent(each)
+        if moved is None:
+            outside = free & ((values < self.curve.values[0]) | (values > self.curve.values[-1]))
+            doubt = hypot(by_chance(pin.held(adding)), TAIL * float(np.abs(pin.held(adding[outside])).sum()))
+            return Adding(pin, number, wanted(pin, 0, adding, random, doubt), scales=False).bent(each)
+        total = wanted(pin, 0, adding, random, moved)
+        missing = total - float(pin.held(adding).sum())
+        return Adding(_loosened(pin, missing, random), number, total, scales=False).bent(each)
+
+
+def _loosened(pin: Pin, missing: float, random: np.random.Generator | None) -> Pin:
+    """With as much more above the clamps as records are `missing` below them: where tails were taken for too short,
+    clamps are too low as well. That is known about as well as the total is."""
+    open_by = 0.0 if random is None else pin.spread * abs(float(random.standard_normal()))
+    beyond, short = max(missing, 0.0) + open_by, max(-missing, 0.0) + open_by
+    return replace(
+        pin,
+        beyond=pin.beyond + beyond * (pin.upper > 0),
+        short=pin.short + short * (pin.lower < 0),
+    )
 
 
 def _end(far: Floats, bound: float, records: float) -> End:

@@ -21,7 +21,7 @@ Tail = Literal["fitted", "exponential", "pareto"]
 _STEEPEST = 0.7  # tails heavier than this have no variance to speak of; bounds cut them anyway
 _SHORTEST = -1.5
 _NEAR = 4
-_STRAY = 16  # times as long as the gap before: a Pareto tail without a mean has gaps that double
+_STRAY = 16  # times as far as the median: in a Pareto tail without a mean a gap is as long as that
 _USUAL = 0.25  # where little is known: a Pareto tail of index 4
 
 
@@ -48,17 +48,20 @@ class Curve:
     # Few gaps say little of how they grow: the fit leans on a usual tail, and one that would leave the bounds
     # ends there, thinned out, instead of piling up.
     careful: bool = False
+    # Times, by which the lower and the upper tail are longer than they are fitted: files that are combined show that a
+    # fitted tail may be wrong.
+    stretched: tuple[float, float] = (1.0, 1.0)
 
     def __call__(self, u: Floats) -> Floats:
         inside = np.clip(u, self._first, self.shares[-1])
         found = self._middle(self._stretch(inside))
         above = u > self.shares[-1]
         left, room = (1 - u[above]) / (1 - self.shares[-1]), self.upper - self.values[-1]
-        found[above] = self.values[-1] + self._beyond(left, self._upper_gaps, room)
+        found[above] = self.values[-1] + self._beyond(left, self.stretched[1] * self._upper_gaps, room)
         if self.floor is None:
             below = u < self.shares[0]
             left, room = u[below] / self.shares[0], self.values[0] - self.lower
-            found[below] = self.values[0] - self._beyond(left, self._lower_gaps, room)
+            found[below] = self.values[0] - self._beyond(left, self.stretched[0] * self._lower_gaps, room)
         return np.asarray(np.clip(found, self.lower, self.upper))
 
     @property
@@ -162,18 +165,16 @@ def around_the_median(curve: Curve, step: float) -> Curve:
 def without_strays(curve: Curve, step: float) -> Curve:
     """Without outer quantiles that fell into an empty stretch far out: no tail has gaps that grow so fast.
 
+    Values that many records share leave short gaps beside long ones, so a gap is held against all that lies between it
+    and the median.
+
     >>> shares = np.array([0.5, 0.75, 0.875, 0.9375])
     >>> without_strays(Curve(shares, np.array([1.0, 2.0, 3.5, 900.0]), 0.0, 1e6), 0.01).values.tolist()
     [1.0, 2.0, 3.5]
     """
-    first, last = 0, curve.shares.size
-    gaps = np.maximum(np.diff(curve.values), step)
-    for k in range(1, gaps.size):
-        if curve.shares[k] >= 0.75 and gaps[k] > _STRAY * gaps[k - 1] and gaps[k - 1] > step:
-            last = k + 1
-            break
-    for k in range(gaps.size - 2, -1, -1):
-        if curve.shares[k + 1] <= 0.25 and gaps[k] > _STRAY * gaps[k + 1] and gaps[k + 1] > step:
-            first = k + 1
-            break
-    return replace(curve, shares=curve.shares[first:last], values=curve.values[first:last])
+    shares, values = curve.shares, curve.values
+    away, gaps = np.abs(values - np.interp(0.5, shares, values)), np.maximum(np.diff(values), step)
+    far = np.flatnonzero((shares[:-1] >= 0.75) & (gaps > _STRAY * away[:-1]) & (away[:-1] > step))
+    near = np.flatnonzero((shares[1:] <= 0.25) & (gaps > _STRAY * away[1:]) & (away[1:] > step))
+    kept = slice(near[-1] + 1 if near.size else 0, far[0] + 1 if far.size else shares.size)
+    return replace(curve, shares=shares[kept], values=values[kept])

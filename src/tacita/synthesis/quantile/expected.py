@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import exp, expm1, hypot, log, pi, sqrt
 from statistics import NormalDist
 
-from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, likely_off
+from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, TAIL, likely_off
 from tacita.synthesis.quantile.budget import (
     ABUNDANT,
     ALONE,
@@ -27,7 +27,6 @@ from tacita.synthesis.quantile.budget import (
 )
 from tacita.synthesis.quantile.ranks import classes
 
-_TAIL = 0.3  # of what lies beyond the last quantile: by how much a fitted tail is usually off
 _NORMAL = NormalDist()
 # Deviation of a correlation, in inverse records times ε, by the number of classes it is read from: that of
 # `ranks.correlation_of` for independent normal numbers.
@@ -118,4 +117,4 @@ def _from_quantiles(sigma: float, ranks: float, quantiles: int, last: float, rec
     # Quantiles that are all off by so many ranks move the mean by that share of what lies between the outer ones.
     between = (exp(sigma * z) - exp(-sigma * z)) / exp(sigma**2 / 2)
     moved = ranks / records * between / sqrt(log(quantiles + 1, 2))
-    return hypot(moved, _TAIL * _NORMAL.cdf(sigma - z))
+    return hypot(moved, TAIL * _NORMAL.cdf(sigma - z))

@@ -115,7 +115,7 @@ def draw(
     if fitted.own is not None:
         own = fitted.own if random is None else fitted.own.redrawn(random)
         latent[free] = own.values(latent[free], u[free, 0])
-        latent = own.held(latent, random)
+        latent = fitted.own.held(latent, random)
     else:
         latent[free] = variable.column.published(latent[free])
     return latent
@@ -152,24 +152,26 @@ def latent_draws(
         latent[outcome == place] = spike
     free = outcome == len(spikes)
     numbers, _ = predictors_of(variable, models, columns, rows)
-    share = u[:, 0]
+    share: Floats | None = u[:, 0]
     if fitted.ranks is not None:
         scores, _ = predictors_of(variable, models, columns, rows, scores=True)
-        latent[free] = fitted.ranks.scores(share[free], scores[free], random)
-        share = _shares_of(latent)
+        latent[free] = fitted.ranks.scores(u[free, 0], scores[free], random)
+        share = None
     cell = cell_numbers(variable, columns, rows)
     for part in fitted.parts:
         here = free & (np.isin(cell, part.cells) if part.cells else True)
         if here.any():
             model = part.model if random is None else part.model.redrawn(part.noise, numbers[here], random)
-            latent[here] = model.draw(share[here], numbers[here])
+            # Quantiles of a cell are those of its own records: by ranks within it, whatever their other numbers are.
+            latent[here] = model.draw(_ranks_of(latent[here]) if share is None else share[here], numbers[here])
     return free, latent
 
 
-def _shares_of(scores: Floats) -> Floats:
-    from scipy.special import ndtr  # slow to load, and plans do without
-
-    return np.asarray(np.clip(ndtr(scores), 1e-9, 1 - 1e-9))
+def _ranks_of(scores: Floats) -> Floats:
+    """The share of the scores below each."""
+    ranks = np.empty(scores.size)
+    ranks[np.argsort(scores, kind="stable")] = (np.arange(scores.size) + 0.5) / max(scores.size, 1)
+    return ranks
 
 
 def even_draws(rows: int, width: int, random: np.random.Generator) -> Floats:

@@ -54,6 +54,7 @@ from tacita.synthesis.quantile.owning import (
     masses_of,
     measure_ranks,
     measure_total,
+    noise_of_total,
     quantiles,
     shown_masses,
 )
@@ -214,9 +215,16 @@ class _Measuring:
 
     def _totalled(self, own: Own, connected: bool) -> Own:
         """With what all records add up to, unless its quantiles say more of its mean than a noisy total would."""
-        if connected and not own.has_tail:
-            return own
-        return self._with_total(own, Fraction(1) if not connected else TOTAL if own.has_heavy_tail else PLAIN)
+        if not connected:
+            return self._with_total(own, Fraction(1))
+        share = TOTAL
+        if not own.has_heavy_tail:
+            # As much as it takes to know half as little as quantiles leave open.
+            noise = noise_of_total(own, self.left, self.inside.records, self.inside.stays)
+            share = min(max(Fraction(2 * noise).limit_denominator(64), PLAIN), TOTAL)
+            if noise > float(share) and not own.has_tail:
+                return own
+        return self._with_total(own, share)
 
     def _with_total(self, own: Own, share: Fraction) -> Own:
         records, paid = self.inside.records, self._paid(share)

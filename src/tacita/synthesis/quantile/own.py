@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tacita.data import rowwise
 from tacita.synthesis.pinned.measuring import Pin
-from tacita.synthesis.pinned.plain import Spread
+from tacita.synthesis.pinned.plain import LONGER, Spread
 from tacita.synthesis.quantile.curve import Curve
 from tacita.synthesis.quantile.numeric import Noise, curve_from_dict, curve_to_dict, redrawn_curve, redrawn_shares
 from tacita.synthesis.quantile.variables import Column, Range
@@ -38,6 +38,8 @@ _TAILED = 1.25
 _RATIO = 8.0  # of the outermost eighths: with less, most records are in two or three octaves
 _EDGE = 0.3  # of the quarter before: the eighth furthest from 0 reaches no further where many share a limit
 _EVEN = 1000  # quantiles that stand for all records
+_MIDDLES = (np.arange(_EVEN) + 0.5) / _EVEN
+_REDRAWN = 16  # draws of the noise, which say by how much it moves a total
 _REACH = 64.0  # eighths of the records on the longer side: how far a number without long tails may go
 
 
@@ -131,7 +133,7 @@ class Own:
     @cached_property
     def above(self) -> float:
         """The share of records whose score is above its middle, as released; of those that are drawn here."""
-        values = self.column.rounded(self._at((np.arange(_EVEN) + 0.5) / _EVEN)).astype(np.float64)
+        values = self.column.rounded(self._at(_MIDDLES)).astype(np.float64)
         return float((self.score(values) > 0).mean())
 
     @cached_property
@@ -180,20 +182,28 @@ class Own:
 
     def held(self, values: Floats, random: np.random.Generator | None) -> Floats:
         """Values of a file that add up as measured."""
-        if self.total is None or not self.has_tail:
+        if self.total is None:
             return values
         pin, records = self.total
         free = ~np.isin(values, [value for value, _ in self.masses])
-        bent = self.spread.held(pin, values, free, records, random, 1 / self.noise.halvings[-1])
+        bent = self.spread.held(pin, values, free, records, random, self.unsure(pin.lower, pin.upper, records))
         near = np.clip(np.round(np.rint(bent / self.column.step) * self.column.step, 9), *self.column.bounds)
         return np.where(bent == values, values, near)
 
+    def unsure(self, lower: float, upper: float, records: int) -> float:
+        """By how much (as a standard deviation) it is open what so many records add up to, held between two ends."""
+        random = np.random.default_rng(0)
+        drawn = [np.clip(self.redrawn(random)._at(_MIDDLES), lower, upper).mean() for _ in range(_REDRAWN)]
+        return records * float(np.std(drawn, ddof=1))
+
     def redrawn(self, random: np.random.Generator) -> Own:
-        """The same thresholds with a draw of how many records may really lie between them."""
+        """The same thresholds with a draw of how many records may really lie between them, and how far beyond."""
         if not self.ranked:
             return self
         shares = redrawn_shares(self.curve.shares, self.noise.halvings, self.noise.records, random)
-        return replace(self, curve=redrawn_curve(self.curve, shares, self.noise.records, random))
+        curve = redrawn_curve(self.curve, shares, self.noise.records, random)
+        short, long = np.exp(LONGER * random.standard_normal(2)).tolist()
+        return replace(self, curve=replace(curve, stretched=(short, long)))
 
     @cached_property
     def _quantiles(self) -> Floats:

@@ -35,6 +35,7 @@ Integers = NDArray[np.int64]
 _CLEAR, _LARGE = 6, 0.03
 FAR = 4.0  # more, where a bound is far from all other values: a mistake costs the mean
 SEEN_BEFORE = 2  # instead of 6: a second count of what the first found
+_FAINT = 100.0  # noise beside what is open: so much says nothing
 _GRAIN = 2.0**-20  # of a record: no product of shares is told apart more finely
 
 
@@ -147,10 +148,22 @@ def measure_total(
     ε is that of a record added or removed. One that is replaced and stays in its group costs twice that, as in every
     step, but changes a sum only by the length between the clamps.
     """
-    budget = Budget(2 * epsilon if stays else epsilon)
-    above, below = own.spread.ends(budget.scale(Reach.of_one(1, 1)), max(records, 1))
+    budget, (above, below) = _ends_of(own, epsilon, records, stays)
     one_cell = Summing(np.zeros(values.size, dtype=np.int64), 1, stays)
     return one_cell.between(values, own.column.step, above, below, budget, entropy, f"{label}, total")
+
+
+def noise_of_total(own: Own, epsilon: Fraction, records: int, stays: bool) -> float:
+    """The noise of a total for what its quantiles leave open of it. Released numbers alone."""
+    budget, (above, below) = _ends_of(own, epsilon, records, stays)
+    length = above.clamp + below.clamp if stays else max(above.clamp, below.clamp)
+    noise = sqrt(2) * budget.scale(Reach.of_one(1, 1)) * length
+    return noise / max(own.unsure(-below.clamp, above.clamp, max(records, 1)), noise / _FAINT)
+
+
+def _ends_of(own: Own, epsilon: Fraction, records: int, stays: bool) -> tuple[Budget, tuple[End, End]]:
+    budget = Budget(2 * epsilon if stays else epsilon)
+    return budget, own.spread.ends(budget.scale(Reach.of_one(1, 1)), max(records, 1))
 
 
 def _noise(levels: Sequence[Fraction], records: int) -> Noise:

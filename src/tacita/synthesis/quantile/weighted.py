@@ -77,6 +77,7 @@ class Weighing:
         }
         own = values[self.weight]
         stands_for = records / max(own.values.size, 1)
+        pins = {name: pin.of_files(stands_for) for name, pin in pins.items()}
         weighed = {name: pin for name, pin in pins.items() if name != self.weight}
         bounds = own.lower * stands_for, own.upper * stands_for
         population = pins.get(self.weight)
