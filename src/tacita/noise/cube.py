@@ -23,6 +23,7 @@ from tacita.privacy import text
 Integers = NDArray[np.int64]
 
 _MOST_CELLS = 1 << 12
+_FARTHEST = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,11 @@ def cube_noise(count: int, law: CubeLaw, entropy: Entropy) -> Integers:
     >>> cube_noise(3, CubeLaw(Fraction(20), 5), SeededEntropy(1)).shape
     (3, 5)
     """
+    return np.array(_cubes(count, law, entropy), dtype=np.int64)
+
+
+def _cubes(count: int, law: CubeLaw, entropy: Entropy) -> list[list[int]]:
+    """The same without an end."""
     cells, rows = law.cells, list[list[int]]()
     while len(rows) < count:
         wanted = ceil(1.2 * (count - len(rows)) * exp(cells / (2 * float(law.scale)))) + 2
@@ -77,8 +83,7 @@ def cube_noise(count: int, law: CubeLaw, entropy: Entropy) -> Integers:
         for side in (sum(one) for one in sides.tolist()):
             if all(_below(2 * (side + step), spare) <= 2 * side for step in range(1, cells + 1)):
                 rows.append([_below(2 * side + 1, spare) - side for _ in range(cells)])
-    held = np.clip(np.array(rows[:count], dtype=object), 1 - LARGEST_VALUE, LARGEST_VALUE - 1)
-    return np.asarray(held, dtype=np.int64)
+    return rows[:count]
 
 
 @settles("values")
@@ -93,7 +98,9 @@ def add_cube(values: Integers, scale: Fraction, entropy: Entropy, label: str) ->
     if true.dtype == np.uint64:
         true = np.minimum(true, np.uint64(LARGEST_VALUE))
     held = np.clip(true.astype(np.int64), -(LARGEST_VALUE - 1), LARGEST_VALUE - 1)
-    return np.asarray(held + cube_noise(1, law, entropy).reshape(true.shape))
+    noise = np.array(_cubes(1, law, entropy), dtype=object).reshape(true.shape)
+    # What does not fit is cut after the noise is added: a cut noise would tell the value where it ends.
+    return np.clip(held + noise, -_FARTHEST, _FARTHEST).astype(np.int64)
 
 
 def _geometric(count: int, scale: Fraction, entropy: Entropy) -> Integers:

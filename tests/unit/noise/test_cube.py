@@ -8,6 +8,7 @@ import pytest
 
 from support.goodness_of_fit import WRONG, counts_p_value, fits
 from tacita.errors import UsageError
+from tacita.noise import cube
 from tacita.noise.cube import CubeLaw, _below, add_cube, cube_noise
 from tacita.noise.entropy import SeededEntropy, SystemEntropy, reserve
 from tacita.noise.replay import Recording
@@ -101,3 +102,10 @@ def test_what_is_not_drawn_quickly_is_refused(scale: Fraction, cells: int) -> No
         add_cube(np.zeros(cells, dtype=np.int64), scale, SeededEntropy(1), "jobs")
     with pytest.raises(UsageError, match="whole numbers"):
         add_cube(np.zeros(4), Fraction(9), SeededEntropy(1), "jobs")
+
+
+def test_sums_are_cut_where_numbers_end_and_noise_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A noise that was cut before the value is added would tell the value."""
+    monkeypatch.setattr(cube, "_cubes", lambda *given: [[2**70, -(2**70), 5, 2**62]])
+    noisy = add_cube(np.array([3, 4, 2, 7]), Fraction(30), SeededEntropy(1), "jobs")
+    assert noisy.tolist() == [2**63 - 1, 1 - 2**63, 7, 2**62 + 7]
