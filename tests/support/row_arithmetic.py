@@ -164,6 +164,8 @@ REVIEWED = {
     "synthesis/quantile/octaves.py::_ends": "released counts",
     "synthesis/quantile/octaves.py::_told": "released counts",
     "synthesis/quantile/own.py::Own.above": "released quantiles",
+    "synthesis/quantile/own.py::Own.redrawn": "two draws of what a tail may be",
+    "synthesis/quantile/own.py::Own.unsure": "released quantiles, redrawn",
     "synthesis/quantile/owning.py::measure_ranks": "draws of released models; its own counts are of whole numbers",
     "synthesis/quantile/design.py::Design.of": "a released draft",
     "synthesis/quantile/design.py::_directions": "a released draft",
