@@ -218,7 +218,7 @@ def test_a_record_is_not_taken_for_column_names(tmp_path: Path, line: str) -> No
     with pytest.raises(SchemaError, match="first line does not hold column names") as refused:
         draft_schema(path)
     assert not any(word in str(refused.value) for word in ("Doe", "HIV", "12", "jane"))
-    path.write_text("name,born,q1_2019,HIV\nJohn Roe,1955-01-01,HIV-\n")
+    path.write_text("name,born,q1_2019,HIV\nJohn Roe,1955-01-01,3,HIV-\n")
     assert "[variables.q1_2019]" in draft_schema(path)
 
 

@@ -100,7 +100,7 @@ def add_cube(values: Integers, scale: Fraction, entropy: Entropy, label: str) ->
     held = np.clip(true.astype(np.int64), -(LARGEST_VALUE - 1), LARGEST_VALUE - 1)
     noise = np.array(_cubes(1, law, entropy), dtype=object).reshape(true.shape)
     # What does not fit is cut after the noise is added: a cut noise would tell the value where it ends.
-    return np.clip(held + noise, -_FARTHEST, _FARTHEST).astype(np.int64)
+    return np.asarray(np.clip(held + noise, -_FARTHEST, _FARTHEST), dtype=np.int64)
 
 
 def _geometric(count: int, scale: Fraction, entropy: Entropy) -> Integers:

@@ -28,6 +28,7 @@ _MOST = 20.0  # times, by which a weight may change
 _ROUNDS = 6
 _SURELY = 2.0  # standard deviations of the noise: what is off by more, the model has wrong
 _TINY = 1e-300
+_ROUNDS_WITHIN = 50
 
 
 def wanted(
@@ -192,6 +193,21 @@ def _narrowed(too_much: Callable[[float], bool], low: float, high: float) -> tup
     return low, high
 
 
+def within(weights: Floats, total: float, bounds: tuple[float, float]) -> Floats:
+    """Weights in the same proportions that add up to the total, but for those at their bounds.
+
+    >>> within(np.array([1.0, 2.0, 97.0]), 60.0, (0.0, 30.0)).round(3).tolist()
+    [10.0, 20.0, 30.0]
+    """
+    now = weights
+    for _ in range(_ROUNDS_WITHIN):
+        scaled = now * (total / max(float(now.sum()), _TINY))
+        now = np.clip(scaled, *bounds)
+        if np.array_equal(now, scaled):
+            break
+    return now
+
+
 def hold(
     weights: Floats,
     bounds: tuple[float, float],
@@ -229,7 +245,8 @@ def hold(
         for one in totals.values():
             now = np.clip(one.reweighted(now), drawn / _MOST, drawn * _MOST)
             now = one.lightened(now) if values_stay else now
-        now = np.clip(brought(now), *bounds)
+        now = brought(now)
+        now = within(now, float(now.sum()), bounds)
     if values_stay:
         return now, {}
     return now, {name: one.bent(now) for name, one in totals.items()}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tacita.synthesis.pinned.adjusting import Adding, Values, hold
+from tacita.synthesis.pinned.adjusting import Adding, Values, hold, within
 from tacita.synthesis.pinned.measuring import Pin
 from tacita.synthesis.survey.columns import Floats, Integers
 from tacita.synthesis.survey.totals import Totals
@@ -51,7 +51,7 @@ def held(
         amounts = pin.held(weights)
         cells = Cells(pin, cell, float(amounts.sum()), np.zeros_like(weights), True)
         changed = weights * (cells.drawn(amounts, random) / by_cell(amounts, cell))[cell]
-        weights = np.clip(changed * (weights.sum() / changed.sum()), *bounds)
+        weights = within(changed, float(weights.sum()), bounds)
     for name in values if totals.cells else ():
         number, positive = replace(off[name], values=values[name]), numbers[name].lower >= 0
         cells = Cells(totals.cells[name], cell, sums[name], centres[name] * weights, positive)
