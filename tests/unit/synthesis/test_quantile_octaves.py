@@ -93,5 +93,4 @@ def test_means_of_wealth_are_as_far_off_as_foretold_and_never_run_away() -> None
         QuantileSynthesis(["income", "worth"], "4", rows=rows).forecast(SCHEMA).figures["worth: mean error, heavy tail"]
     )
     assert max(off) < 2
-    # Incomes are less skewed than what the forecast speaks of, and off by less.
-    assert told / 2.5 < np.median(np.abs(off)) < 1.5 * told
+    assert told / 2 < np.median(np.abs(off)) < 1.5 * told

@@ -82,15 +82,18 @@ def expected_error(
 
 def _from_octaves(epsilon: Fraction, records: int, has_predictors: bool, cells: int, steps: int) -> Expected:
     """Where octaves are counted. A number as skewed as incomes are has its mean from them, one as skewed as wealth from
-    its total; a total of a record that stays has so many `steps` of noise less."""
+    them and its total, weighed by their noise; a total of a record that stays has so many `steps` of noise less."""
     if records * epsilon >= SCALED * cells:
         epsilon -= min(epsilon * COUNTED, Fraction(ENOUGH, 1 << records.bit_length()))
         epsilon *= (1 - LOOK) * (1 - CLOSENESS if has_predictors else 1)
     share = OCTAVES if has_predictors else ALONE
     counted = 1 / float(epsilon * share)
     total = 1 / float(epsilon * (1 - share) * (TOTAL if has_predictors else 1) * steps)
-    usual, heavy = likely_off(LIKE_INCOMES, counted, records), likely_off(LIKE_WEALTH, total, records)
-    return Expected(_OCTAVES_OFF * counted, _SEEN_OCTAVES, usual, heavy)
+    usual, heavy = (likely_off(sigma, counted, records) for sigma in (LIKE_INCOMES, LIKE_WEALTH))
+    summed = likely_off(LIKE_WEALTH, total, records)
+    # About half of what both are off by is the tail beyond what was seen, which is the same for both.
+    weighed = hypot(heavy * summed / hypot(heavy, summed), summed) / sqrt(2)
+    return Expected(_OCTAVES_OFF * counted, _SEEN_OCTAVES, usual, weighed)
 
 
 def correlation_error(epsilon: Fraction, records: int, numbers: int, *, codes: bool, wide: bool = False) -> float:
