@@ -9,11 +9,11 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from tacita.data.schema.rulebook import Bar, impossible
+from tacita.data.schema.rulebook import Bar, impossible, possible
 from tacita.synthesis.file.field import Field, Wanted
 from tacita.synthesis.file.graph import tabulate_all
 from tacita.synthesis.file.records import Goal, agree, unrelated
-from tacita.synthesis.file.targets import Answer, Told, margins, wanted_of, with_noise
+from tacita.synthesis.file.targets import Answer, Told, empty_ends, margins, wanted_of, with_noise
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -46,6 +46,7 @@ class Fit:
     measured: Sequence[Wanted]
     """The same without the noise that was added once more, where the field is `unsure`."""
     told: Sequence[Told] = ()
+    empty: Sequence[NDArray[np.bool_]] = ()
 
     @property
     def margins(self) -> list[Floats]:
@@ -63,8 +64,14 @@ def fitted(
     public: Integers | None = None,
     told: Sequence[Told] = (),
 ) -> Fit:
-    """The likeliest field of these answers. `public` as in `Field`; `told` as in `margins`."""
-    ones = margins(answers, levels, records, told)
+    """The likeliest field of these answers. `public` as in `Field`; `told` as in `margins`. Where something was told,
+    ends of numbers that hold no more than noise stay empty, unless rules leave no other states."""
+    empty = empty_ends(answers, levels, told, ordered) if told and ordered is not None else []
+    more = (*bars, *(Bar.of(levels, {a: np.flatnonzero(one).tolist()}) for a, one in enumerate(empty) if one.any()))
+    if possible(levels, more) is None:
+        empty, more = [], bars
+    bars = more
+    ones = margins(answers, levels, records, told, empty)
     wanted = wanted_of(answers, [one for one, _ in ones], records)
     shares = [one / one.sum() for one, _ in ones]
     field = Field(levels, shares, bars, unrelated(shares, bars, _STAGES[0][0], random), ordered, public)
@@ -72,13 +79,13 @@ def fitted(
     for rows, passes in _STAGES:
         field.resize(rows, random)
         field.fit(wanted, records, passes, random)
-    return Fit(levels, bars, records, field, ones, wanted, wanted, told)
+    return Fit(levels, bars, records, field, ones, wanted, wanted, told, empty)
 
 
 def unsure(fit: Fit, answers: Sequence[Answer], random: np.random.Generator) -> Fit:
     """A field that may be the right one, given the noise of the answers that the likeliest one was fitted to."""
     again = [with_noise(one, random) for one in answers]
-    ones = margins(again, fit.levels, fit.records, [one.with_noise(random) for one in fit.told])
+    ones = margins(again, fit.levels, fit.records, [one.with_noise(random) for one in fit.told], fit.empty)
     own = [one for one, _ in ones]
     wanted, measured = (wanted_of(some, own, fit.records) for some in (again, answers))
     moved = [(one, other.counts - one.counts) for one, other in zip(measured, wanted, strict=True)]
@@ -89,7 +96,7 @@ def unsure(fit: Fit, answers: Sequence[Answer], random: np.random.Generator) -> 
     if moved:
         field.unsettle(moved, [others[k] for k in some], fit.records, random)
     field.fit(wanted, fit.records, _AGAIN, random)
-    return Fit(fit.levels, fit.bars, fit.records, field, ones, wanted, measured, fit.told)
+    return Fit(fit.levels, fit.bars, fit.records, field, ones, wanted, measured, fit.told, fit.empty)
 
 
 class Sketch:

@@ -5,20 +5,18 @@ A count is foretold by those around it; of what is off by more than noise, some 
 
 from __future__ import annotations
 
-from math import ceil, log, sqrt
+from math import ceil
 
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
 from tacita.synthesis.file.columns import Shape
+from tacita.synthesis.file.ends import without_ends
 from tacita.synthesis.file.targets import nearest
 
 Floats = NDArray[np.float64]
 
-_QUIET = 1.5  # standard deviations of the noise on a sum: what has less is taken for empty
-_CHANCE = 1e-2  # that one of all values stands out by noise alone
-_TOLD = 2.5  # the same, next to what is not empty: noise far out says nothing of it
 _REACH = 3  # values next to an empty end
 _REACHES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # values to either side that say what is likely of one
 _PROPORTIONS = np.array([0.0, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0])  # variance over what is expected
@@ -78,12 +76,17 @@ class Facts:
 
 
 def listed_counts(shape: Shape, random: np.random.Generator | None = None) -> Floats:
-    """Counts of listed values, each between its own and what the values around it let expect.
+    """As `foretold_counts`, the first."""
+    return foretold_counts(shape, random)[0]
+
+
+def foretold_counts(shape: Shape, random: np.random.Generator | None = None) -> tuple[Floats, Floats]:
+    """Counts of listed values, each between its own and what the values around it let expect, and the latter.
 
     How many are around it, and whether multiples of 5 and 10 are more usual than others, is what foretells each count
     best from the others. With `random`, a draw of what counts may be.
     """
-    kept = _without_ends(np.array(shape.counts, dtype=np.float64), shape.noise)
+    kept = without_ends(np.array(shape.counts, dtype=np.float64), shape.noise)
     there = (
         slice(int(np.flatnonzero(kept)[0]), int(np.flatnonzero(kept)[-1]) + 1) if kept.any() else slice(0, kept.size)
     )
@@ -93,7 +96,9 @@ def listed_counts(shape: Shape, random: np.random.Generator | None = None) -> Fl
     tried = [_foretold(held, reach, kind, shape.noise) for kind in kinds for reach in _REACHES]
     expected, facts = max(tried, key=lambda one: one[1].evidence)
     kept[there] = nearest(expected + facts.likely(random), max(float(held.sum()), 1.0))
-    return kept
+    foretold = np.zeros(kept.size)
+    foretold[there] = expected
+    return kept, foretold
 
 
 def with_ends(counts: Floats, bins: NDArray[np.int64], margin: Floats, noise: float) -> Floats:
@@ -129,25 +134,6 @@ def _foretold(held: Floats, reach: float, kind: NDArray[np.int64], noise: float)
     expected *= total / expected.sum()
     passed_on = noise * factor**2 * ((weight / factor) ** 2).sum(axis=1)
     return expected, Facts.of(held - expected, expected, passed_on, noise)
-
-
-def _without_ends(counts: Floats, noise: float) -> Floats:
-    """Counts with both ends emptied as far as all that stands there is no more than noise: bounds may be wide, and
-    noise on many values that nobody has would add up. A single value that stands out is no end.
-
-    >>> _without_ends(np.array([1.0, -2.0, 50.0, 60.0, 1.0, -1.0, 2.0]), 4.0).round(1).tolist()
-    [0.0, 0.0, 50.0, 60.0, 0.0, 0.0, 0.0]
-    """
-    kept, clear = counts.copy(), sqrt(2 * noise * log(counts.size / _CHANCE))
-    for one_way, other in ((counts, kept), (counts[::-1], kept[::-1])):
-        within = np.cumsum(one_way) <= _QUIET * np.sqrt(noise * np.arange(1, counts.size + 1))
-        quiet = np.flatnonzero(within & (np.maximum.accumulate(one_way) <= clear))
-        if quiet.size:
-            cut = int(quiet[-1]) + 1
-            inner = np.cumsum(one_way[:cut][::-1]) - _TOLD * np.sqrt(noise * np.arange(1, cut + 1))
-            cut -= int(inner.argmax()) + 1 if inner.max() > 0 else 0
-            other[:cut] = 0.0
-    return kept if kept.any() else counts
 
 
 def _falling(records: float, beside: Floats, places: int) -> Floats:

@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from numpy.typing import NDArray
 
 from tacita.synthesis.file.budget import Question
+from tacita.synthesis.file.ends import without_ends
 from tacita.synthesis.file.field import Wanted
 
 Floats = NDArray[np.float64]
@@ -58,11 +59,40 @@ class Told:
 
 
 def margins(
-    answers: Sequence[Answer], levels: tuple[int, ...], records: float, told: Sequence[Told] = ()
+    answers: Sequence[Answer],
+    levels: tuple[int, ...],
+    records: float,
+    told: Sequence[Told] = (),
+    empty: Sequence[NDArray[np.bool_]] = (),
 ) -> list[tuple[Floats, float]]:
     """Counts of each column's states with their variance, from all tables that hold it and from what was told before;
-    none negative."""
-    found: list[tuple[Floats, float]] = []
+    none negative, and none where nobody is (`empty_ends`)."""
+    found = []
+    for a, (counts, variance) in enumerate(_joint(answers, levels, told)):
+        there = ~empty[a] if empty else np.ones(levels[a], dtype=np.bool_)
+        own = np.zeros(levels[a])
+        own[there] = nearest(counts[there], records)
+        found.append((own, variance))
+    return found
+
+
+def empty_ends(
+    answers: Sequence[Answer], levels: tuple[int, ...], told: Sequence[Told], ordered: Sequence[int]
+) -> list[NDArray[np.bool_]]:
+    """Of each column, the states at the ends of those that stand in order (`ordered`, as in `Field`) that hold no more
+    than noise: bounds may be wide, and few records there would add more to a mean than all others."""
+    found = []
+    for (counts, variance), number in zip(_joint(answers, levels, told), ordered, strict=True):
+        empty = np.zeros(counts.size, dtype=np.bool_)
+        if number:
+            empty[:number] = without_ends(counts[:number], variance) == 0
+        found.append(empty)
+    return found
+
+
+def _joint(answers: Sequence[Answer], levels: tuple[int, ...], told: Sequence[Told]) -> list[tuple[Floats, float]]:
+    """Counts of each column's states, as measured, each by its noise."""
+    found = []
     for a in range(len(levels)):
         total, weight = np.zeros(levels[a]), np.zeros(levels[a])
         for one in answers:
@@ -73,7 +103,7 @@ def margins(
                 total, weight = total + precision * table, weight + precision
         for before in (one for one in told if one.attribute == a):
             total, weight = total + before.precision * before.counts, weight + before.precision
-        found.append((nearest(total / weight, records), float((1 / weight).mean())))
+        found.append((total / weight, float((1 / weight).mean())))
     return found
 
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from tacita.synthesis.file.bins import edge_of, smooth_curve
 from tacita.synthesis.file.columns import Category, Column, Number, Shape
-from tacita.synthesis.file.likely import Facts, likeliest, listed_counts, with_ends
+from tacita.synthesis.file.likely import Facts, foretold_counts, likeliest, with_ends
 from tacita.synthesis.file.numbers import ROUND, digits_of, round_values
+from tacita.synthesis.file.tails import with_tails
 from tacita.synthesis.file.targets import nearest
 
 Floats = NDArray[np.float64]
@@ -63,10 +64,13 @@ class Bins:
             if self.shape.tallies:
                 self._weigh(doubt)
         elif self.shape.counts:
-            counts, values = listed_counts(self.shape, doubt), np.array(self.shape.values, dtype=np.int64)
+            counts, expected = foretold_counts(self.shape, doubt)
+            values = np.array(self.shape.values, dtype=np.int64)
             if margin is not None:
                 bins = np.searchsorted(np.array(column.cuts, dtype=np.int64), values, side="right")
                 counts = with_ends(counts, bins, margin, self.shape.noise)
+                noisy = np.array(self.shape.counts, dtype=np.float64)
+                counts = with_tails(counts, expected, noisy, bins, margin, self.shape.noise, doubt)
             self.listed = dict(zip(self.shape.values, counts.tolist(), strict=True))
 
     def units(self, codes: Integers, random: np.random.Generator, leaning: Floats | None) -> Integers:
