@@ -15,6 +15,7 @@ from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import Grid, Shape
 from tacita.synthesis.file.likely import listed_counts, with_ends
 from tacita.synthesis.file.numbers import measure_number
+from tacita.synthesis.file.tails import with_tails
 from tacita.synthesis.file.values import Bins, units_of
 
 NOISE = 13.0
@@ -118,3 +119,18 @@ def test_round_amounts_are_as_usual_as_they_were_counted() -> None:
             units = Bins(number).units(number.code(values), np.random.default_rng(1), None)
             found.append(np.abs(np.bincount(units, minlength=10_001)[:10_001:100] - truth).sum())
     assert np.mean(with_tallies) < 0.8 * np.mean(without)
+
+
+def test_noise_on_values_that_nobody_has_hardly_moves_a_mean() -> None:
+    """Children in bounds up to 100; the outer bin has 93 of 4,000 families, none of which has more than 6."""
+    truth = np.zeros(101, dtype=np.int64)
+    truth[:7] = 1349, 1491, 784, 283, 72, 15, 6
+    bins = np.minimum(np.arange(101), 4)
+    margin = np.array([1349.0, 1491.0, 784.0, 283.0, 93.0])
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        noisy = np.rint(truth + random.normal(0, 24.0, 101))
+        expected = np.where(np.arange(101) < 60, 1.0, 0.0)
+        counts = with_tails(np.maximum(noisy, 0.0), expected, noisy, bins, margin, 24.0**2, None)
+        assert counts[4:].sum() == pytest.approx(93.0)
+        assert counts @ np.arange(101) == pytest.approx(truth @ np.arange(101), rel=0.1)

@@ -23,8 +23,8 @@ _HEAVY, _SPREAD = (
     0.6,
 )  # λ beside that of an exponential law of the same median, and how far its logarithm may be off
 _LEAST = 1e-9
-_SURE = 3.0
-_LEAST_FAR = 1.5
+_SURE = 3.0  # by so much (in logarithms) others must foretell better than a law
+_LEAST_FAR = 1.5  # of the records beyond the median, over those of the bin
 
 
 def with_tails(
@@ -36,8 +36,8 @@ def with_tails(
     noise: float,
     random: np.random.Generator | None,
 ) -> Floats:
-    """Counts with those of outer bins by a law that falls outwards, where it foretells the noisy counts better than
-    those around each do (`expected`). `bins` and `margin` as in `with_ends`; `random` as in `Facts.likely`."""
+    """Counts with those of outer bins by a law that falls outwards, unless those around each (`expected`) foretell
+    the noisy counts clearly better. `bins` and `margin` as in `with_ends`; `random` as in `Facts.likely`."""
     whole = counts.copy()
     margin = margin[: int(bins[-1]) + 1]
     held, total = np.flatnonzero(margin > 0), float(margin.sum())
