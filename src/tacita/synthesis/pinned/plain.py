@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import exp, hypot, sqrt
+from math import ceil, exp, hypot, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ _USUALLY = 3.0  # halvings between the median and the outermost quantile: with m
 _POINTS = 2048
 _EDGE = 0.5  # of a record: so far out the distribution is not looked at
 _FAINT = 1 / 3  # of a total: with more noise, it says less than the distribution does
+_EXCESS = 0.5  # of the clamp: by how much usual records above it lie above it
 TAIL = 0.3  # of what lies beyond the outermost quantiles: by how much a fitted tail is usually off
 LONGER = 2 * TAIL  # by so much (in logarithms) it may be longer: about half of what it adds is its length
 
@@ -127,10 +128,13 @@ class Spread:
         records: float,
         random: np.random.Generator | None,
         moved: float | None = None,
+        *,
+        tailed: bool = False,
     ) -> Floats:
         """Values of a file of any length that add up as those of so many records did; only `free` ones may change.
 
         `moved` is by how much noise of the quantiles and a fitted tail move what they add up to, where that is known.
+        `tailed` where a mean hangs on records far out: files that are combined then show what may lie above the clamp.
         """
         stands_for = records / max(values.size, 1)
         each, pin = np.full(values.size, stands_for), pin.of_files(stands_for)
@@ -145,13 +149,35 @@ class Spread:
             return Adding(pin, number, wanted(pin, 0, adding, random, doubt), scales=False).bent(each)
         total = wanted(pin, 0, adding, random, moved)
         missing = total - float(pin.held(adding).sum())
-        return Adding(_loosened(pin, missing, random), number, total, scales=False).bent(each)
+        open_by = 0.0 if random is None else pin.spread * float(random.exponential())
+        loose = _loosened(pin, missing, open_by)
+        if tailed and random is not None:
+            lifted = np.clip(_lifted(values, free, stands_for, loose), *self.bounds)
+            number = Values(lifted, free, *self.bounds)
+        return Adding(loose, number, total, scales=False).bent(each)
 
 
-def _loosened(pin: Pin, missing: float, random: np.random.Generator | None) -> Pin:
+def _lifted(values: Floats, free: NDArray[np.bool_], stands_for: float, pin: Pin) -> Floats:
+    """The largest values further out, until as much lies above the clamp as may do so: the clamped total says nothing
+    of that, and a fitted tail that is too short sets the clamp as well."""
+    sign, clamp, beyond = (1.0, pin.upper, pin.beyond) if pin.upper >= -pin.lower else (-1.0, -pin.lower, pin.short)
+    sizes, clamp = np.where(free, sign * values, -np.inf), clamp / stands_for
+    over = beyond / stands_for - float(np.maximum(sizes - clamp, 0.0).sum())
+    if over <= 0 or clamp <= 0 or not free.any():
+        return values
+    count = min(ceil(over / (_EXCESS * clamp)), int(free.sum()))
+    far = np.argsort(sizes, kind="stable")[::-1][:count]
+    # As an exponential law has it, whose excesses are so many clamps in the mean.
+    excess = -np.log((np.arange(count) + 0.5) / count)
+    excess *= over / max(float(excess.sum()), 1e-300)
+    moved = values.copy()
+    moved[far] = sign * (np.maximum(sizes[far], clamp) + excess)
+    return moved
+
+
+def _loosened(pin: Pin, missing: float, open_by: float) -> Pin:
     """With as much more above the clamps as records are `missing` below them: where tails were taken for too short,
-    clamps are too low as well. That is known about as well as the total is."""
-    open_by = 0.0 if random is None else pin.spread * abs(float(random.standard_normal()))
+    clamps are too low as well. That is known about as well as the total is, and so much more is left open."""
     beyond, short = max(missing, 0.0) + open_by, max(-missing, 0.0) + open_by
     return replace(
         pin,

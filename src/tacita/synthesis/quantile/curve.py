@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Tail = Literal["fitted", "exponential", "pareto"]
+Law = Tail | Literal["normal"]  # the last of normal scores alone, whose law is known
 
 _STEEPEST = 0.7  # tails heavier than this have no variance to speak of; bounds cut them anyway
 _SHORTEST = -1.5
@@ -42,7 +43,7 @@ class Curve:
     lower: float
     upper: float
     floor: float | None = None
-    tail: Tail = "fitted"
+    tail: Law = "fitted"
     # Shares by which the tails are fitted, where they differ: files that are combined show how little a sample says.
     tail_shares: Floats | None = None
     # Few gaps say little of how they grow: the fit leans on a usual tail, and one that would leave the bounds
@@ -55,6 +56,8 @@ class Curve:
     def __call__(self, u: Floats) -> Floats:
         inside = np.clip(u, self._first, self.shares[-1])
         found = self._middle(self._stretch(inside))
+        if self.tail == "normal":
+            return np.asarray(np.clip(found + self._outside(u), self.lower, self.upper))
         above = u > self.shares[-1]
         left, room = (1 - u[above]) / (1 - self.shares[-1]), self.upper - self.values[-1]
         found[above] = self.values[-1] + self._beyond(left, self.stretched[1] * self._upper_gaps, room)
@@ -64,12 +67,30 @@ class Curve:
             found[below] = self.values[0] - self._beyond(left, self.stretched[0] * self._lower_gaps, room)
         return np.asarray(np.clip(found, self.lower, self.upper))
 
+    def _outside(self, u: Floats) -> Floats:
+        """How far beyond the outermost quantiles a normal law lies that goes through them and the median."""
+        at, median = self._stretch(np.clip(u, 1e-12, 1 - 1e-12)), float(self._middle(0.0)) if self._has_median else None
+        beyond = np.zeros(u.size)
+        for end, sign in ((0, -1.0), (-1, 1.0)):
+            last, value = float(self._stretch(self.shares[[end]])[0]), float(self.values[end])
+            slope = 1.0 if median is None or not last else max((value - median) / last, 0.0)
+            beyond += slope * sign * np.maximum(sign * (at - last), 0.0)
+        return beyond
+
+    @property
+    def _has_median(self) -> bool:
+        return bool(self.shares[0] < 0.5 < self.shares[-1])
+
     @property
     def _first(self) -> float:
         return float(self.shares[0]) if self.floor is None else 0.0
 
     def _stretch(self, u: Floats) -> Floats:
-        """An exponential tail is a straight line on this axis."""
+        """An exponential tail is a straight line on this axis, or that of a normal law where it is one."""
+        if self.tail == "normal":
+            from scipy.special import ndtri  # slow to load, and plans do without
+
+            return np.asarray(ndtri(u))
         return np.asarray(-np.log1p(-u) if self.floor is not None else np.log(u) - np.log1p(-u))
 
     @cached_property

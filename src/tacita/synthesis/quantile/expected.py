@@ -25,13 +25,12 @@ from tacita.synthesis.quantile.budget import (
     TOTALLED,
     own_targets,
 )
-from tacita.synthesis.quantile.ranks import classes
+from tacita.synthesis.quantile.ranks import UNLIKE, classes
 
 _NORMAL = NormalDist()
 # Deviation of a correlation, in inverse records times ε, by the number of classes it is read from: that of
 # `ranks.correlation_of` for independent normal numbers.
 _SEEN = {2: 2.2, 4: 5.6, 8: 11.0}
-_UNLIKE = {2: 0.03, 4: 0.02, 8: 0.015}  # what real numbers are off by without noise: they are not normal
 # Octaves that amounts of money usually lie in, and the mean error of a quantile between them, in scales of the noise of
 # a count: noise of as many counts as lie on either side, whose sum is known.
 _SEEN_OCTAVES, _OCTAVES_OFF = 12, 2.0
@@ -109,7 +108,7 @@ def correlation_error(epsilon: Fraction, records: int, numbers: int, *, codes: b
         return _UNRELATED
     each = epsilon * (1 - (OCTAVES if wide else OWN)) * (1 - TOTAL) * (1 - CELLS if codes else 1) / numbers
     size = classes(records, each)
-    return min(hypot(_UNLIKE[size], sqrt(2 / pi) * _SEEN[size] / float(records * each)), _UNRELATED)
+    return min(hypot(UNLIKE[size], sqrt(2 / pi) * _SEEN[size] / float(records * each)), _UNRELATED)
 
 
 def _from_quantiles(sigma: float, ranks: float, quantiles: int, last: float, records: int) -> float:

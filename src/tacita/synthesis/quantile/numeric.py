@@ -30,7 +30,10 @@ class Marginal:
     def redrawn(self, noise: Noise, predictors: Floats, random: np.random.Generator) -> Marginal:
         """The same released thresholds with a draw of how many records may really lie between them."""
         shares = redrawn_shares(self.curve.shares, noise.halvings, noise.records, random)
-        return Marginal(redrawn_curve(self.curve, shares, noise.records, random))
+        curve = redrawn_curve(self.curve, shares, noise.records, random)
+        if curve.tail == "normal":
+            curve = replace(curve, values=curve.values + _UNLIKE * float(random.standard_normal()))
+        return Marginal(curve)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +116,7 @@ class Noise:
 
 
 _BLOCK = 2
+_UNLIKE = 0.02  # by so much scores of records of one kind are all off where they are no normal ones
 _FAR = 0.45  # a draw of the noise moves a quantile by no more than this share of its part
 
 

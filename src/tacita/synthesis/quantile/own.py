@@ -65,7 +65,7 @@ class Own:
     @cached_property
     def range(self) -> Range:
         """Of what a regression explains."""
-        return Range(-_FAR, _FAR, spread=1.0) if self.scored else self._scale
+        return Range(-_FAR, _FAR, "normal", spread=1.0) if self.scored else self._scale
 
     @cached_property
     def _scale(self) -> Range:
@@ -186,7 +186,8 @@ class Own:
             return values
         pin, records = self.total
         free = ~np.isin(values, [value for value, _ in self.masses])
-        bent = self.spread.held(pin, values, free, records, random, self.unsure(pin.lower, pin.upper, records))
+        moved = self.unsure(pin.lower, pin.upper, records)
+        bent = self.spread.held(pin, values, free, records, random, moved, tailed=self.has_tail)
         near = np.clip(np.round(np.rint(bent / self.column.step) * self.column.step, 9), *self.column.bounds)
         return np.where(bent == values, values, near)
 

@@ -12,7 +12,7 @@ from tacita.data import rowwise
 from tacita.data.reading import refuse_linked
 from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.errors import UsageError
-from tacita.synthesis.quantile.curve import Tail
+from tacita.synthesis.quantile.curve import Law, Tail
 
 Floats = NDArray[np.float64]
 Scale = Literal["identity", "log", "arcsinh"]
@@ -27,7 +27,7 @@ class Range:
 
     lower: float
     upper: float
-    tail: Tail = "fitted"
+    tail: Law = "fitted"
     spread: float | None = None
 
     @property
