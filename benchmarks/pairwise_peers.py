@@ -109,7 +109,8 @@ def make(
             said = ended.stderr.strip().splitlines()
             if ended.returncode < 0:
                 return f"did not finish in {limit} CPU s ({_used() - before:.0f} taken)"
-            return f"failed: {said[-1] if said else ended.returncode}"
+            reason = said[-1] if said else str(ended.returncode)
+            return f"failed: {reason.replace(f'{Path(python).parents[1]}/', '')}"  # places are of one machine
         made = [np.load(folder / f"made-{one}.npy") for one in range(len(runs))]
     seconds, cpu, peaks = (list(one) for one in zip(*runs, strict=True))
     return Made(made, seconds, cpu, max(peaks))

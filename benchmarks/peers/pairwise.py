@@ -219,18 +219,17 @@ def dpmm(task: Task, seed: int, *, name: str) -> Codes:
 
 def sdv(task: Task, seed: int) -> Codes:
     import torch
-    from sdv.metadata import SingleTableMetadata
+    from sdv.metadata import Metadata
     from sdv.single_table import GaussianCopulaSynthesizer
 
     np.random.seed(seed)  # noqa: NPY002 -- what the package draws from
     torch.manual_seed(seed)
     frame = _frame(task).astype(str)
-    metadata = SingleTableMetadata()
-    for name in task.names:
-        metadata.add_column(name, sdtype="categorical")
+    columns = {name: {"sdtype": "categorical"} for name in task.names}
+    metadata = Metadata.load_from_dict({"tables": {"file": {"columns": columns}}, "relationships": []})
     plan = GaussianCopulaSynthesizer(metadata)
-    plan.fit(frame)
-    return np.asarray(plan.sample(len(frame))[list(task.names)].to_numpy(), dtype=np.int64)
+    plan.fit({"file": frame})
+    return np.asarray(plan.sample(len(frame))["file"][list(task.names)].to_numpy(), dtype=np.int64)
 
 
 def synthpop(task: Task, seed: int) -> Codes:
