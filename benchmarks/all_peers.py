@@ -188,15 +188,19 @@ def asked_for(given: argparse.Namespace, there: dict[str, Environment]) -> Itera
                 yield from files(name, frame, about, epsilon, there, given)
 
 
+def systems() -> list[str]:
+    return [*TABLES, *dict.fromkeys(method.removesuffix(", added") for _, _, method in METHODS)]
+
+
 def sorted_rows(rows: dict[tuple[str, ...], Row]) -> list[Row]:
     """In the order of the questions and systems here, whatever was asked for first."""
-    systems = [*TABLES, *(method.removesuffix(", added") for _, _, method in METHODS)]
+    names = systems()
     asked = [(one.file, str(one)) for one in ASKED]
 
     def place(row: Row) -> tuple[Any, ...]:
         table = (row.file, row.product)
         at = asked.index(table) if table in asked else len(asked)
-        return at, row.file, row.guarantee == NONE, row.guarantee, systems.index(row.system)
+        return at, row.file, row.guarantee == NONE, row.guarantee, names.index(row.system)
 
     return sorted(rows.values(), key=place)
 
@@ -240,7 +244,7 @@ def main() -> int:
     typed = [
         one for one in sys.argv[1:] if one not in ("--install", "--data", "--out", str(given.data), str(given.out))
     ]
-    facts = {"command": f'make bench-peers BENCH="{" ".join(typed)}"', "cores": os.cpu_count(), "limit": given.limit}
+    facts = {"command": f'make bench-peers BENCH="{" ".join(typed)}"', "cores": os.cpu_count(), "systems": systems()}
     given.out.mkdir(parents=True, exist_ok=True)
     kept = given.out / "results.json"
     before = [Row(**one) for one in json.loads(kept.read_text())["rows"]] if kept.exists() else []

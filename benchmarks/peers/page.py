@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 OURS = "tacita"
+FEW = 5  # runs that say little of an error
 Ratio = tuple[float, float] | None
 
 
@@ -56,7 +57,7 @@ def page(rows: list[Row], about: dict[str, Any]) -> str:
         f"{about['cores']} cores, which others used too (load average {min(loads, default=0):.1f} to "
         f"{max(loads, default=0):.1f}), so times are CPU seconds, of all processes that a package starts, a JVM "
         "included. *Cold* is the first run in a fresh process, with the import of the package; *warm* the median of "
-        f"the later ones. A run had {about['limit']} CPU seconds unless its row says otherwise. Memory is the most "
+        f"the later ones. A run that used up its CPU seconds says so below. Memory is the most "
         "that a process had, of all its processes together. **Ratios are ours over theirs: more than 1 is a loss.**",
         "",
         "## Tables",
@@ -89,6 +90,7 @@ def page(rows: list[Row], about: dict[str, Any]) -> str:
         "## Who could not run",
         "",
         *_problems(rows),
+        *(f"- **{one}**: was not run" for one in about["systems"] if one not in {row.system for row in rows}),
     ]
     return "\n".join([*lines, ""])
 
@@ -164,7 +166,11 @@ def _losses(rows: list[Row]) -> list[str]:
             if mine is None or not theirs or mine <= theirs:
                 continue
             chance = 2 * ((best.doubt or 0) ** 2 + (row.doubt or 0) ** 2) ** 0.5 if about == "error" else 0.0
-            said.append(f"{what} {mine / theirs:.2f}" + (" (within chance)" if mine - theirs <= chance else ""))
+            said.append(
+                f"{what} {mine / theirs:.2f}"
+                + (" (within chance)" if mine - theirs <= chance else "")
+                + (f" ({row.runs} runs)" if row.runs < FEW and about == "error" else "")
+            )
         if said:
             lines.append(
                 f"- {row.file}, {row.product}, {row.guarantee}: {best.system} over {row.system}: {', '.join(said)}."
