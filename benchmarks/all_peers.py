@@ -1,12 +1,14 @@
 """Ours and every peer on the same files in turns, in one command: `make bench-peers`.
 
-    python benchmarks/all_peers.py [--install] [--peer opendp] [--file adult] [--epsilon 1] [--repetitions 3]
-        [--limit 600] [--install-limit 1200] [--reduced] [--out build/bench]
+    python benchmarks/all_peers.py [--install] [--peer opendp] [--file adult] [--statistic count] [--method MST]
+        [--epsilon 1] [--limit 600] [--install-limit 1200] [--reduced] [--out build/bench]
 
 Tables are those of `tables_peers.py`, synthetic files of categories those of `pairwise_peers.py`; each package works in
-a process of its own, one at a time, from an environment of its own in build/peers. Files are adult and sd2011 from
-../shared/data (or TACITA_DATA), and where they are not there the simulated one. Writes benchmarks/RESULTS.md and
-results.json in --out: one row per system, file and guarantee. A system that cannot run has its error in the row.
+a process of its own, one at a time, from an environment of its own in build/peers. The limit is of CPU seconds, so that
+a busy machine changes nothing. Files are adult, cps2016 and sd2011 from ../shared/data (or TACITA_DATA), and where they
+are not there the simulated one. Writes benchmarks/RESULTS.md and results.json in --out after every question: one row
+per system, file and guarantee. What was not asked for this time stays from the last results.json there. A system that
+cannot run has its error in the row.
 """
 
 from __future__ import annotations
@@ -14,10 +16,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,21 +27,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from file_synthesis import distances
-from pairwise_peers import DELTA, Made, make
+from pairwise_peers import DELTA, make
 from peers.environments import HOME, PEERS, Environment, environment, ours
-from tables_peers import ASKED, Asked, File, Package, opened, scored
+from peers.page import Row, page
+from tables_peers import ASKED, Asked, File, Package, has_grid, opened, scored
 
 from tacita.data.schema import Categorical
 from tacita_studies.accuracy.folder import public_files
 from tacita_studies.bowen2018.simulation import PersonFile, simulate, voters
 
 REPLACED, ADDED, NONE = "one replaced", "one added or removed", "none"
+PERSON_FILES = ("adult", "cps2016", "sd2011")
 # Guarantee, package, and the method's name in peers/pairwise.py.
 METHODS = (
-    (REPLACED, "tacita", "all pairs"),
+    (REPLACED, "tacita", "FileSynthesis"),
+    (REPLACED, "tacita", "PairwiseSynthesis"),
     (REPLACED, "mbi", "MST, mbi 2"),
     (REPLACED, "mbi", "AIM, mbi 2"),
-    (ADDED, "tacita", "all pairs, added"),
+    (ADDED, "tacita", "FileSynthesis, added"),
+    (ADDED, "tacita", "PairwiseSynthesis, added"),
     (ADDED, "smartnoise", "MST, SmartNoise"),
     (ADDED, "smartnoise", "AIM, SmartNoise"),
     (ADDED, "dpmm", "MST, dpmm"),
@@ -47,62 +53,54 @@ METHODS = (
     (NONE, "sdv", "GaussianCopula, SDV"),
     (NONE, "synthpop", "trees, synthpop"),
 )
-TABLES = ("opendp", "tumult")
+TABLES = ("tacita", "opendp", "tumult")
 
 
-@dataclass(frozen=True)
-class Row:
-    """What one system did with one file under one guarantee. `error` is of the statistic: for tables the typical error
-    of a cell, for files the mean distance (L1) of all tables of two columns."""
-
-    product: str
-    file: str
-    guarantee: str
-    system: str
-    version: str
-    error: float | None = None
-    three_way: float | None = None
-    cpu_seconds: float | None = None
-    wall_seconds: float | None = None
-    peak_mb: float | None = None
-    runs: int = 0
-    problem: str | None = None
+def stamp() -> dict[str, Any]:
+    return {"load": os.getloadavg()[0], "date": f"{datetime.now(UTC):%Y-%m-%d}"}
 
 
 # ---------------------------------------------------------------- tables
 
 
-def tables(asked: Asked, file: File, there: dict[str, Environment], draws: int, limit: float) -> list[Row]:
+def tables(asked: Asked, file: File, there: dict[str, Environment], draws: int, limit: int) -> Iterator[Row]:
     guarantee = f"ε = 1, {ADDED}" + (f", δ = {asked.delta}" if asked.delta != "0" else "")
-    rows, task, truth = [], file.task(asked, "1", draws), file.truth(asked)
-    for name in ("tacita", *TABLES):
+    task, truth = file.task(asked, "1", draws), file.truth(asked)
+    for name in TABLES:
+        if name not in there:
+            continue
         found = there[name]
         about: dict[str, Any] = {
             "product": str(asked), "file": asked.file, "guarantee": guarantee, "system": name, "version": found.version,
         }  # fmt: skip
         if found.error is not None:
-            rows.append(Row(**about, problem=found.error))
+            yield Row(**about, **stamp(), problem=found.error)
             continue
-        package = Package(name, found.python)
-        few = {"draws": 2, "timed": 2} if name == "tumult" else {}
-        answer = package.ask({**task, **few}, limit)
-        package.end()
-        if "error" in answer:
-            rows.append(Row(**about, problem=answer["error"]))
-            continue
-        made = len(answer["drawn"])
-        score = scored(asked, truth, answer)
-        rows.append(
-            Row(
-                **about,
-                error=score.error,
-                cpu_seconds=answer["cpu"],
-                wall_seconds=score.seconds,
-                peak_mb=answer["peak"],
-                runs=made,
+        several = name != "tacita" and len(asked.by) > 1
+        few = {"draws": 1 + (not several), "timed": 1 + (not several)} if several or name == "tumult" else {}
+        ways = ("even", "factors") if name == "opendp" and asked.statistic == "quantiles" and not has_grid(task) else ()
+        made: list[Row] = []
+        for way in ways or ("even",):
+            package = Package(name, found.python)
+            answer = package.ask({**task, **few, "way": way}, limit)
+            package.end()
+            if "error" in answer:
+                made.append(Row(**about, **stamp(), problem=answer["error"]))
+                continue
+            score, cpu = scored(asked, truth, answer), answer["cpu"]
+            made.append(
+                Row(
+                    **about,
+                    **stamp(),
+                    error=score.error,
+                    doubt=score.doubt if len(answer["drawn"]) > 2 else None,
+                    cold=cpu[0],
+                    warm=float(np.median(cpu[1:])) if cpu[1:] else None,
+                    peak_mb=answer["peak"],
+                    runs=len(answer["drawn"]),
+                )
             )
-        )
-    return rows
+        yield min(made, key=lambda row: np.inf if row.error is None else row.error)
 
 
 # ---------------------------------------------------------------- synthetic files
@@ -139,105 +137,72 @@ def files(
     epsilon: str,
     there: dict[str, Environment],
     given: argparse.Namespace,
-) -> list[Row]:
-    """Every method once, then every method again: whatever else the machine does falls on all of them."""
-    done: dict[str, list[Made]] = {method: [] for _, _, method in METHODS}
-    problems: dict[str, str] = {}
-    for repetition in range(given.repetitions):
-        for _, package, method in METHODS:
-            found = there[package]
-            if method in problems:
-                continue
-            if found.error is not None:
-                problems[method] = found.error
-                continue
-            made = make(method, found.python, frame, about, epsilon, 1, given.limit, repetition)
-            if isinstance(made, str):
-                problems[method] = made
-            else:
-                done[method].append(made)
-            say(f"{name}, ε = {epsilon}: {method}, run {repetition + 1}: {problems.get(method, 'done')}")
-    rows = []
+) -> Iterator[Row]:
+    """Every method in a process of its own: a cold run and a warm one. AIM takes so long that it runs once."""
     for guarantee, package, method in METHODS:
+        if package not in there or (given.method and not any(method.startswith(one) for one in given.method)):
+            continue
+        found = there[package]
         promise = guarantee if guarantee == NONE else f"ε = {epsilon}, δ = {DELTA}, {guarantee}"
         about_row: dict[str, Any] = {
-            "product": f"synthetic file, {len(about.names)} categories", "file": name, "guarantee": promise,
-            "system": method if package != "tacita" else "tacita", "version": there[package].version,
+            "product": f"{len(about.names)} categories", "file": name, "guarantee": promise,
+            "system": method.removesuffix(", added"), "version": found.version,
         }  # fmt: skip
-        runs = done[method]
-        if not runs:
-            rows.append(Row(**about_row, problem=problems.get(method, "was not run")))
+        if found.error is not None:
+            yield Row(**about_row, **stamp(), problem=found.error)
             continue
-        near = np.array([two_and_three(frame, about, one.codes[0]) for one in runs]).mean(axis=0)
-        rows.append(
-            Row(
-                **about_row,
-                error=float(near[0]),
-                three_way=float(near[1]),
-                cpu_seconds=float(np.median([one.cpu[0] for one in runs])),
-                wall_seconds=float(np.median([one.seconds[0] for one in runs])),
-                peak_mb=max(one.peak for one in runs),
-                runs=len(runs),
-                problem=problems.get(method),
-            )
-        )
-    return rows
-
-
-# ---------------------------------------------------------------- what is written
-
-
-def page(rows: list[Row], about: dict[str, Any]) -> str:
-    """All rows, and for each peer ours over theirs: below 1 is better for us, above 1 is a loss."""
-    names = (
-        "product", "file", "guarantee", "system", "version", "error", "3-way", "CPU s", "wall s", "peak MB", "runs",
-        "error ratio", "CPU ratio",
-    )  # fmt: skip
-    began, ended = about["load"]
-    lines = [
-        "# Ours beside its peers",
-        "",
-        f"Written by `{about['command']}` on {about['date']}; do not edit.",
-        "",
-        f"{about['cores']} cores, load average {began:.1f} at the beginning and {ended:.1f} at the end: on a machine "
-        "that others use, wall seconds say little: compare CPU seconds. A run of a synthetic file counts from before "
-        f"its package is imported; each had {about['limit']} s. Ratios are ours over theirs: more than 1 is a loss. "
-        "The error of a table is the typical one of a cell, that of a file the mean L1 distance of all tables of two "
-        "columns (3-way: of three). CPU and memory are of the Python process; what a JVM takes is not in them.",
-        "",
-        f"| {' | '.join(names)} |",
-        f"| {' | '.join('---' for _ in names)} |",
-    ]
-    for row in rows:
-        ours = next(
-            (
-                one
-                for one in rows
-                if one.system == "tacita"
-                and (one.product, one.file, one.guarantee) == (row.product, row.file, row.guarantee)
-            ),
-            None,
-        )
-        start = f"| {row.product} | {row.file} | {row.guarantee} | {row.system} | {row.version or '–'} |"
-        if row.error is None:
-            lines.append(f"{start} {(row.problem or '').replace('|', '/')} | | | | | | | |")
+        made = make(method, found.python, frame, about, epsilon, 1 if method.startswith("AIM") else 2, given.limit)
+        if isinstance(made, str):
+            yield Row(**about_row, **stamp(), problem=made)
             continue
-        compared = ours is not None and ours is not row and ours.error is not None
-        ratios = (
-            f"{_ratio(ours.error, row.error)} | {_ratio(ours.cpu_seconds, row.cpu_seconds)}"
-            if compared and ours is not None
-            else " | "
+        near = np.array([two_and_three(frame, about, one) for one in made.codes]).mean(axis=0)
+        yield Row(
+            **about_row,
+            **stamp(),
+            error=float(near[0]),
+            three_way=float(near[1]),
+            cold=made.cpu[0],
+            warm=float(np.median(made.cpu[1:])) if made.cpu[1:] else None,
+            peak_mb=made.peak,
+            runs=len(made.codes),
         )
-        three = f"{row.three_way:.4f}" if row.three_way is not None else ""
-        lines.append(
-            f"{start} {row.error:.4g} | {three} | {row.cpu_seconds:.2f} | {row.wall_seconds:.2f} | "
-            f"{row.peak_mb:,.0f} | {row.runs} | {ratios} |"
-        )
-    return "\n".join([*lines, ""])
 
 
-def _ratio(ours: float | None, theirs: float | None) -> str:
-    return f"{ours / theirs:.2f}" if ours is not None and theirs else "–"
+# ---------------------------------------------------------------- the run
+
+
+def asked_for(given: argparse.Namespace, there: dict[str, Environment]) -> Iterator[Row]:
+    wanted = set(given.file or (*PERSON_FILES, *(one.file for one in ASKED)))
+    if not given.method:
+        with tempfile.TemporaryDirectory() as place:
+            chosen = [
+                one for one in ASKED if one.file in wanted and (not given.statistic or one.statistic in given.statistic)
+            ]
+            known = opened(given.data, {one.file for one in chosen}, Path(place)) if given.data.is_dir() else {}
+            for asked in chosen:
+                if asked.file in known:
+                    yield from tables(asked, known[asked.file], there, given.draws, given.limit)
+    if not given.statistic:
+        for name, (frame, about) in person_files(given.data, wanted & set(PERSON_FILES)).items():
+            for epsilon in given.epsilon or ("1", "10"):
+                yield from files(name, frame, about, epsilon, there, given)
+
+
+def systems() -> list[str]:
+    return [*TABLES, *dict.fromkeys(method.removesuffix(", added") for _, _, method in METHODS)]
+
+
+def sorted_rows(rows: dict[tuple[str, ...], Row]) -> list[Row]:
+    """In the order of the questions and systems here, whatever was asked for first."""
+    names = systems()
+    asked = [(one.file, str(one)) for one in ASKED]
+
+    def place(row: Row) -> tuple[Any, ...]:
+        table = (row.file, row.product)
+        at = asked.index(table) if table in asked else len(asked)
+        return at, row.file, row.guarantee == NONE, row.guarantee, names.index(row.system)
+
+    return sorted(rows.values(), key=place)
 
 
 def say(line: str) -> None:
@@ -248,50 +213,49 @@ def say(line: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--install", action="store_true", help="put peers that are missing into build/peers")
-    parser.add_argument("--peer", action="append", choices=list(PEERS), help="only these; may be repeated")
+    named = [*PEERS, "tacita", "synthpop"]
+    parser.add_argument("--peer", action="append", choices=named, help="only these; may be repeated")
     parser.add_argument("--file", action="append", help="only this file; may be repeated")
+    parser.add_argument("--statistic", action="append", help="only tables, of this statistic; may be repeated")
+    parser.add_argument("--method", action="append", help="only synthetic files, by methods that begin so")
     parser.add_argument("--epsilon", action="append", help="of synthetic files; 1 and 10 unless given")
-    parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--draws", type=int, default=20, help="of each table")
-    parser.add_argument("--limit", type=int, default=600, help="seconds for one run")
+    parser.add_argument("--limit", type=int, default=600, help="CPU seconds for one run")
     parser.add_argument("--install-limit", type=float, default=1200)
-    parser.add_argument("--reduced", action="store_true", help="adult alone, ε = 1, once")
+    parser.add_argument("--reduced", action="store_true", help="adult alone, ε = 1, ten draws")
     parser.add_argument("--out", type=Path, default=HOME / "build" / "bench")
     usual = Path(os.environ.get("TACITA_DATA", HOME.parent / "shared" / "data"))
     parser.add_argument("--data", type=Path, default=usual, help="where the public files are (or TACITA_DATA)")
     given = parser.parse_args()
     if given.reduced:
-        given.file, given.epsilon, given.repetitions, given.draws = ["adult"], ["1"], 1, 10
-    load, date = os.getloadavg()[0], datetime.now(UTC)
-    there = {"tacita": ours(), "synthpop": Environment(sys.executable, "R")}
-    for name in PEERS:
+        given.file, given.epsilon, given.draws = given.file or ["adult"], ["1"], 10
+    there = {}
+    for name in named:
         if given.peer and name not in given.peer:
-            there[name] = Environment("", "", "was not asked for in this run (--peer)")
+            continue
+        if name == "tacita":
+            there[name] = ours()
+        elif name == "synthpop":
+            there[name] = Environment(sys.executable, "")
         else:
             there[name] = environment(name, install=given.install, limit=given.install_limit)
         say(f"{name}: {there[name].error or there[name].version}")
-    rows: list[Row] = []
-    wanted = set(given.file or ("adult", "sd2011", *(one.file for one in ASKED)))
-    with tempfile.TemporaryDirectory() as place:
-        chosen = [one for one in ASKED if one.file in wanted]
-        known = opened(given.data, {one.file for one in chosen}, Path(place)) if given.data.is_dir() else {}
-        for asked in chosen:
-            if asked.file in known:
-                rows += tables(asked, known[asked.file], there, given.draws, given.limit)
-                say(f"{asked.file}: {asked}")
-    for name, (frame, about) in person_files(given.data, wanted & {"adult", "sd2011"}).items():
-        for epsilon in given.epsilon or ("1", "10"):
-            rows += files(name, frame, about, epsilon, there, given)
-    asked_for = [one for one in sys.argv[1:] if one != "--data" and one != str(given.data)]  # places are of one machine
-    facts = {
-        "command": f'make bench-peers BENCH="{" ".join(asked_for)}"',
-        "date": f"{date:%Y-%m-%d}", "cores": os.cpu_count(), "machine": platform.machine(),
-        "load": [load, os.getloadavg()[0]], "limit": given.limit,
-    }  # fmt: skip
+    # Places are of one machine.
+    typed = [
+        one for one in sys.argv[1:] if one not in ("--install", "--data", "--out", str(given.data), str(given.out))
+    ]
+    facts = {"command": f'make bench-peers BENCH="{" ".join(typed)}"', "cores": os.cpu_count(), "systems": systems()}
     given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / "results.json").write_text(json.dumps({**facts, "rows": [asdict(row) for row in rows]}, indent=1))
-    (HOME / "benchmarks" / "RESULTS.md").write_text(page(rows, facts))
-    say(f"Written: {given.out / 'results.json'} and benchmarks/RESULTS.md")
+    kept = given.out / "results.json"
+    before = [Row(**one) for one in json.loads(kept.read_text())["rows"]] if kept.exists() else []
+    rows: dict[tuple[str, ...], Row] = {row.key: row for row in before}
+    for row in asked_for(given, there):
+        rows[row.key] = row
+        say(f"{row.file}, {row.product}, {row.guarantee}, {row.system}: {row.problem or f'{row.error:.4g}'}")
+        inorder = sorted_rows(rows)
+        kept.write_text(json.dumps({**facts, "rows": [asdict(one) for one in inorder]}, indent=1))
+        (HOME / "benchmarks" / "RESULTS.md").write_text(page(inorder, facts))
+    say(f"Written: {kept} and benchmarks/RESULTS.md")
     return 0
 
 

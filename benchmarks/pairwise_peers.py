@@ -10,8 +10,8 @@ environment; name the interpreter that has each:
 DATA is the folder that holds cps2016_categorical and nist_diverse_communities; by default the one beside the project.
 Rows under "replaced" promise (ε, δ = 1e-9) for one record replaced, rows under "added" for one added or removed, which
 is what those packages promise; ours stands in both. Every method runs in a process of its own, one at a time. "cold" is
-the first run there with the import of its package, "warm" the fastest of the others; one that takes longer than the
-limit did not finish. At the end every row of ours is held against the best peer of its kind.
+the first run there with the import of its package, "warm" the fastest of the others; one that takes more CPU seconds
+than the limit did not finish. At the end every row of ours is held against the best peer of its kind.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ DELTA = "1e-9"
 CHILD = Path(__file__).parent / "peers" / "pairwise.py"
 # Guarantee, package whose interpreter runs it, name of the method in the child.
 METHODS = (
-    ("replaced", "tacita", "all pairs"),
+    ("replaced", "tacita", "PairwiseSynthesis"),
     ("replaced", "mbi", "MST, mbi 2"),
     ("replaced", "mbi", "AIM, mbi 2"),
-    ("added", "tacita", "all pairs, added"),
+    ("added", "tacita", "PairwiseSynthesis, added"),
     ("added", "smartnoise", "MST, SmartNoise"),
     ("added", "smartnoise", "AIM, SmartNoise"),
     ("added", "dpmm", "MST, dpmm"),
@@ -108,8 +108,9 @@ def make(
         if not runs:
             said = ended.stderr.strip().splitlines()
             if ended.returncode < 0:
-                return f"did not finish in {limit} s ({_used() - before:.0f} CPU s)"
-            return f"failed: {said[-1] if said else ended.returncode}"
+                return f"did not finish in {limit} CPU s ({_used() - before:.0f} taken)"
+            reason = said[-1] if said else str(ended.returncode)
+            return f"failed: {reason.replace(f'{Path(python).parents[1]}/', '')}"  # places are of one machine
         made = [np.load(folder / f"made-{one}.npy") for one in range(len(runs))]
     seconds, cpu, peaks = (list(one) for one in zip(*runs, strict=True))
     return Made(made, seconds, cpu, max(peaks))
@@ -185,7 +186,7 @@ def main() -> int:
     for package in ("mbi", "smartnoise", "dpmm"):
         parser.add_argument(f"--{package}", default=sys.executable, metavar="PYTHON")
     parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--limit", type=int, default=480, help="seconds for one run")
+    parser.add_argument("--limit", type=int, default=480, help="CPU seconds for one run")
     parser.add_argument("--reduced", action="store_true", help="the simulated file only, once, a minute for each run")
     arguments = parser.parse_args()
     pythons = {"tacita": sys.executable} | {one: getattr(arguments, one) for one in ("mbi", "smartnoise", "dpmm")}

@@ -21,7 +21,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -129,7 +128,8 @@ class Package:
     python: str
     process: subprocess.Popen[str] | None = field(default=None, repr=False)
 
-    def ask(self, task: Mapping[str, Any], limit: float) -> dict[str, Any]:
+    def ask(self, task: Mapping[str, Any], limit: int) -> dict[str, Any]:
+        """The answer within so many CPU seconds; the process ends itself when they are used up."""
         if self.process is None:
             self.process = subprocess.Popen(
                 [self.python, str(CHILD), self.name],
@@ -138,10 +138,8 @@ class Package:
         process = self.process
         assert process.stdin is not None
         assert process.stdout is not None
-        clock = threading.Timer(limit, process.kill)
-        clock.start()
         try:
-            process.stdin.write(json.dumps(task) + "\n")
+            process.stdin.write(json.dumps({**task, "limit": limit}) + "\n")
             process.stdin.flush()
             for line in process.stdout:
                 if line.startswith("answer "):
@@ -149,11 +147,9 @@ class Package:
                     return answer
         except BrokenPipeError:
             pass
-        finally:
-            clock.cancel()
         process.wait()
         self.process = None
-        return {"error": f"did not finish in {limit:.0f} s"}
+        return {"error": f"did not finish in {limit} CPU s"}
 
     def end(self) -> None:
         if self.process is not None and self.process.stdin is not None:
@@ -274,9 +270,9 @@ def verdict(ours: Row, best: Row, kind: str | None) -> str:
     return f"{said}  {judged} {bar}"
 
 
-def compare(asked: Asked, file: File, ours: Package, others: list[Package], draws: int, limit: float) -> None:
+def compare(asked: Asked, file: File, ours: Package, others: list[Package], draws: int, limit: int) -> None:
     task, truth = file.task(asked, "1", draws), file.truth(asked)
-    ways = ("even", "factors") if asked.statistic == "quantiles" and not _has_grid(task) else ("even",)
+    ways = ("even", "factors") if asked.statistic == "quantiles" and not has_grid(task) else ("even",)
     rows: dict[str, Row] = {}
     for package in (ours, *others):
         # A release of many tables takes minutes there, and its cells are many enough for one draw.
@@ -301,7 +297,7 @@ def compare(asked: Asked, file: File, ours: Package, others: list[Package], draw
         sys.stdout.write(f"{'':12} {'':38} {'ratio':16} {said}; time {slower:.2f} {fast} {TIME_BAR}\n")
 
 
-def _has_grid(task: Mapping[str, Any]) -> bool:
+def has_grid(task: Mapping[str, Any]) -> bool:
     return bool(task["whole"] and task["bounds"][1] - task["bounds"][0] < 1000)
 
 
@@ -313,7 +309,7 @@ def main() -> int:
     parser.add_argument("--file", action="append", help="only tables of this file; may be repeated")
     parser.add_argument("--statistic", action="append", help="only tables of this statistic; may be repeated")
     parser.add_argument("--draws", type=int, default=20)
-    parser.add_argument("--limit", type=float, default=300, help="seconds that one package has for one row")
+    parser.add_argument("--limit", type=int, default=300, help="CPU seconds that one package has for one row")
     usual = Path(os.environ.get("TACITA_DATA", HOME.parent / "shared" / "data"))
     parser.add_argument("--data", type=Path, default=usual, help="where the public files are (or TACITA_DATA)")
     parser.add_argument("--reduced", action="store_true", help="one file, five draws")

@@ -3,9 +3,9 @@
     python benchmarks/peers/pairwise.py METHOD FOLDER REPETITIONS SECONDS [FIRST]
 
 FOLDER holds codes.npy and about.json; made-0.npy, made-1.npy … are written there, and of each run the seconds, the CPU
-seconds and the most memory so far in MB. FIRST is the seed of the first run. A run
-that takes longer than SECONDS ends the process. Each method needs its own package only, so that packages that do not
-go together can be compared; a run counts from before that package is imported.
+seconds and the most memory so far in MB. FIRST is the seed of the first run. A run that takes more than SECONDS of CPU
+ends the process. Each method needs its own package only, so that packages that do not go together can be compared; the
+first run counts from before that package is imported.
 
 MST and AIM on mbi 2 are written here from the papers (McKenna, Miklau and Sheldon 2021; McKenna, Mullins, Sheldon and
 Miklau 2022), for one record replaced: a table costs ρ = 1/variance, and a distance moves by at most 2. Their noise is
@@ -15,9 +15,7 @@ in floating point. SmartNoise and dpmm run as they are shipped, which is for one
 from __future__ import annotations
 
 import json
-import resource
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -30,6 +28,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from used import cpu, limit, peak
 
 Codes = npt.NDArray[np.int64]
 Clique = tuple[str, ...]
@@ -51,20 +50,24 @@ class Task:
     rho: float
 
 
-def all_pairs(task: Task, seed: int, *, replaced: bool) -> Codes:
+def tacita(task: Task, seed: int, *, name: str, replaced: bool) -> Codes:
     from tacita.privacy import AddRemoveOne, ReplaceOne
-    from tacita.synthesis.pairwise import PairwiseSynthesis
     from tacita_studies.bowen2018.simulation import PersonFile
 
     levels = {name: tuple(map(str, range(size))) for name, size in zip(task.names, task.sizes, strict=True)}
     zeros = tuple({a: str(u), b: str(v)} for a, u, b, v in task.zeros)
-    plan = PairwiseSynthesis(
-        task.names,
-        task.epsilon,
-        delta=task.delta,
-        rows=len(task.codes),
-        neighbours=ReplaceOne("person") if replaced else AddRemoveOne("person"),
-    )
+    neighbours = ReplaceOne("person") if replaced else AddRemoveOne("person")
+    plan: Any
+    if name == "pairwise":
+        from tacita.synthesis.pairwise import PairwiseSynthesis
+
+        plan = PairwiseSynthesis(
+            task.names, task.epsilon, delta=task.delta, rows=len(task.codes), neighbours=neighbours
+        )
+    else:
+        from tacita.synthesis.file import FileSynthesis
+
+        plan = FileSynthesis(task.names, task.epsilon, delta=task.delta, neighbours=neighbours)
     frame = _frame(task).astype(str)
     (made,) = plan.rehearse(frame, PersonFile("peers", levels, zeros=zeros).schema, seed=seed).implicates
     return np.asarray(made[list(task.names)].to_numpy(), dtype=np.int64)
@@ -216,18 +219,17 @@ def dpmm(task: Task, seed: int, *, name: str) -> Codes:
 
 def sdv(task: Task, seed: int) -> Codes:
     import torch
-    from sdv.metadata import SingleTableMetadata
+    from sdv.metadata import Metadata
     from sdv.single_table import GaussianCopulaSynthesizer
 
     np.random.seed(seed)  # noqa: NPY002 -- what the package draws from
     torch.manual_seed(seed)
     frame = _frame(task).astype(str)
-    metadata = SingleTableMetadata()
-    for name in task.names:
-        metadata.add_column(name, sdtype="categorical")
+    columns = {name: {"sdtype": "categorical"} for name in task.names}
+    metadata = Metadata.load_from_dict({"tables": {"file": {"columns": columns}}, "relationships": []})
     plan = GaussianCopulaSynthesizer(metadata)
-    plan.fit(frame)
-    return np.asarray(plan.sample(len(frame))[list(task.names)].to_numpy(), dtype=np.int64)
+    plan.fit({"file": frame})
+    return np.asarray(plan.sample(len(frame))["file"][list(task.names)].to_numpy(), dtype=np.int64)
 
 
 def synthpop(task: Task, seed: int) -> Codes:
@@ -251,10 +253,12 @@ def synthpop(task: Task, seed: int) -> Codes:
 
 
 METHODS: dict[str, Callable[[Task, int], Codes]] = {
-    "all pairs": lambda task, seed: all_pairs(task, seed, replaced=True),
+    "PairwiseSynthesis": lambda task, seed: tacita(task, seed, name="pairwise", replaced=True),
+    "FileSynthesis": lambda task, seed: tacita(task, seed, name="file", replaced=True),
     "MST, mbi 2": mst,
     "AIM, mbi 2": aim,
-    "all pairs, added": lambda task, seed: all_pairs(task, seed, replaced=False),
+    "PairwiseSynthesis, added": lambda task, seed: tacita(task, seed, name="pairwise", replaced=False),
+    "FileSynthesis, added": lambda task, seed: tacita(task, seed, name="file", replaced=False),
     "MST, SmartNoise": lambda task, seed: smartnoise(task, seed, name="mst"),
     "AIM, SmartNoise": lambda task, seed: smartnoise(task, seed, name="aim"),
     "MST, dpmm": lambda task, seed: dpmm(task, seed, name="mst"),
@@ -270,14 +274,8 @@ def _frame(task: Task) -> Any:
     return pd.DataFrame(task.codes, columns=list(task.names))
 
 
-def _cpu() -> float:
-    """CPU seconds of this process and of those it has waited for."""
-    used = [resource.getrusage(one) for one in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
-
-
 def main() -> int:
-    method, folder, repetitions, limit = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    method, folder, repetitions, most = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     about = json.loads((folder / "about.json").read_text())
     task = Task(
         np.load(folder / "codes.npy"),
@@ -290,15 +288,13 @@ def main() -> int:
     )
     first = int(sys.argv[5]) if len(sys.argv) > 5 else 0
     for run, seed in enumerate(range(first, first + repetitions)):
-        signal.alarm(limit)  # ends the process, also inside compiled code
-        begun, used = time.perf_counter(), _cpu()
+        limit(most)
+        begun, used = time.perf_counter(), cpu()
         made = METHODS[method](task, seed)
         seconds = time.perf_counter() - begun
-        signal.alarm(0)
         np.save(folder / f"made-{run}.npy", made)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         with (folder / "seconds.txt").open("a") as written:
-            written.write(f"{seconds} {_cpu() - used} {peak}\n")
+            written.write(f"{seconds} {cpu() - used} {peak()}\n")
     return 0
 
 

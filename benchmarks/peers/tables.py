@@ -10,7 +10,7 @@ is already built, which is the cheaper way to ask OpenDP for many. Each package 
 from __future__ import annotations
 
 import json
-import resource
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -18,15 +18,18 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, TypedDict
 
+from used import cpu, limit, peak
+
 Numbers = list[float]
-USED: list[float] = []  # CPU seconds of the releases of this task, without the import of the package
+USED: list[float] = []  # CPU seconds of the releases of this task; the first of a process has the import in it
+BEGUN = [0.0]  # CPU seconds of this process when the task came; nothing before the first
 CANDIDATES = 1_000  # of a grid for OpenDP's quantiles
 MOST_RECORDS = 10_000_000  # a public bound that OpenDP asks for
 
 
 class Task(TypedDict):
     """One release. `tables` lists what each table is by, `levels` the levels of every attribute; `bounds` and `whole`
-    are of the column `of`. `rho` is what (epsilon, delta) allows."""
+    are of the column `of`. `rho` is what (epsilon, delta) allows, `limit` the CPU seconds."""
 
     file: str
     schema: str
@@ -44,6 +47,7 @@ class Task(TypedDict):
     way: str
     draws: int
     timed: int
+    limit: int
     unit: str
 
 
@@ -55,10 +59,10 @@ def times(task: Task, release: Callable[[], list[Numbers]]) -> tuple[list[list[N
     """`timed` whole releases, and what each took; its CPU seconds are added to `USED`."""
     drawn, seconds = [], []
     for _ in range(task["timed"]):
-        start, used = time.perf_counter(), time.process_time()
+        start, used = time.perf_counter(), cpu() if USED else BEGUN[0]
         drawn.append(release())
         seconds.append(time.perf_counter() - start)
-        USED.append(time.process_time() - used)
+        USED.append(cpu() - used)
     return drawn, seconds
 
 
@@ -178,6 +182,8 @@ def grid(task: Task) -> list[Any]:
 def tumult(task: Task) -> tuple[list[list[Numbers]], Numbers]:
     import pandas as pd
     from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # its workers import the package too
     from tmlt.analytics import AddOneRow, KeySet, PureDPBudget, QueryBuilder, RhoZCDPBudget, Session
 
     spark = SparkSession.builder.config("spark.ui.enabled", "false").getOrCreate()
@@ -223,10 +229,12 @@ def main() -> int:
     for line in sys.stdin:
         answer: dict[str, Any]
         try:
+            task = json.loads(line)
             USED.clear()
-            drawn, seconds = release(json.loads(line))
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            answer = {"drawn": drawn, "seconds": seconds, "cpu": sorted(USED)[len(USED) // 2], "peak": peak}
+            limit(task["limit"])
+            drawn, seconds = release(task)
+            BEGUN[0] = cpu()
+            answer = {"drawn": drawn, "seconds": seconds, "cpu": USED, "peak": peak()}
         except Exception as problem:
             words = [one.strip() for one in str(problem).splitlines() if one.strip()]
             answer = {"error": f"{type(problem).__name__}: {words[-1] if words else ''}"[:200]}
