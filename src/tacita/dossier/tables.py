@@ -161,7 +161,7 @@ def _checked(record: Mapping[str, Any], bundle: Path, data: Confidential, within
     rows = table.select([*names, "value", "margin_of_error"]).to_pandas()
     totals = tuple(record["settings"].get("totals") or ())
     finest = str(rows[LEVEL].iloc[-1]) if LEVEL in names and len(rows) else None
-    for asked in asked_by(plan, data):
+    for asked in asked_by(plan, data, record["settings"].get("levels") or ()):
         own = rows if asked.measure is None else rows[rows[MEASURE] == asked.measure]
         keys = tuple(name for name in names if name != MEASURE)
         parts = list(_parts(own, keys, totals, finest, asked))
