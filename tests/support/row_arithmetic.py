@@ -64,6 +64,7 @@ EXEMPT = {
             "bins",
             "budget",
             "division",
+            "ends",
             "field",
             "fitting",
             "graph",
@@ -72,6 +73,7 @@ EXEMPT = {
             "records",
             "rounds",
             "sweeps",
+            "tails",
             "targets",
             "values",
         )
