@@ -203,6 +203,17 @@ def test_the_forecast_stands_beside_the_outcome(tmp_path: Path) -> None:
     assert outcome.ratio == pytest.approx(3)
 
 
+def test_figures_of_a_numerator_or_of_weights_are_no_forecast_of_a_quotient(tmp_path: Path) -> None:
+    quotients = {
+        "ratio": TABLES["ratio"],
+        "weighted-mean": TABLES["weighted-mean"],
+        "weighted-share": {"statistic": "share", "of": "sex", "weights": "w"},
+    }
+    asked = "".join(table(name, **settings) for name, settings in quotients.items())
+    made, _ = check_tables(*made_from(tmp_path, PEOPLE, people(), spec(asked)))
+    assert [(one.name, one.forecast) for one in made] == [(name, None) for name in quotients]
+
+
 def test_a_wrong_table_is_seen(tmp_path: Path) -> None:
     bundle, data = made_from(tmp_path, PEOPLE, people(), spec(table("mean", **TABLES["mean"], epsilon="200")))
     truth = FRAME.groupby(["tract", "sex"])["hours"].mean()
