@@ -232,6 +232,8 @@ class Foretold:
 def foretold(plan: Any, record: Mapping[str, Any], level: str | None, cells: pd.DataFrame) -> Foretold | None:
     """`record` is what plan.json says of the table; None where the forecast names no figure for it."""
     figures = record["forecast"].get("figures", {})
+    if getattr(plan, "statistic", "") == "share" or "median_error_in_clamps_below" in figures:
+        return None  # figures of parts: of weights, or of a numerator and a denominator
     records = cells[RECORDS].to_numpy(dtype=np.float64)
     unknown = np.full(len(cells), np.nan)
     for name in ("median_error", f"median_error, {level}"):

@@ -40,7 +40,8 @@ def number_of(name: str, grid: Grid, missing: bool, shape: Shape, bins: int, bor
     wanted += [1 - tail] if shares[-1] >= 1 - 2 * tail else []
     wanted += [tail] if shares[0] <= 2 * tail else []
     cuts = {int(values[int(np.abs(shares - one).argmin())]) for one in wanted}
-    return Number(name, grid, missing, shape, tuple(sorted({*cuts, *borders})), shape.values)
+    within = {one for one in cuts if grid.first < one <= grid.last}  # a bin below the first value would hold none
+    return Number(name, grid, missing, shape, tuple(sorted({*within, *borders})), shape.values)
 
 
 def curve_of(shape: Shape, grid: Grid) -> tuple[Floats, Floats]:
