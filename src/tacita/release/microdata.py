@@ -276,7 +276,8 @@ def verdict_of(record: Mapping[str, Any]) -> str:
 
 
 def _said(one: Finding) -> str:
-    return f"{SPOKEN[one.name]}: {_interval(one)} off, limit {percent(one.limit)}"
+    off = "" if one.name == "beyond" else " off"  # a share of the records, not how far something is from the truth
+    return f"{SPOKEN[one.name]}: {_interval(one)}{off}, limit {percent(one.limit)}"
 
 
 def _interval(one: Finding) -> str:
@@ -313,7 +314,8 @@ def _paragraph(report: Report, share: str) -> str:
     if "rank" in told:
         said.append(
             f"The share of records up to any value of any number is off by at most {_interval(told['rank'])}, and "
-            f"{_interval(told['beyond'])} of the records have a number beyond all that the file has of it."
+            f"{_interval(told['beyond'])} of the confidential records have some number that is smaller than the smallest "
+            "or larger than the largest one in the file."
         )
     if "mean" in told:
         said.append(

@@ -86,9 +86,10 @@ class SelfCheck(Plan[Checked]):
     """A synthesizer whose first file is compared with the confidential rows, at no further price.
 
     `share` of the budget of `plan` pays for a fixed list of checks: how far tables of one and of two columns are off,
-    on average and at worst; ranks of numbers; records beyond the file's range; means. The synthesizer gets the rest.
-    `limits` are what is tolerated of each. Files that break one beyond the margin of the check are stamped not fit for
-    use or, with `fail = "withhold"`, not kept at all: only the report remains, and the price stays paid.
+    on average and at worst; ranks of numbers; how many rows have a number below or above all in the file; means. The
+    synthesizer gets the rest. `limits` are what is tolerated of each. Files that break one beyond the margin
+    of the check are stamped not fit for use or, with `fail = "withhold"`, not kept at all: only the report remains, and
+    the price stays paid.
 
     >>> from tacita.synthesis import FileSynthesis
     >>> plan = SelfCheck(FileSynthesis(["age", "income"], "1", delta="1e-9"), limits={"mean": "5%"})

@@ -31,7 +31,7 @@ SPOKEN = {
     "two_way": "tables of two columns, on average",
     "two_way_worst": "the worst table of two columns",
     "rank": "the worst rank of a number",
-    "beyond": "records beyond the file's range",
+    "beyond": "confidential records with a number below or above all in the file",
     "mean": "the worst mean of a number",
 }
 CONFIDENCE = Fraction(19, 20)  # for all findings of a check together
