@@ -27,6 +27,8 @@ from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.data.workforce import workforce
 from tacita.dossier.exact import (
+    ABOVE,
+    BELOW,
     ID,
     JOBS,
     RECORDS,
@@ -118,6 +120,9 @@ def levelled(cells: Callable[[By], pd.DataFrame], schema: Schema, names: Sequenc
         sums: dict[str, NDArray[Any]] = {
             one: np.bincount(level.group, finest[one].to_numpy(np.float64)) for one in (TRUTH, RECORDS)
         }
+        if ABOVE in finest:
+            above, below = (np.bincount(level.group, finest[one].to_numpy(np.float64)) for one in (ABOVE, BELOW))
+            sums[TRUTH] = np.divide(above, below, out=np.full(above.size, np.nan), where=below != 0)
         if LARGEST in finest:
             sums[LARGEST] = np.zeros(sums[TRUTH].size)
             np.maximum.at(sums[LARGEST], level.group, finest[LARGEST].to_numpy(np.float64))
@@ -232,14 +237,14 @@ class Foretold:
 def foretold(plan: Any, record: Mapping[str, Any], level: str | None, cells: pd.DataFrame) -> Foretold | None:
     """`record` is what plan.json says of the table; None where the forecast names no figure for it."""
     figures = record["forecast"].get("figures", {})
+    figures = {key.removesuffix(f", {level}"): one for key, one in figures.items()}
     if getattr(plan, "statistic", "") == "share" or "median_error_in_clamps_below" in figures:
         return None  # figures of parts: of weights, or of a numerator and a denominator
     records = cells[RECORDS].to_numpy(dtype=np.float64)
     unknown = np.full(len(cells), np.nan)
-    for name in ("median_error", f"median_error, {level}"):
-        if name in figures:
-            clamp = _clamp(record) if level is not None and _in_clamps(record) else 1.0
-            return Foretold(np.full(len(cells), figures[name] * clamp), is_median=True)
+    if "median_error" in figures:
+        clamp = _clamp(record) if level is not None and _in_clamps(record) else 1.0
+        return Foretold(np.full(len(cells), figures["median_error"] * clamp), is_median=True)
     if "median_error_at_1000" in figures:
         typical = 1000 * figures["median_error_at_1000"]
         return Foretold(np.divide(typical, records, out=unknown, where=records > 0), is_median=True)

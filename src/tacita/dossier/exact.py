@@ -34,6 +34,7 @@ from tacita.tables.changes import FLOWS, GROWTH
 Floats = NDArray[np.float64]
 
 TRUTH, RECORDS, QUANTILE = "tacita_truth", "tacita_records", "quantile"
+ABOVE, BELOW = "tacita_above", "tacita_below"  # what a quotient is of, so that it can be told of unions of cells
 ID, JOBS = "tacita_id", "tacita_jobs"
 _FINEST_WEIGHTS = 1 << 40  # steps that weights are counted in for quantiles, where the schema keeps more
 
@@ -73,7 +74,10 @@ def answered(data: Confidential, asked: Question) -> pd.DataFrame:
     if asked.statistic == "share":
         levels = len(data.schema.levels(asked.by[-1]))
         below = [np.repeat(above.reshape(-1, levels).sum(axis=1), levels)]
-    return celled(data.schema, asked.by, _over(above, below[0]) if below else above, number)
+    if not below:
+        return celled(data.schema, asked.by, above, number)
+    quotient = celled(data.schema, asked.by, _over(above, below[0]), number)
+    return quotient.assign(**{ABOVE: above, BELOW: below[0]})
 
 
 def answered_by(data: Confidential, asked: Question, by: tuple[str, ...]) -> pd.DataFrame:

@@ -76,7 +76,7 @@ def _statistic(table: pa.Table, plan: Plan[Any], schema: Schema, facts: dict[str
     named = [name for name in table.column_names if name.startswith(NOISY)]
     described = plan.describe()
     if described.get("levels"):
-        keys = TableLevels.of(schema, described["by"], described["levels"]).keys()
+        keys = TableLevels.described(schema, described).keys()
         wanted = _spelled(keys, described, schema)
         if any(table[name].to_pylist() != column.to_pylist() for name, column in wanted.items()):
             raise VerificationError("measurements: the cells of a level are not those of the schema, in their order")
@@ -96,7 +96,7 @@ def _spelled(keys: Mapping[str, Any], plan: Mapping[str, Any], schema: Schema) -
     """Codes as they are called; a table of several levels says which one each row is of."""
     if not plan.get("levels"):
         return {name: _levels(schema, name, code) for name, code in keys.items()}
-    levels = TableLevels.of(schema, plan["by"], plan["levels"])
+    levels = TableLevels.described(schema, plan)
     columns = {LEVEL: pa.array(levels.names).take(pa.array(keys[LEVEL]))}
     return columns | {
         name: pa.array(levels.listed(name)).take(pa.array(at)) for name, at in levels.places(keys).items()

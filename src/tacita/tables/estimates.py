@@ -174,10 +174,18 @@ def amounts(name: str, result: Measurements) -> tuple[Floats, Floats, float, Flo
     clamp."""
     facts = result.facts[name]
     step = facts["step"]
-    variance, kurtosis = spread_of(facts["law"])
     value = result.noisy[name].astype(np.float64) * step
-    noise = np.full(value.size, variance * step**2)
+    variance, kurtosis = noise_of(facts, value.size)
+    noise = variance * step**2
     return value, noise, kurtosis, beyond(facts, value, np.sqrt(noise))
+
+
+def noise_of(facts: Mapping[str, Any], cells: int) -> tuple[Floats, float]:
+    """The variance of each cell's noise, in steps, and its kurtosis: by its law, or as several levels agree."""
+    if "agreed" in facts:
+        return facts["agreed"], facts["kurtosis"]
+    variance, kurtosis = spread_of(facts["law"])
+    return np.full(cells, variance), kurtosis
 
 
 def beyond(facts: Mapping[str, Any], value: Floats, noise: Floats) -> Floats:
@@ -185,7 +193,9 @@ def beyond(facts: Mapping[str, Any], value: Floats, noise: Floats) -> Floats:
     (`mechanisms/table/clamp.py`) there may be anything."""
     if facts.get("open"):
         return np.full(value.size, np.inf)
-    return np.asarray(facts["unseen"] * facts["upper"] * parted(value, noise))
+    ends = np.cumsum(facts.get("sizes", ()))[:-1]  # of levels, each of which holds everything
+    both = zip(np.split(value, ends), np.split(noise, ends), strict=True)
+    return np.asarray(facts["unseen"] * facts["upper"] * np.concatenate([parted(*one) for one in both]))
 
 
 def parted(value: Floats, noise: Floats) -> Floats:
@@ -205,16 +215,16 @@ def _means(result: Measurements, keys: dict[str, Any], confidence: float) -> Est
     step, steps, low, high = facts["step"], facts["steps"], facts["lower"], facts["upper"]
     above, below = (result.noisy[name].astype(np.float64) for name in ("above", "below"))
     number = (above + below) / steps
-    variance, kurtosis = spread_of(facts["law"])
+    variance, kurtosis = noise_of(facts, above.size)
     share = np.clip(above / np.where(number > 0, number * steps, np.inf), 0.0, 1.0)
     half = margin(confidence, [((1 - share) ** 2 * variance, kurtosis), (share**2 * variance, kurtosis)]) * step
     # A count that may be zero says nothing about a mean. Else the count's own error is part of the combination above.
-    floor = margin(confidence, [(np.full(1, 2 * variance), kurtosis / 2)])[0] / steps
+    floor = margin(confidence, [(2 * variance, kurtosis / 2)]) / steps
     known = number > floor
     safe = np.where(known, number, 1.0)
     value = np.where(known, low + share * (high - low), np.nan)
     half = np.where(known, half / safe, np.inf)
-    unseen = beyond(facts, above * step, np.full(value.size, np.sqrt(variance) * step)) / safe
+    unseen = beyond(facts, above * step, np.sqrt(variance) * step) / safe
     # Where numbers may be negative, the clamp cuts them off on both sides.
     lower, upper = value - half - (unseen if low < 0 else 0.0), value + half + unseen
     lower = lower if low < 0 and facts["unseen"] else np.maximum(lower, low)
@@ -249,13 +259,13 @@ def _variances(result: Measurements, keys: dict[str, Any], confidence: float) ->
 
 def _shares(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
     """Levels of the last attribute within each combination of the others."""
-    levels = int(list(result.keys.values())[-1].max()) + 1
+    levels = int(result.keys[result.plan["of"][0]].max()) + 1
     if result.plan["weights"]:
         inside, noise, kurtosis, unseen = amounts("count", result)
     else:
-        variance, kurtosis = spread_of(result.facts["count"]["law"])
         inside = result.noisy["count"].astype(np.float64)
-        noise, unseen = np.full(inside.size, variance), np.zeros(inside.size)
+        noise, kurtosis = noise_of(result.facts["count"], inside.size)
+        unseen = np.zeros(inside.size)
     whole = np.repeat(inside.reshape(-1, levels).sum(axis=1), levels)
     known = whole > 2 * np.sqrt(noise * levels)
     safe = np.where(known, whole, 1.0)

@@ -1,12 +1,14 @@
 """From noisy tables of several levels to published ones: they agree, so every sum equals its parts.
 
 Least squares joins all levels, then values are rounded together: counts to whole records, sums to a unit that does not
-show beside the margin. The margin is that of the joint estimate, and never wider than the level's own. Post-processing
-only: everything is computed from `Measurements`, whose facts are public.
+show beside the margin. The margin is that of the joint estimate, and never wider than the level's own. Means, shares
+and ratios are those of sums that agree. Post-processing only: everything is computed from `Measurements`, whose facts
+are public.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -22,7 +24,7 @@ from tacita.mechanisms.table.levels import LEVEL, TableLevels, error_parts
 from tacita.mechanisms.table.noise import spread_of
 from tacita.noise.combination import margin
 from tacita.noise.discrete import DiscreteLaplace
-from tacita.tables.estimates import Estimates, beyond, decimals_beside
+from tacita.tables.estimates import Estimates, beyond, decimals_beside, estimated
 
 Floats = NDArray[np.float64]
 
@@ -38,6 +40,8 @@ def level_estimates(
     if result.facts.get("visible") is False:
         nothing = np.full(len(names), np.nan)
         return Estimates(keys, nothing, nothing - np.inf, nothing + np.inf, listed=listed), names
+    if result.statistic not in ("count", "sum"):
+        return replace(estimated(_agreeing(result, levels), confidence), keys=keys, listed=listed), names
     (name,) = result.noisy
     facts = result.facts[name]
     counts = "step" not in facts
@@ -55,7 +59,8 @@ def level_estimates(
     estimate = np.concatenate([one.ravel() for one in agreed.values])
     places = 0 if counts and integers else decimals_beside(float(half.min()) * step)
     shown = _rounded(agreed, levels, 10.0**-places / step, signed=not nonnegative or floor < 0)
-    unseen = np.zeros(estimate.size) if counts else _unseen(facts, levels, estimate * step, half * step)
+    sized = {**facts, "sizes": levels.sizes}
+    unseen = np.zeros(estimate.size) if counts else beyond(sized, estimate * step, half * step)
     below = unseen if floor < 0 else 0.0
     return Estimates(
         keys,
@@ -70,6 +75,22 @@ def level_estimates(
         bounds=(floor, np.inf),
         listed=listed,
     ), names
+
+
+def _agreeing(result: Measurements, levels: TableLevels) -> Measurements:
+    """What means, shares and ratios are made of, as it agrees across levels."""
+    noisy: dict[str, Any] = {}
+    facts = dict(result.facts)
+    for name, values in result.noisy.items():
+        law = name if name in facts else result.statistic
+        noises = [spread_of(one) for one in result.facts[law]["laws"]]
+        agreed = _agreed(values, levels, [variance for variance, _ in noises])
+        noisy[name] = np.concatenate([one.ravel() for one in agreed.values])
+        variance = np.concatenate([one.ravel() for one in agreed.variances])
+        before = np.repeat([one for one, _ in noises], levels.sizes)
+        known = {"agreed": np.minimum(variance, before), "kurtosis": max(one for _, one in noises)}
+        facts[law] = {**result.facts[law], **known, "sizes": levels.sizes}
+    return replace(result, noisy=noisy, facts=facts)
 
 
 def _agreed(noisy: NDArray[np.int64], levels: TableLevels, variances: list[float]) -> Agreed:
@@ -99,10 +120,3 @@ def _own_margin(described: dict[str, str], confidence: float) -> float:
     if described["law"] == "discrete-laplace":
         return float(DiscreteLaplace(Fraction(described["scale"])).margin(confidence))
     return np.inf
-
-
-def _unseen(facts: dict[str, Any], levels: TableLevels, value: Floats, half: Floats) -> Floats:
-    """What a cell may hold above the clamp, by level: coarser cells may hold more of it."""
-    ends = np.cumsum(levels.sizes)[:-1]
-    each = zip(np.split(value, ends), np.split(half, ends), strict=True)
-    return np.concatenate([beyond(facts, own, noise) for own, noise in each])

@@ -157,6 +157,79 @@ def test_the_forecast_names_each_level_with_its_share_and_meets_the_error() -> N
     assert np.median(errors) == pytest.approx(forecast.figures["median_error, tract × sector"], rel=0.25)
 
 
+QUOTIENTS: dict[str, dict[str, Any]] = {
+    "mean": {"of": "pay"},
+    "share": {"of": "sex"},
+    "ratio": {"of": ["change", "pay"]},
+    "weighted": {"of": "change", "weights": "pay"},
+}
+
+
+def _exact(kind: str, place: str, sector: str) -> pd.Series:
+    """A mean, share or ratio of every cell of a level, written without the package."""
+    by = [_code(FRAME["tract"], place), _code(FRAME["sector"], sector)]
+    if kind == "share":
+        counts = FRAME.groupby([*by, FRAME["sex"]]).size().unstack(fill_value=0)
+        return counts.div(counts.sum(axis=1), axis=0).stack()
+    above, below = {
+        "mean": (FRAME["pay"], FRAME["pay"] * 0 + 1),
+        "ratio": (FRAME["change"], FRAME["pay"]),
+        "weighted": (FRAME["change"] * FRAME["pay"], FRAME["pay"]),
+    }[kind]
+    return above.groupby(by).sum() / below.groupby(by).sum()
+
+
+@pytest.mark.parametrize("kind", QUOTIENTS)
+def test_means_shares_and_ratios_of_every_level_cover_and_coarser_ones_are_surer(kind: str) -> None:
+    statistic = "mean" if kind == "weighted" else kind
+    plan = _plan(statistic, **QUOTIENTS[kind])
+    held: dict[str, list[bool]] = {}
+    margins: dict[str, list[float]] = {}
+    keys = ["tract", "sector", *(["sex"] if kind == "share" else [])]
+    for seed in range(25):
+        table = _published(plan, seed=seed)
+        if kind == "share":
+            told = table[table["level"] == "nation × sector × sex"].groupby("sector")["value"].sum()
+            assert told.to_numpy() == pytest.approx(1, abs=1e-3)
+        for name, rows in table.groupby("level"):
+            place, sector = str(name).split(" × ")[:2]
+            rows = rows.set_index(keys)
+            exact = _exact(kind, place, sector).reindex(rows.index)
+            shown = rows["value"].notna() & exact.notna()
+            near = (rows["value"] - exact).abs() <= rows["margin_of_error"]
+            held.setdefault(str(name), []).extend(near[shown].tolist())
+            margins.setdefault(str(name), []).extend(rows["margin_of_error"][shown].tolist())
+    order = [name for name in held if held[name]]
+    for name in order:
+        assert len(held[name]) < 100 or np.mean(held[name]) > 0.92, name
+    widths = {name: np.nanmedian(margins[name]) for name in order}
+    nation, tract = (
+        next(one for name, one in widths.items() if name.startswith(level)) for level in ("nation", "tract")
+    )
+    assert nation < tract / 2
+
+
+def test_a_level_s_mean_is_surer_than_the_same_level_by_itself() -> None:
+    """What the levels below know of it is used: at the tracts the levels above are."""
+    plan = _plan("mean", of="pay")
+    split = plan.split(SCHEMA)
+    assert split is not None
+    joint, alone = _published(plan), _published(tc.Table("mean", 1 / Fraction(4), of="pay", by=["tract", "sector"]))
+    cells = joint[joint["level"] == "tract × sector"].set_index(["tract", "sector"])["margin_of_error"]
+    apart = alone.set_index(["tract", "sector"])["margin_of_error"]
+    both = cells.notna() & apart.notna()
+    assert both.sum() > 10
+    assert np.median(cells[both] / apart[both]) < 1
+
+
+def test_the_forecast_of_means_names_each_level() -> None:
+    figures = _plan("mean", of="pay").forecast(SCHEMA).figures
+    assert figures["median_error_at_1000, nation × sector"] > 0
+    gaussian = _plan("share", of="sex", delta="1e-6").forecast(SCHEMA)
+    assert len(gaussian.sentences) == 4
+    assert all("points" in one for one in gaussian.sentences)
+
+
 def test_exact_counts_of_levels_are_sums_of_whole_numbers() -> None:
     levels = TableLevels.of(SCHEMA, ("sex", "tract"), ("state",))
     cells = np.arange(48)
@@ -170,7 +243,7 @@ def test_what_has_no_levels_is_refused_before_anything_is_spent() -> None:
     for levels in (["division"], ["region"], ["tract"]):
         with pytest.raises(UsageError, match=f"levels: {levels[0]} is no level"):
             _plan(by=["tract"], levels=levels).forecast(SCHEMA)
-    with pytest.raises(UsageError, match="counts and sums"):
-        _plan("mean", of="pay")
+    with pytest.raises(UsageError, match="counts, sums, means, shares and ratios"):
+        _plan("median", of="pay")
     with pytest.raises(UsageError, match="leave totals and rank out"):
         _published(_plan(), totals=["tract"])

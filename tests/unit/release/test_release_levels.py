@@ -10,6 +10,9 @@ import pytest
 
 from support.command_line import Call
 from support.specifications import head, table
+from tacita import Schema, Table
+from tacita.data.confidential import Confidential
+from tacita.dossier.asked import asked_by
 
 SCHEMA = """
 [dataset]
@@ -77,6 +80,41 @@ def test_code_on_the_page_keeps_to_the_finest_level(
     exec(blocks["Python"], names)
     cells = table.to_pandas().query("level == 'tract × sex' and tract == 'A11'")
     assert names["a"] == cells["value"].sum()
+
+
+def test_means_and_shares_of_levels_are_released_verified_and_compared_with_the_truth(
+    folder: Path, tacita: Call
+) -> None:
+    frame = pd.read_csv(folder / "people.csv").assign(age=lambda rows: np.arange(len(rows)) % 90)
+    frame.to_csv(folder / "people.csv", index=False)
+    age = 'age = { type = "integer", role = "confidential", lower = 0, upper = 100 }\n[hierarchy'
+    (folder / "people.schema.toml").write_text(SCHEMA.replace("[hierarchy", age, 1), encoding="utf-8")
+    start, _, _ = SPEC.partition("[[table]]")
+    asked = {"by": ["tract"], "levels": ["county", "nation"], "epsilon": "1"}
+    spec = (
+        start + table("age", statistic="mean", of="age", **asked) + table("sex", statistic="share", of="sex", **asked)
+    )
+    (folder / "people.toml").write_text(spec, encoding="utf-8")
+    for words in (
+        ("plan", folder / "people.toml"),
+        ("run", folder / "people.toml", "--out", folder / "bundle"),
+        ("verify", folder / "bundle"),
+        ("evaluate", folder / "people.toml", "--bundle", folder / "bundle", "--out", folder / "inside"),
+    ):
+        said = tacita(*words)
+        assert said.code == 0, said.err
+    ages = pd.read_csv(folder / "bundle" / "tables" / "age.csv")
+    top = ages[ages.level == "nation"].iloc[0]
+    assert abs(top.value - frame.age.mean()) < 2 * top.margin_of_error < 20
+    assert len(ages) == 1 + 3 + 5
+    shares = pd.read_csv(folder / "bundle" / "tables" / "sex.csv")
+    assert set(shares.level) == {"nation × sex", "county × sex", "tract × sex"}
+    data = Confidential.open(folder / "people.csv", Schema.load(folder / "people.schema.toml"))
+    plan = Table("mean", "1", of="age", by=["tract"], levels=["county", "nation"])
+    (truth,) = asked_by(plan, data, plan.levels)
+    exact = truth.exact(("level", "tract")).set_index("tract")["tacita_truth"]
+    assert exact["Total"] == pytest.approx(frame.age.mean())
+    assert exact["A1"] == pytest.approx(frame.age[frame.tract.isin(["A11", "A12"])].mean())
 
 
 def test_the_tree_s_file_is_listed_as_a_public_input(folder: Path, tacita: Call) -> None:

@@ -8,6 +8,7 @@ from math import hypot, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from attrs import evolve
 
 from tacita.data.cells import Amount
 from tacita.data.schema import Schema
@@ -48,7 +49,7 @@ def foreseen(table: Table, schema: Schema) -> Foreseen:
 
 def _of_noise(table: Table, schema: Schema) -> Foreseen:
     if table.levels:
-        return _of_levels(table, schema)
+        return _of_levels(table, schema) if table.statistic in ("count", "sum") else _of_each_level(table, schema)
     if table.statistic in ("median", "quantiles"):
         return _of_quantiles(table)
     if table.statistic == "ratio" or (table.statistic == "mean" and table.weights):
@@ -141,6 +142,21 @@ def _of_levels(table: Table, schema: Schema) -> Foreseen:
             f"{name} (share {float(share):.0%}): ± {wide:,.4g} {spoken} with {level} confidence, half of the errors "
             f"below {half:,.3g}".replace("  ", " ")
         )
+    return tuple(said), figures
+
+
+def _of_each_level(table: Table, schema: Schema) -> Foreseen:
+    """Of means, shares and ratios: each level by itself with its share. That levels agree makes no margin wider."""
+    split = table.split(schema)
+    assert split is not None
+    said: list[str] = []
+    figures: dict[str, float] = {}
+    for name, share in zip(split.levels.names, split.shares, strict=True):
+        budget = table.budget.share(share)
+        price = {"rho": budget.rho, "epsilon": None} if budget.gaussian else {"epsilon": budget.pure}
+        sentences, own = _of_noise(evolve(table, levels=(), delta="0", **price), schema)
+        said.append(f"{name} (share {float(share):.0%}): {'; '.join(sentences)}")
+        figures |= {f"{key}, {name}": value for key, value in own.items()}
     return tuple(said), figures
 
 

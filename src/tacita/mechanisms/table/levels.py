@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,13 @@ class TableLevels:
         names = tuple(" × ".join(own[at] for own, at in zip(words, one, strict=True)) for one in tables)
         return cls(tuple(by), tuple(axes), tuple(codes), tables, names)
 
+    @classmethod
+    def described(cls, schema: Schema, plan: Mapping[str, Any]) -> TableLevels:
+        """Those of a table with these settings: beside `by`, attributes of workers and the category of shares."""
+        of = plan["of"] if plan.get("statistic") == "share" else ()
+        category = (of,) if isinstance(of, str) else tuple(of)
+        return cls.of(schema, (*plan["by"], *(plan.get("worker") or ()), *category), plan["levels"])
+
     def layout(self, variances: Sequence[float]) -> Layout:
         return Layout.of(self.axes, self.tables, variances)
 
@@ -87,12 +94,14 @@ class TableLevels:
         return tuple(_size(one, self.axes) for one in self.tables)
 
     def sums(self, cells: Integers) -> list[Integers]:
-        """Every table of the finest cells: whole numbers, so the order of adding does not matter."""
-        shape = tuple(axis.sizes[0] for axis in self.axes)
-        return [self._summed(cells.reshape(shape), one).ravel() for one in self.tables]
+        """Every table of the finest cells, of which there may be several in rows: whole numbers, so the order of adding
+        does not matter."""
+        rows = cells.shape[:-1]
+        shape = (*rows, *(axis.sizes[0] for axis in self.axes))
+        return [self._summed(cells.reshape(shape), one).reshape(*rows, -1) for one in self.tables]
 
     def _summed(self, cells: Integers, table: tuple[int, ...]) -> Integers:
-        for at, (axis, level) in enumerate(zip(self.axes, table, strict=True)):
+        for at, (axis, level) in enumerate(zip(self.axes, table, strict=True), start=cells.ndim - len(self.axes)):
             if level:
                 coarse = np.zeros((axis.sizes[level], *np.moveaxis(cells, at, 0).shape[1:]), dtype=np.int64)
                 np.add.at(coarse, axis.levels[level], np.moveaxis(cells, at, 0))

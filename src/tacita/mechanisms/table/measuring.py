@@ -57,7 +57,8 @@ class Ask:
             return self.budget.noisy(values, reach, entropy, label)
         parts = zip(self.split.levels.sums(values), self.split.shares, self.split.levels.names, strict=True)
         return np.concatenate(
-            [self.budget.share(share).noisy(one, reach, entropy, f"{label}, {name}") for one, share, name in parts]
+            [self.budget.share(share).noisy(one, reach, entropy, f"{label}, {name}") for one, share, name in parts],
+            axis=-1,
         )
 
     def law(self, reach: Reach) -> Facts:
@@ -130,7 +131,7 @@ def means(
     added = totals(data, ask.cells, {"above": (amount, steps, 1)})
     above, number = added["above"], added["tacita_n"]
     both, reach = np.stack([above, most * number - above]), ask.reach(most)
-    noisy = ask.budget.noisy(both, reach, entropy, label_of(f"mean of {_spoken(amount)}", ask))
+    noisy = ask.noisy(both, reach, entropy, label_of(f"mean of {_spoken(amount)}", ask))
     facts = _facts(interval, size, ask.law(reach)) | {"steps": most}
     return {"above": noisy[0], "below": noisy[1]}, {"mean": facts}
 

@@ -73,9 +73,10 @@ class Table(Plan[Measurements]):
     `sampling` is for weighted samples: margins then hold the value of the population, not only that of the file. A
     fifth of the budget measures how far another sample would have led; sampling units are those of the schema's design.
 
-    `levels` names coarser levels of declared trees over columns of `by`. Counts and sums are then measured at every
-    level with a share of ε, and published so that all sums agree. `division` says how ε is shared out: "equal", with
-    which no level has wider margins than if it were released by itself, or "best" for the least variance over all.
+    `levels` names coarser levels of declared trees over columns of `by`. The table is then measured at every level with
+    a share of ε, and published so that all sums agree, or with means, shares and ratios of sums that do. `division` says
+    how ε is shared out: "equal", with which no level has wider margins than if it were released by itself, or "best"
+    for the least variance over all.
 
     >>> from tacita.privacy import AddRemoveOne
     >>> Table("mean", "1", of="age", by=["region"], neighbours=AddRemoveOne("person")).guarantee
@@ -133,8 +134,11 @@ class Table(Plan[Measurements]):
             raise UsageError(f"quantiles: name up to {_MOST_QUANTILES} shares")
         if any(not 0 < one < 1 or one.denominator > _FINEST_SHARE for one in self.quantiles):
             raise UsageError('quantiles: shares lie between 0 and 1, with up to four digits, such as "0.95"')
-        if self.levels and (self.statistic not in ("count", "sum") or self.margin is not None):
-            raise UsageError("levels: are for counts and sums that are planned by epsilon; leave levels or margin out")
+        if self.levels and (self.statistic not in _LEVELLED or self.margin is not None):
+            raise UsageError(
+                "levels: are for counts, sums, means, shares and ratios that are planned by epsilon; leave levels or "
+                "margin out"
+            )
         self._settle_price()
 
     def _settle_price(self) -> None:
@@ -216,7 +220,7 @@ class Table(Plan[Measurements]):
         """The levels and their shares; None for one table."""
         if not self.levels:
             return None
-        return split_of(schema, self.by, self.levels, self.division, 1 if self.budget.gaussian else 2)
+        return split_of(schema, self.attributes, self.levels, self.division, 1 if self.budget.gaussian else 2)
 
     def amount(self, column: str | None = None) -> Amount:
         return Amount(tuple(name for name in (column, self.weights) if name is not None))
@@ -370,6 +374,7 @@ _RULES = {
     "confidence": 'must lie between 0 and 1, at most 0.999999999, such as "0.95"',
     "delta": "must be at least 0 and below 1",
 }
+_LEVELLED = ("count", "sum", "mean", "share", "ratio")
 _CLAMPS = ("sum", "mean", "variance", "ratio")
 _CLAMPED = (
     " Numbers beyond a limit count as that limit; where the limit was not public knowledge, it was read from noisy "
