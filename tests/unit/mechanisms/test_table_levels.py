@@ -222,6 +222,18 @@ def test_a_level_s_mean_is_surer_than_the_same_level_by_itself() -> None:
     assert np.median(cells[both] / apart[both]) < 1
 
 
+def test_noise_of_means_at_every_level_is_as_large_as_its_law_says() -> None:
+    plan, errors = _plan("mean", of="pay", levels=["nation"]), []
+    exact = FRAME.groupby(["tract", "sector"])["pay"].sum().to_dict()
+    true = np.array([exact.get((tract, sector), 0) for tract in TRACTS for sector in SECTORS])
+    for seed in range(120):
+        result = plan.rehearse(FRAME, SCHEMA, seed=seed)
+        errors.append(result.noisy["above"][len(SECTORS) :] * result.facts["mean"]["step"] - true)
+    _, law = result.facts["mean"]["laws"]
+    assert float(law["scale"]) * result.facts["mean"]["step"] == pytest.approx(500 / (1 / 2))  # half of ε = 1
+    assert np.var(errors) == pytest.approx(2 * 1000**2, rel=0.12)
+
+
 def test_the_forecast_of_means_names_each_level() -> None:
     figures = _plan("mean", of="pay").forecast(SCHEMA).figures
     assert figures["median_error_at_1000, nation × sector"] > 0

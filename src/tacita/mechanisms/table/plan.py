@@ -74,9 +74,9 @@ class Table(Plan[Measurements]):
     fifth of the budget measures how far another sample would have led; sampling units are those of the schema's design.
 
     `levels` names coarser levels of declared trees over columns of `by`. The table is then measured at every level with
-    a share of ε, and published so that all sums agree, or with means, shares and ratios of sums that do. `division` says
-    how ε is shared out: "equal", with which no level has wider margins than if it were released by itself, or "best"
-    for the least variance over all.
+    a share of ε, and published so that all sums agree, or with means, shares and ratios of sums that do. `division`
+    says how ε is shared out: "equal", with which no level has wider margins than if it were released by itself, or
+    "best" for the least variance over all.
 
     >>> from tacita.privacy import AddRemoveOne
     >>> Table("mean", "1", of="age", by=["region"], neighbours=AddRemoveOne("person")).guarantee
