@@ -33,9 +33,10 @@ from tacita.mechanisms.table.accuracy import (
     alone,
     clamped_ends,
     gradient,
+    parts_of_ratio,
     reach_in_clamps,
 )
-from tacita.mechanisms.table.measuring import BOUGHT, NUMERATOR, buys_clamp
+from tacita.mechanisms.table.measuring import BOUGHT, buys_clamp
 from tacita.mechanisms.table.noise import FINEST, prudent
 from tacita.mechanisms.table.quantiles import DRAWN, HEAPS, MOST_FOR_HEAPS, strays_of_ends
 from tacita.noise.combination import deviations
@@ -95,15 +96,17 @@ def _of_table(table: Table, schema: Schema) -> Form:
         return told | {"form": "levels"} | _of_levels(table, schema)
     if table.statistic in ("median", "quantiles"):
         shares, doubt = [[text(one), float(max(one, 1 - one))] for one in table.shares], float(1 - table.confidence)
-        told |= {"shares": shares, "drawn": float(DRAWN), "middle": MIDDLE_OF_TWO, "ends": strays_of_ends(doubt)}
+        told |= {
+            "shares": shares,
+            "drawn": float(DRAWN),
+            "middle": MIDDLE_OF_TWO,
+            "ends": strays_of_ends(doubt),
+        }
         heaps = {"fewest": HEAPS[0], "most": HEAPS[1], "further": MOST_FOR_HEAPS, "size": SIZES[1]}
         return told | {"form": "quantiles", "heaps": heaps}
     if table.statistic == "ratio" or (table.statistic == "mean" and table.weights):
-        share = Fraction(1, 2) if table.statistic == "ratio" else NUMERATOR
-        amounts = [table.amount(one) for one in (*table.of, None)[:2]]
         single = alone(table, schema)
-        squares = [_square(table, clamped_ends(*one.bounds(schema), True), single) for one in amounts]
-        parts = [[float((1 - BOUGHT) * one), square] for one, square in zip((share, 1 - share), squares, strict=True)]
+        parts = [[float(one), _square(table, ends, single)] for one, ends in parts_of_ratio(table, schema)]
         return told | {"form": "ratio", "parts": parts}
     if table.statistic in ("count", "share") and table.weights is None:
         reach = table.records if table.attributes else 1

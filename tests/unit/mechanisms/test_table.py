@@ -145,6 +145,23 @@ def test_a_limit_that_is_bought_is_spoken_of_in_percent_too() -> None:
     assert any("times the mean" in one and "% of 10,000" in one for one in said)
 
 
+def test_a_ratio_is_foretold_at_the_price_that_its_sums_have() -> None:
+    """Pay has wide bounds, and three quarters of its half are left for the sum; age has tight ones, and keeps all."""
+    figures = table_of("ratio", of=["pay", "age"], by=["region"]).forecast(SCHEMA).figures
+    assert figures["median_error_in_clamps_below"] == pytest.approx(0.75 * figures["median_error_in_clamps"], rel=0.01)
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "4"])
+def test_half_of_the_errors_of_shares_are_as_small_as_foretold(epsilon: str) -> None:
+    """At ε = 4 most noises are 0, and so are most errors of a share of two levels."""
+    plan = table_of("share", epsilon, of="sex", neighbours=ReplaceOne("person"))
+    told = 10 * plan.forecast(SCHEMA).figures["median_error_points_at_1000"] / len(FRAME)
+    truth = (FRAME["sex"] == "F").mean()
+    found = [estimated(plan.rehearse(FRAME, SCHEMA, seed=seed), 0.95).value[0] for seed in range(200)]
+    assert np.median(np.abs(np.array(found) - truth)) == pytest.approx(told, rel=0.35, abs=1e-5)
+    assert (told == 0) == (epsilon == "4")
+
+
 @pytest.mark.parametrize("name", ["sum", "above", "one", "octave", "margin", "n"])
 def test_columns_may_have_the_names_of_what_is_measured(name: str) -> None:
     schema = earners_schema(**{name: {"role": "confidential", "type": "categorical", "levels": ["a", "b"]}})

@@ -66,8 +66,8 @@ def _of_counts(table: Table, schema: Schema) -> Foreseen:
     if table.statistic == "share":
         levels = len(schema.levels(table.of[0]))
         wide, half = (
-            {n: 100 * _share_margin(table, levels, one) / n for n in SIZES}
-            for one in (float(prudent(table.confidence)), _MIDDLE)
+            {n: 100 * one / n for n in SIZES}
+            for one in (_share_margin(table, levels, float(prudent(table.confidence))), _share_error(table, levels))
         )
         said = "; ".join(f"± {one:.2g} points where {n:,} records count" for n, one in wide.items())
         return (
@@ -171,23 +171,17 @@ def gradient(statistic: str, length: float) -> float:
 
 
 def _of_ratios(table: Table, schema: Schema) -> Foreseen:
-    share = Fraction(1, 2) if table.statistic == "ratio" else NUMERATOR
-    columns = (*table.of, None)[:2]  # of a weighted mean the weights alone stand below
-    parts = zip(((1 - BOUGHT) * share, (1 - BOUGHT) * (1 - share)), columns, strict=True)
     single = alone(table, schema)
     noises = [
-        _in_clamps(
-            table, table.budget.share(one), clamped_ends(*table.amount(column).bounds(schema), True), alone=single
-        )
-        for one, column in parts
+        _in_clamps(table, table.budget.share(one), ends, alone=single) for one, ends in parts_of_ratio(table, schema)
     ]
     (above, below), (half, half_below) = (
         [float(combined(one, [noise])[0]) for noise in noises] for one in (float(prudent(table.confidence)), _MIDDLE)
     )
     return (
         f"noise as of {above:.3g} records in the numerator and {below:.3g} in the denominator, each as large as the "
-        f"clamp, which is bought; half of the errors are below {half:.3g} and {half_below:.3g}. A cell needs many "
-        "times as many records",
+        f"clamp, which is bought where bounds are wide; half of the errors are below {half:.3g} and {half_below:.3g}. "
+        "A cell needs many times as many records",
         _in_means(hypot(above, below), "weighted mean" if table.weights and table.statistic == "mean" else "ratio"),
     ), {
         "margin_in_clamps": above,
@@ -195,6 +189,20 @@ def _of_ratios(table: Table, schema: Schema) -> Foreseen:
         "median_error_in_clamps": half,
         "median_error_in_clamps_below": half_below,
     }
+
+
+def parts_of_ratio(table: Table, schema: Schema) -> list[tuple[Fraction, tuple[float, float]]]:
+    """For numerator and denominator, the share of the budget that is left for its sum, and between which amounts a
+    record counts, in units of the clamp. Of a weighted mean the weights alone stand below."""
+    share = Fraction(1, 2) if table.statistic == "ratio" else NUMERATOR
+    given = table.clamp if table.statistic == "mean" else None
+    parts = []
+    for one, column, clamp in zip((share, 1 - share), (*table.of, None)[:2], (given, None), strict=True):
+        amount = table.amount(column)
+        bought = buys_clamp(schema, amount, None if clamp is None else (0.0, 0.0))
+        ends = clamp if isinstance(clamp, tuple) else amount.bounds(schema)
+        parts.append((one * (1 - BOUGHT) if bought else one, clamped_ends(*ends, bought)))
+    return parts
 
 
 def _of_quantiles(table: Table) -> Foreseen:
@@ -250,6 +258,18 @@ def _share_margin(table: Table, levels: int, confidence: float) -> float:
     variance, kurtosis = spread_of(table.budget.law(_counted(table)).describe())
     parts = [(np.array([variance * 0.75**2]), kurtosis)] + [(np.array([variance * 0.25**2]), kurtosis)] * (levels - 1)
     return float(combined(confidence, parts)[0])
+
+
+def _share_error(table: Table, levels: int) -> float:
+    """The median error of a share, for one record. Where most noises are 0, an error comes from the other levels alone,
+    whose noise counts by the share itself, taken to be one of equals; or there is none."""
+    law = table.budget.law(_counted(table))
+    if law.margin(_MIDDLE):
+        return _share_margin(table, levels, _MIDDLE)
+    if not law.margin(_MIDDLE ** (1 / levels)):
+        return 0.0
+    variance, kurtosis = spread_of(law.describe())
+    return float(combined(_MIDDLE, [(np.array([variance / levels**2]), kurtosis)] * (levels - 1))[0])
 
 
 def _in_means(clamps: float, of: str = "total") -> str:

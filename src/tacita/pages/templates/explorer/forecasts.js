@@ -17,8 +17,10 @@ const FORMS = {
     const law = noiseFor(at, model.budget, model.reach, model.reach);
     if (!law) return null;
     const others = Array(model.levels - 1).fill([law.variance * 0.25 ** 2, law.kurtosis]);
-    const [wide, half] = [model.prudent, "0.5"].map(
-      (one) => 100 * combinedMargin(one, [[law.variance * 0.75 ** 2, law.kurtosis], ...others]));
+    const quarter = (one) => 100 * combinedMargin(one, [[law.variance * 0.75 ** 2, law.kurtosis], ...others]);
+    const equal = Array(model.levels - 1).fill([law.variance / model.levels ** 2, law.kurtosis]);
+    const small = () => law.margin(0.5 ** (1 / model.levels)) ? 100 * combinedMargin("0.5", equal) : 0;
+    const wide = quarter(model.prudent), half = law.margin(0.5) ? quarter("0.5") : small();
     return { ...bySize("margin_points", wide), ...bySize("median_error_points", half) };
   },
   sums(model, at) {
