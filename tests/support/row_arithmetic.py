@@ -71,6 +71,7 @@ EXEMPT = {
             "model",
             "records",
             "rounds",
+            "sizes",
             "sweeps",
             "targets",
             "values",

@@ -314,8 +314,8 @@ def _paragraph(report: Report, share: str) -> str:
     if "rank" in told:
         said.append(
             f"The share of records up to any value of any number is off by at most {_interval(told['rank'])}, and "
-            f"{_interval(told['beyond'])} of the confidential records have some number that is smaller than the smallest "
-            "or larger than the largest one in the file."
+            f"{_interval(told['beyond'])} of the confidential records have some number that is smaller than the "
+            "smallest or larger than the largest one in the file."
         )
     if "mean" in told:
         said.append(
