@@ -67,12 +67,15 @@ def released(folder: Path, schema: str, frame: pd.DataFrame, text: str) -> tuple
     return folder / "bundle", opened(folder)
 
 
-def published(bundle: Path, name: str, values: Any) -> None:
-    """Put other values into a published table."""
+def published(bundle: Path, name: str, values: Any, margin: Any = None) -> None:
+    """Put other values into a published table, and other margins."""
     path = bundle / "tables" / f"{name}.parquet"
     table = pq.read_table(path)
-    at = table.column_names.index("value")
-    pq.write_table(table.set_column(at, "value", pa.array(np.asarray(values, dtype=np.float64))), path)
+    for column, given in (("value", values), ("margin_of_error", margin)):
+        if given is not None:
+            at = table.column_names.index(column)
+            table = table.set_column(at, column, pa.array(np.asarray(given, dtype=np.float64)))
+    pq.write_table(table, path)
 
 
 def opened(folder: Path) -> Confidential:

@@ -64,6 +64,7 @@ EXEMPT = {
             "bins",
             "budget",
             "division",
+            "ends",
             "field",
             "fitting",
             "graph",
@@ -73,6 +74,7 @@ EXEMPT = {
             "rounds",
             "sizes",
             "sweeps",
+            "tails",
             "targets",
             "values",
         )

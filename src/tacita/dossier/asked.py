@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -32,7 +32,6 @@ from tacita.dossier.exact import (
     RECORDS,
     TRUTH,
     Question,
-    answered,
     answered_by,
     establishment_counts,
     exact_changes,
@@ -49,6 +48,7 @@ from tacita.mechanisms.table.levels import LEVEL, TableLevels
 from tacita.noise.entropy import SeededEntropy
 from tacita.plan import Plan
 from tacita.release.mechanisms import JOB_MECHANISMS
+from tacita.tables.summed import levels_of
 
 By = tuple[str, ...]
 
@@ -74,8 +74,13 @@ class Asked:
     """What the size of a cell is counted in."""
 
 
-def asked_by(plan: Plan[Any], data: Confidential) -> Iterator[Asked]:
-    """The statistics of a table; none where the plan is of a kind that is not known here."""
+def asked_by(plan: Plan[Any], data: Confidential, levels: Sequence[str] = ()) -> Iterator[Asked]:
+    """The statistics of a table, at these levels too; none where the plan is of a kind that is not known here."""
+    for asked in _asked(plan, data):
+        yield replace(asked, exact=partial(levelled, asked.exact, data.schema, levels)) if levels else asked
+
+
+def _asked(plan: Plan[Any], data: Confidential) -> Iterator[Asked]:
     if isinstance(plan, Table):
         yield _of_any_file(plan, data)
     elif isinstance(plan, Change):
@@ -96,29 +101,27 @@ def asked_by(plan: Plan[Any], data: Confidential) -> Iterator[Asked]:
 def _of_any_file(plan: Table, data: Confidential) -> Asked:
     question = Question(plan.statistic, plan.of, plan.attributes, plan.where, plan.weights, plan.shares)
     unit = "records" if plan.statistic == "count" and plan.weights is None else " over ".join(plan.of) or "weight"
-    if plan.levels:
-        return Asked(plan.statistic, unit, lambda by: levelled(answered(data, question), data.schema, plan.levels, by))
     return Asked(plan.statistic, unit, partial(answered_by, data, question))
 
 
-def levelled(finest: pd.DataFrame, schema: Schema, names: Sequence[str], by: By) -> pd.DataFrame:
-    """The cells of every level, table after table, with what their level is called."""
-    attributes = tuple(name for name in by if name != LEVEL)
-    levels = TableLevels.of(schema, attributes, names)
-    codes = np.unravel_index(np.arange(len(finest)), [axis.sizes[0] for axis in levels.axes])
+def levelled(cells: Callable[[By], pd.DataFrame], schema: Schema, names: Sequence[str], by: By) -> pd.DataFrame:
+    """The cells of every level, table after table, with what their level is called. Answers to other questions than
+    levels are those of `cells`."""
+    if LEVEL not in by:
+        return cells(by)
+    levels = TableLevels.of(schema, tuple(name for name in by if name != LEVEL), names)
+    finest = cells(levels.by)
+    keys = {name: np.array([schema.levels(name).index(one) for one in finest[name]], np.int64) for name in levels.by}
     tables = []
-    for table, name in zip(levels.tables, levels.names, strict=True):
-        axes = list(zip(levels.axes, table, codes, strict=True))
-        shape = [axis.sizes[at] for axis, at, _ in axes]
-        place = np.ravel_multi_index([axis.levels[at][code] for axis, at, code in axes], shape)
-        size = int(np.prod(shape))
-        own = np.unravel_index(np.arange(size), shape)
-        keys = {
-            column: np.array(levels.codes[position][at], dtype=object)[own[position]]
-            for position, (column, at) in enumerate(zip(attributes, table, strict=True))
+    for level in levels_of(levels, keys):
+        codes = {name: np.array(levels.listed(name), dtype=object)[code] for name, code in level.keys.items()}
+        sums: dict[str, NDArray[Any]] = {
+            one: np.bincount(level.group, finest[one].to_numpy(np.float64)) for one in (TRUTH, RECORDS)
         }
-        sums = {one: np.bincount(place, finest[one].to_numpy(np.float64), size) for one in (TRUTH, RECORDS)}
-        tables.append(pd.DataFrame({LEVEL: name, **keys, **sums}))
+        if LARGEST in finest:
+            sums[LARGEST] = np.zeros(sums[TRUTH].size)
+            np.maximum.at(sums[LARGEST], level.group, finest[LARGEST].to_numpy(np.float64))
+        tables.append(pd.DataFrame({LEVEL: level.name, **codes, **sums}))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -229,6 +232,8 @@ class Foretold:
 def foretold(plan: Any, record: Mapping[str, Any], level: str | None, cells: pd.DataFrame) -> Foretold | None:
     """`record` is what plan.json says of the table; None where the forecast names no figure for it."""
     figures = record["forecast"].get("figures", {})
+    if getattr(plan, "statistic", "") == "share" or "median_error_in_clamps_below" in figures:
+        return None  # figures of parts: of weights, or of a numerator and a denominator
     records = cells[RECORDS].to_numpy(dtype=np.float64)
     unknown = np.full(len(cells), np.nan)
     for name in ("median_error", f"median_error, {level}"):
@@ -288,6 +293,7 @@ class Method:
 
 def methods_for(asked: Asked, cells: pd.DataFrame, truth: Floats) -> Iterator[Method]:
     """Those that apply; `cells` are the levels of the published cells, in the order of their true values."""
+    cells = cells.drop(columns=LEVEL, errors="ignore")  # the finest level is all that stands in them
     if asked.pieces is not None:
         yield from _of_establishments(asked, asked.pieces, cells, truth)
     elif asked.statistic == "count" and asked.unit == "records":

@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tacita.data import rowwise
-from tacita.data.cells import Amount, Cells, Steps, cell_places, jobs_with, values
+from tacita.data.cells import Amount, Cells, Steps, cell_places, jobs_with, kept, values
 from tacita.data.confidential import Confidential, engine_of, rows
 from tacita.data.engine import level_code, ruled_number, text_of
 from tacita.data.pairs import moved
@@ -48,6 +48,12 @@ class Question:
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     weights: str | None = None
     shares: tuple[Fraction, ...] = ()
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The numbers that a record must have to count, as in the plan of the table."""
+        of = self.of if self.statistic != "share" else ()
+        return (*of, *((self.weights,) if self.weights is not None else ()))
 
     def amount(self, column: str | None = None) -> Amount:
         return Amount(tuple(name for name in (column, self.weights) if name is not None))
@@ -126,13 +132,11 @@ def _quantiles(data: Confidential, asked: Question) -> pd.DataFrame:
 
 
 def _cells(asked: Question) -> Cells:
-    return Cells(asked.by, asked.where)
+    return Cells(asked.by, asked.where, asked.numbers)
 
 
 def _counted(data: Confidential, asked: Question, numbers: Sequence[str]) -> Any:
-    """The records that count, from whichever linked table their columns stand in."""
-    table = jobs_with(data, tuple(dict.fromkeys((*_cells(asked).columns, *numbers))))
-    return _only(table, data.schema, asked.where)
+    return kept(data, _cells(asked), numbers)
 
 
 def _only(table: Any, schema: Schema, where: Mapping[str, Sequence[str]]) -> Any:

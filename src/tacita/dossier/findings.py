@@ -241,6 +241,7 @@ Grade = Literal["fit", "fit with care", "unfit"]
 GRADES: tuple[Grade, ...] = ("fit", "fit with care", "unfit")
 _BY_CHANCE = 0.01  # so rarely would a right margin leave out as many cells
 _CHECKED: dict[str, float] = {FIT: 0.0, OPEN: 1.0, UNFIT: 3.0}  # what is public already is never called better inside
+_OPEN, _NOTHING = 1.5, 3.0  # sizes of what makes a table fit with care, and unfit, whatever the limits are
 _SAMPLING = 2.0  # standard errors of the file's own mean, within which a difference is no news
 
 
@@ -300,14 +301,25 @@ def _of_table(checks: Sequence[TableCheck], limits: LimitsSpec) -> Iterator[Meas
     for check in checks:
         of = f" ({check.name.split(' · ', 1)[1]})" if len(checks) > 1 and " · " in check.name else ""
         if not check.compared:
-            yield Measure(f"no cell has a value that could be compared{of}", 1.5)
+            said = "no cell has a value that could be compared" if check.published else "no cell has a published value"
+            yield Measure(f"{said}{of}", _OPEN if check.published else _NOTHING)
             continue
         held = f"cells that hold {percent(check.off)} of the records are" if check.off else "no cell with records is"
         yield Measure(f"{held} off by more than {percent(limits.cell_error)}{of}", check.off / limits.cells_off)
-        if check.coverage is not None:
+        if check.empty:
+            said = f"cells that hold {percent(check.empty)} of the records have no published value{of}"
+            yield Measure(said, check.empty / limits.cells_off)
+        if check.coverage is None:
+            yield Measure(f"no cell has a margin{of}", _NOTHING)
+        else:
+            if check.loose:
+                said = f"cells that hold {percent(check.loose)} of the records have no margin, or one above"
+                yield Measure(f"{said} {percent(limits.margin)} of the value{of}", check.loose / limits.cells_off)
+            inside = f"{percent(check.coverage)} of {check.margins:,} cells lie within their margin"
+            if check.margins == 1:
+                inside = f"the one cell with a margin {'lies' if check.coverage else 'does not lie'} within it"
             yield Measure(
-                f"{percent(check.coverage)} of {check.margins:,} cells lie within their margin, "
-                f"{percent(check.confidence)} promised{of}",
+                f"{inside}, {percent(check.confidence)} promised{of}",
                 _shortfall(check.coverage, check.margins, check.confidence, limits.coverage),
             )
 

@@ -99,6 +99,8 @@ class TableCheck:
     sized_in: str
     """What the size of a cell is counted in."""
     cells: int
+    published: int
+    """Cells that are published with a value."""
     withheld: int
     """Cells that are published without a value, or have none in the rows."""
     mean_error: float
@@ -106,6 +108,10 @@ class TableCheck:
     relative: float
     off: float
     """Share of the records that lie in cells with a larger relative error than the limit."""
+    empty: float
+    """Share of the records that lie in cells without a published value."""
+    loose: float
+    """Of the records in cells that could be compared, the share in those without a margin or with a wide one."""
     coverage: float | None
     margins: int
     """Cells with a margin, which `coverage` is a share of."""
@@ -138,22 +144,22 @@ def check_tables(
     plan = json.loads((bundle / "plan.json").read_text(encoding="utf-8"))
     if Schema.stored(plan["schema"]) != data.schema:
         raise UsageError(f"--bundle {bundle}: was made with another schema; give the specification that made it")
-    within = (limits or LimitsSpec()).cell_error
+    limits = limits or LimitsSpec()
     checks: list[TableCheck] = []
     skipped: list[Skipped] = []
     for record in plan["tables"]:
-        published = list(_checked(record, bundle, data, within))
+        published = list(_checked(record, bundle, data, limits))
         checks += published
         if not published:
             kind = record["mechanism"]["mechanism"]
             skipped.append(Skipped(f"Table {record['name']}", f"what {kind} publishes is not known to the dossier"))
     for record in plan.get("microdata", ()):
         for by in record.get("tables", ()):
-            checks += _survey_checks(record, tuple(by), bundle, data, within)
+            checks += _survey_checks(record, tuple(by), bundle, data, limits)
     return checks, skipped
 
 
-def _checked(record: Mapping[str, Any], bundle: Path, data: Confidential, within: float) -> Iterator[TableCheck]:
+def _checked(record: Mapping[str, Any], bundle: Path, data: Confidential, limits: LimitsSpec) -> Iterator[TableCheck]:
     plan = plan_from_record(record["mechanism"])
     plan = plan.plan if isinstance(plan, Bounded) else plan  # rows that were left out are part of the error
     table = pq.read_table(bundle / "tables" / f"{record['name']}.parquet")
@@ -161,7 +167,7 @@ def _checked(record: Mapping[str, Any], bundle: Path, data: Confidential, within
     rows = table.select([*names, "value", "margin_of_error"]).to_pandas()
     totals = tuple(record["settings"].get("totals") or ())
     finest = str(rows[LEVEL].iloc[-1]) if LEVEL in names and len(rows) else None
-    for asked in asked_by(plan, data):
+    for asked in asked_by(plan, data, record["settings"].get("levels") or ()):
         own = rows if asked.measure is None else rows[rows[MEASURE] == asked.measure]
         keys = tuple(name for name in names if name != MEASURE)
         parts = list(_parts(own, keys, totals, finest, asked))
@@ -171,7 +177,7 @@ def _checked(record: Mapping[str, Any], bundle: Path, data: Confidential, within
             asked,
             parts,
             said,
-            within,
+            limits,
             product=record["name"],
             name=f"{record['name']}{suffix}",
             title=f"{record['title']}{suffix}",
@@ -216,7 +222,7 @@ def _beside(published: pd.DataFrame, exact: pd.DataFrame, keys: By) -> pd.DataFr
 
 
 def _survey_checks(
-    record: Mapping[str, Any], by: By, bundle: Path, data: Confidential, within: float
+    record: Mapping[str, Any], by: By, bundle: Path, data: Confidential, limits: LimitsSpec
 ) -> Iterator[TableCheck]:
     """Weighted counts and means that were estimated from synthetic samples, against those of the confidential one."""
     design = data.schema.design
@@ -239,7 +245,7 @@ def _survey_checks(
             asked,
             parts,
             None,
-            within,
+            limits,
             product=path.stem,
             name=f"{path.stem} · {statistic}",
             title=f"{record['title']}, {' × '.join(by) or 'all'} · {statistic}, weighted",
@@ -254,7 +260,7 @@ def _check(
     asked: Asked,
     parts: Sequence[tuple[str, pd.DataFrame]],
     said: Foretold | None,
-    within: float,
+    limits: LimitsSpec,
     **named: Any,
 ) -> TableCheck:
     everything = parts[0][1]
@@ -275,11 +281,14 @@ def _check(
         unit=asked.unit,
         sized_in=asked.sized_in,
         cells=len(everything),
+        published=int(everything["value"].notna().sum()),
         withheld=int((~shown).sum()),
         mean_error=_mean(np.abs(error)),
         rmse=_root(error),
         relative=_relative(error, truth),
-        off=_share(np.abs(error) > within * np.abs(truth), records),
+        off=_share(np.abs(error) > limits.cell_error * np.abs(truth), records),
+        empty=_share(everything["value"].isna().to_numpy(), everything[RECORDS].to_numpy(dtype=np.float64)),
+        loose=_share(~(margin <= limits.margin * np.abs(value)), records),
         coverage=coverage,
         margins=margins,
         practice=tuple(_practised(one) for one in methods),

@@ -72,14 +72,16 @@ class ContributionSpec(Part):
 class LimitsSpec(Part):
     """Up to where a product is fit; beyond a limit it is fit with care, beyond twice the limit unfit.
 
-    Of tables: a cell is off when its relative error is above `cell_error`; `cells_off` is the share of the records that
-    may lie in such cells; `coverage` the share of cells that lie within their margin. Of synthetic files: `mean` is the
-    relative error of a mean (weighted where there are weights), `pairs` the distance of two-way tables beyond that of a
-    fresh sample, `trend` the relative error of employment over time.
+    Of tables: a cell is off when its relative error is above `cell_error`, and says too little when it has no value,
+    no margin, or a margin above `margin` of its value; `cells_off` is the share of the records that may lie in cells
+    of each kind; `coverage` the share of cells that lie within their margin. Of synthetic files: `mean` is the relative
+    error of a mean (weighted where there are weights), `pairs` the distance of two-way tables beyond that of a fresh
+    sample, `trend` the relative error of employment over time.
     """
 
     cell_error: Share = 0.2
     cells_off: Share = 0.2
+    margin: Share = 0.5
     coverage: Share = 0.85
     mean: Share = 0.1
     pairs: Share = 0.1

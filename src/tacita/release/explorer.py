@@ -28,6 +28,7 @@ from tacita.mechanisms.table import Table
 from tacita.mechanisms.table.accuracy import (
     MIDDLE_OF_TWO,
     ROUNDED,
+    SIZES,
     UNSIGNED,
     alone,
     clamped_ends,
@@ -36,7 +37,7 @@ from tacita.mechanisms.table.accuracy import (
 )
 from tacita.mechanisms.table.measuring import BOUGHT, NUMERATOR, buys_clamp
 from tacita.mechanisms.table.noise import FINEST, prudent
-from tacita.mechanisms.table.quantiles import DRAWN, strays_of_ends
+from tacita.mechanisms.table.quantiles import DRAWN, HEAPS, MOST_FOR_HEAPS, strays_of_ends
 from tacita.noise.combination import deviations
 from tacita.pages import render
 from tacita.plan import Forecast, Plan
@@ -95,7 +96,8 @@ def _of_table(table: Table, schema: Schema) -> Form:
     if table.statistic in ("median", "quantiles"):
         shares, doubt = [[text(one), float(max(one, 1 - one))] for one in table.shares], float(1 - table.confidence)
         told |= {"shares": shares, "drawn": float(DRAWN), "middle": MIDDLE_OF_TWO, "ends": strays_of_ends(doubt)}
-        return told | {"form": "quantiles"}
+        heaps = {"fewest": HEAPS[0], "most": HEAPS[1], "further": MOST_FOR_HEAPS, "size": SIZES[1]}
+        return told | {"form": "quantiles", "heaps": heaps}
     if table.statistic == "ratio" or (table.statistic == "mean" and table.weights):
         share = Fraction(1, 2) if table.statistic == "ratio" else NUMERATOR
         amounts = [table.amount(one) for one in (*table.of, None)[:2]]

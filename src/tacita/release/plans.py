@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from tacita.data.schema import Categorical, Schema
 from tacita.errors import RefusedError, SpecError, TacitaError, naming
+from tacita.mechanisms.table.levels import TableLevels
 from tacita.noise.concentrated import rho_for
 from tacita.plan import Forecast, Plan, check, claimed
 from tacita.plan.bounded import Bounded
@@ -28,12 +29,14 @@ from tacita.release.spec import MicrodataSpec, Spec, TableSpec
 from tacita.synthesis.selfcheck import SelfCheck
 from tacita.tables.public_totals import refuse_public_totals
 from tacita.tables.statistics import TOTAL
+from tacita.tables.summed import refuse_levels
 from tacita.tables.together import refuse_disagreement
 
 PUBLISHING = (
     "integers",
     "nonnegative",
     "totals",
+    "levels",
     "rank",
     "confidence",
     "withhold",
@@ -139,6 +142,8 @@ def _prepared(spec: Spec, schema: Schema, *, rehearsal: bool) -> PlannedRelease:
         schema.check_codes(_understood(product.spec, _named, product.spec, product.plan.reads, schema))
     for table in tables:
         _refuse_level_total(table.spec, schema)
+        if table.spec.levels:
+            _named(table.spec, _check_levels, table, schema)
         if table.spec.agree:
             _named(table.spec, refuse_disagreement, table.plan.describe(), {"totals": table.spec.totals})
         if table.spec.public_totals is not None:
@@ -265,6 +270,18 @@ def _named(product: Named, call: Any, *args: Any, **kwargs: Any) -> Any:
         raise type(error)(f"{product.spoken}: {error}") from None
 
 
+def _check_levels(table: PlannedTable, schema: Schema) -> None:
+    """Levels that are declared, of a table that can be added up to them."""
+    spec = table.spec
+    TableLevels.of(schema, (*spec.by, *spec.worker), spec.levels or ())
+    settings = {key: getattr(spec, key) for key in ("totals", "rank", "agree", "public_totals")}
+    refuse_levels(
+        settings,
+        additive="growth" not in (spec.statistic, table.plan.describe().get("statistic"))
+        and spec.mechanism != MAGNITUDE_MECHANISMS["growth"],
+    )
+
+
 def _refuse_level_total(table: TableSpec, schema: Schema) -> None:
     """A sum stands in the rows of its table under a name that no level may have."""
     for name in (*table.by, *table.worker) if table.totals else ():
@@ -315,6 +332,8 @@ def _arguments(spec: Spec, product: Named, mechanism: type[Plan[Any]]) -> dict[s
     """The constructor's arguments: what the product says, then what follows from the cap."""
     accepted = inspect.signature(mechanism).parameters
     given = mechanism.renamed(_settings(product))
+    if isinstance(product, TableSpec) and "levels" not in accepted:
+        given.pop("levels", None)  # they are sums of its cells, made when the table is published
     strangers = [key for key in given if key not in accepted]
     if strangers:
         near = get_close_matches(strangers[0], accepted, n=1, cutoff=0.6)

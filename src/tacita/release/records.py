@@ -254,7 +254,7 @@ def _table_facts(record: dict[str, Any], table: pa.Table, schema: Schema) -> Tab
             summed = totals and variable.name not in totals
             levels[variable.name] = (*listed, ALL_LEVELS) if summed else listed
     if named := record["settings"].get("levels"):
-        tables = TableLevels.of(schema, record["settings"]["by"], named)
+        tables = TableLevels.of(schema, (*record["settings"]["by"], *record["settings"].get("worker", ())), named)
         for name in tables.by:
             coarser = {code: code for code in tables.listed(name)}
             levels[name] = tuple((coarser | dict(levels[name])).items())

@@ -5,8 +5,8 @@ Post-processing only: everything is computed from `Measurements`, whose facts ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from tacita.tables import sampling
 
 Floats = NDArray[np.float64]
 
+_UNITS = 200
 _SURELY = 0.8  # confidence, on both sides, that a cell has as many records as a quantile needs
 
 
@@ -47,6 +48,46 @@ class Estimates:
     """What these numbers are, and so the name of the column that tells them apart."""
     listed: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=dict)
     """Codes and labels of a column, where they are others than those of the schema."""
+
+    def where(self, kept: NDArray[np.bool_]) -> Estimates:
+        """Some of the entries."""
+        ends = (np.broadcast_to(one, self.value.shape)[kept] for one in self.bounds)
+        return replace(
+            self,
+            keys={name: code[kept] for name, code in self.keys.items()},
+            value=self.value[kept],
+            lower=self.lower[kept],
+            upper=self.upper[kept],
+            variance=None if self.variance is None else self.variance[kept],
+            bounds=(next(ends), next(ends)),
+            parts=None if self.parts is None else tuple(np.array(self.parts, dtype=object)[kept]),
+        )
+
+    @classmethod
+    def joined(cls, entries: Sequence[Estimates]) -> Estimates:
+        """The entries of several, one after the other, alike in all else."""
+        first = entries[0]
+        ends = (np.concatenate([np.broadcast_to(one.bounds[at], one.value.shape) for one in entries]) for at in (0, 1))
+        return replace(
+            first,
+            keys={name: np.concatenate([one.keys[name] for one in entries]) for name in first.keys},
+            value=np.concatenate([one.value for one in entries]),
+            lower=np.concatenate([one.lower for one in entries]),
+            upper=np.concatenate([one.upper for one in entries]),
+            variance=None,
+            bounds=(next(ends), next(ends)),
+            parts=None if first.parts is None else tuple(part for one in entries for part in one.parts or ()),
+        )
+
+
+def decimals_beside(narrowest: float) -> int:
+    """To how many decimals values are rounded that are to agree: so finely that it does not show beside the narrowest
+    margin, of which a unit is at most a two-hundredth.
+
+    >>> decimals_beside(3.0), decimals_beside(50_000.0)
+    (2, -2)
+    """
+    return int(np.clip(-np.floor(np.log10(narrowest / _UNITS)), -12, 9))
 
 
 def estimated(result: Measurements, confidence: float) -> Estimates:

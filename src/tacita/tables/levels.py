@@ -22,13 +22,9 @@ from tacita.mechanisms.table.levels import LEVEL, TableLevels, error_parts
 from tacita.mechanisms.table.noise import spread_of
 from tacita.noise.combination import margin
 from tacita.noise.discrete import DiscreteLaplace
-from tacita.tables.estimates import Estimates, beyond
+from tacita.tables.estimates import Estimates, beyond, decimals_beside
 
 Floats = NDArray[np.float64]
-
-_UNITS = (
-    200  # sums are rounded to a unit of which the narrowest margin holds about so many, or fewer than ten times that
-)
 
 
 def level_estimates(
@@ -37,10 +33,7 @@ def level_estimates(
     """One entry per cell of every level, coarsest first, and the level of each."""
     levels = TableLevels.of(schema, tuple(name for name in result.keys if name != LEVEL), result.plan["levels"])
     keys = levels.places(result.keys)
-    listed = {}
-    for name in levels.by:
-        codes, labels = levels.listed(name), schema.categorical(name).labels
-        listed[name] = (codes, (*labels, *codes[len(labels) :]))
+    listed = {name: levels.labelled(schema, name) for name in levels.by}
     names = tuple(name for name, size in zip(levels.names, levels.sizes, strict=True) for _ in range(size))
     if result.facts.get("visible") is False:
         nothing = np.full(len(names), np.nan)
@@ -60,7 +53,7 @@ def level_estimates(
         own = [_own_margin(one, confidence) for one in facts["laws"]]
         half = np.minimum(half, np.repeat(own, levels.sizes))
     estimate = np.concatenate([one.ravel() for one in agreed.values])
-    places = 0 if counts and integers else _places(float(half.min()) * step)
+    places = 0 if counts and integers else decimals_beside(float(half.min()) * step)
     shown = _rounded(agreed, levels, 10.0**-places / step, signed=not nonnegative or floor < 0)
     unseen = np.zeros(estimate.size) if counts else _unseen(facts, levels, estimate * step, half * step)
     below = unseen if floor < 0 else 0.0
@@ -100,11 +93,6 @@ def _rounded(agreed: Agreed, levels: TableLevels, unit: float, *, signed: bool) 
     )
     _, wholes = whole_tables(noisy_tables(layout, scaled.values), scaled, signed=signed)
     return np.concatenate([one.astype(np.float64) for one in wholes]) * unit
-
-
-def _places(narrowest: float) -> int:
-    """To how many decimals sums are rounded: so finely that it does not show beside the narrowest margin."""
-    return int(np.clip(-np.floor(np.log10(narrowest / _UNITS)), -12, 9))
 
 
 def _own_margin(described: dict[str, str], confidence: float) -> float:

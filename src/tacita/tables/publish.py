@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +19,7 @@ from tacita.tables.consistency import consistent
 from tacita.tables.estimates import Estimates
 from tacita.tables.public_totals import PublicTotals
 from tacita.tables.statistics import RANKS, TOTAL, half_length, ranks, statistic_table
+from tacita.tables.summed import refuse_levels, summed_levels
 
 PARTS = ("quantile", "measure")  # columns that tell several numbers of one cell apart
 
@@ -37,6 +40,7 @@ def publish(
     integers: bool = True,
     nonnegative: bool = True,
     totals: Sequence[str] = (),
+    levels: Sequence[str] | None = None,
     rank: bool = False,
     confidence: str | float = "0.95",
     cells_twice: bool = False,
@@ -53,6 +57,8 @@ def publish(
     leaves out values whose margin is wider than this share of them, such as "50%". `agreed` are the cells as they agree
     with other tables (`tacita.tables.together`), in place of those that this result alone gives. `public_totals` are
     known sums of cells by the levels of one column, such as {"region": {"N": 1200, "S": 800}}: cells add up to them.
+    `levels` are coarser levels of the schema's trees, published before the cells as sums of them; a plan that measures
+    levels itself has them without being told.
     """
     level = float(exact(str(confidence), "confidence"))
     if not 0 < level < 1:
@@ -65,6 +71,7 @@ def publish(
             integers=integers,
             nonnegative=nonnegative,
             totals=totals,
+            levels=levels or (),
             rank=rank,
             withhold=None if withhold is None else as_share(withhold),
             agreed=agreed,
@@ -76,6 +83,9 @@ def publish(
     codes = _codes(result, schema)
     if stranger := [name for name in totals if name not in codes]:
         raise UsageError(f"totals: {stranger[0]} is no attribute of this table; name some of {', '.join(codes)}")
+    if levels:
+        refuse_levels({"totals": totals, "rank": rank})
+        return _levels_table(result, schema, codes, levels, level, nonnegative=nonnegative, integers=integers)
     totals = totals if cells_twice or set(totals) != set(codes) else ()
     values = result.values.astype(np.float64).ravel()
     lower, upper = (end.ravel() for end in result.intervals(level))
@@ -108,6 +118,48 @@ def publish(
     return (
         table if sums is None else pa.concat_tables([table, _total_rows(sums, table, result, schema, integers, level)])
     )
+
+
+def _levels_table(
+    result: Measured,
+    schema: Schema,
+    codes: dict[str, NDArray[np.int64]],
+    names: Sequence[str],
+    confidence: float,
+    *,
+    nonnegative: bool,
+    integers: bool,
+) -> pa.Table:
+    """The rows of every level, coarsest first: what each adds up from the cells that were measured."""
+    lower, upper = (end.ravel() for end in result.intervals(confidence))
+    values = result.values.astype(np.float64).ravel()
+    floor = 0.0 if nonnegative else -np.inf
+    cells = Estimates(codes, values, lower, upper, additive=True, whole=True, bounds=(floor, np.inf))
+    found, level = summed_levels(
+        cells, schema, names, partial(_added_up, confidence=confidence), nonnegative=nonnegative, integers=integers
+    )
+    margin = half_length(found.value, (np.maximum(found.lower, floor), found.upper), (found.lower, found.upper))
+    columns: dict[str, pa.Array] = {LEVEL: pa.array(level)}
+    for name, code in found.keys.items():
+        listed, labels = found.listed[name]
+        columns[name] = pa.array(listed).take(pa.array(code))
+        if labels != listed:
+            columns[f"{name}_label"] = pa.array(labels).take(pa.array(code))
+    columns["value"] = _numbers(found.value, integers)
+    columns["margin_of_error"] = pa.array(_finite(margin))
+    columns["confidence"] = pa.array(np.full(margin.size, confidence))
+    columns["guarantee"] = pa.repeat(result.guarantee, margin.size)
+    return pa.table(columns)
+
+
+def _added_up(cells: Estimates, group: NDArray[np.int64], confidence: float) -> Estimates:
+    """Sums of the cells of each group. A cell by itself keeps its interval."""
+    alone = np.bincount(group) == 1
+    first = np.unique(group, return_index=True)[1]
+    total, half = _sum_and_margin(group, cells.value, cells.lower, cells.upper, confidence)
+    lower, upper = np.where(alone, cells.lower[first], total - half), np.where(alone, cells.upper[first], total + half)
+    least, most = (np.broadcast_to(one, group.shape)[first] for one in cells.bounds)
+    return replace(cells, value=total, lower=lower, upper=upper, bounds=(least, most))
 
 
 def as_share(given: str | float) -> float:
@@ -184,10 +236,20 @@ def _sums(
     nonnegative: bool,
 ) -> tuple[dict[str, NDArray[np.int64]], NDArray[np.float64], NDArray[np.float64]]:
     _, first, member = np.unique(group, return_index=True, return_inverse=True)
-    total = np.bincount(member, weights=values).astype(np.float64)
-    half = np.maximum(upper - values, values - lower)
-    margin = _sum_allowance(confidence) * np.sqrt(np.bincount(member, weights=half**2))
+    total, margin = _sum_and_margin(member, values, lower, upper, confidence)
     return {name: codes[name][first] for name in names}, np.maximum(total, 0.0) if nonnegative else total, margin
+
+
+def _sum_and_margin(
+    member: NDArray[np.int64],
+    values: NDArray[np.float64],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    confidence: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    half = np.maximum(upper - values, values - lower)
+    spread = _sum_allowance(confidence) * np.sqrt(np.bincount(member, weights=half**2))
+    return np.bincount(member, weights=values).astype(np.float64), spread
 
 
 def _total_rows(

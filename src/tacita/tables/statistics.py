@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from tacita.tables.consistency import consistent
 from tacita.tables.estimates import Estimates, estimated
 from tacita.tables.levels import level_estimates
 from tacita.tables.public_totals import PublicTotals, calibrated, refuse_public_totals
+from tacita.tables.summed import refuse_levels, summed_levels
 
 Floats = NDArray[np.float64]
 
@@ -42,6 +44,7 @@ def statistic_table(
     integers: bool = True,
     nonnegative: bool = True,
     totals: Sequence[str] = (),
+    levels: Sequence[str] = (),
     rank: bool = False,
     withhold: float | None = None,
     agreed: Estimates | None = None,
@@ -50,10 +53,15 @@ def statistic_table(
     """One row per cell in the declared order of levels, then the totals, if asked for."""
     if public_totals:
         refuse_public_totals(result.plan, {"totals": totals, "rank": rank, "agree": agreed}, public_totals, schema)
-    if result.plan.get("levels"):
-        if totals or rank:
-            raise UsageError("levels: the coarser levels are the totals, and have no ranks; leave totals and rank out")
-        found, names = level_estimates(result, schema, confidence, nonnegative=nonnegative, integers=integers)
+    if result.plan.get("levels") or levels:
+        refuse_levels({"totals": totals, "rank": rank})
+        rounding = {"nonnegative": nonnegative, "integers": integers}
+        if result.plan.get("levels"):
+            found, names = level_estimates(result, schema, confidence, **rounding)
+        else:
+            found, names = summed_levels(
+                estimated(result, confidence), schema, levels, partial(_added_up, confidence=confidence), **rounding
+            )
         table = _rows(found, schema, result, confidence, integers, rank, withhold)
         return table.add_column(0, LEVEL, pa.array(names))
     found = estimated(result, confidence) if agreed is None else agreed
@@ -182,7 +190,13 @@ def _group(found: Estimates, names: Sequence[str], schema: Schema) -> NDArray[np
 
 
 def _sums(found: Estimates, names: Sequence[str], group: NDArray[np.int64], confidence: float) -> Estimates:
-    """Totals over the attributes that are not named: the errors of their parts are independent, or feared to be one."""
+    """Totals over the attributes that are not named."""
+    _, first = np.unique(group, return_index=True)
+    return replace(_added_up(found, group, confidence), keys={name: found.keys[name][first] for name in names})
+
+
+def _added_up(found: Estimates, group: NDArray[np.int64], confidence: float) -> Estimates:
+    """Sums of the cells of each group: the errors of their parts are independent, or feared to be one."""
     _, first, member = np.unique(group, return_index=True, return_inverse=True)
     total = np.bincount(member, weights=found.value).astype(np.float64)
     assert found.variance is not None  # every additive estimate has one
@@ -197,12 +211,10 @@ def _sums(found: Estimates, names: Sequence[str], group: NDArray[np.int64], conf
         for one in (found.value - found.lower - noise, found.upper - found.value - noise)
     )
     spread = np.sqrt(np.maximum(number, 1))
-    keys = {name: found.keys[name][first] for name in names}
     slack = 1e-9 * half
     least, most = (np.broadcast_to(one, found.value.size)[first] for one in found.bounds)
     return replace(
         found,
-        keys=keys,
         bounds=(least, most),
         parts=None if found.parts is None else tuple(found.parts[at] for at in first),
         value=total,

@@ -80,6 +80,34 @@ def test_the_exact_answer_is_that_of_the_rows(file: Confidential, name: str) -> 
     np.testing.assert_array_equal(cells[RECORDS], BY_TRACT.size().reindex(cells.index))
 
 
+OWN_STATE = PEOPLE.replace("missing = 0", 'missing = "own state"')
+KNOWN = people().assign(tract=FRAME["tract"]).dropna(subset=["pay"])
+KNOWN_PAY = KNOWN.assign(wages=KNOWN["w"] * KNOWN["pay"]).groupby("tract")
+OF_THOSE_KNOWN = {
+    "sum": (Question("sum", ("pay",)), KNOWN_PAY["pay"].sum()),
+    "mean": (Question("mean", ("pay",)), KNOWN_PAY["pay"].mean()),
+    "weighted mean": (Question("mean", ("pay",), weights="w"), KNOWN_PAY["wages"].sum() / KNOWN_PAY["w"].sum()),
+    "variance": (Question("variance", ("pay",)), KNOWN_PAY["pay"].var()),
+    "ratio": (Question("ratio", ("pay", "hours")), KNOWN_PAY["pay"].sum() / KNOWN_PAY["hours"].sum()),
+    "median": (
+        Question("median", ("pay",), shares=(Fraction(1, 2),)),
+        KNOWN_PAY["pay"].apply(lambda one: np.quantile(one, 0.5, method="inverted_cdf")),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_THOSE_KNOWN)
+def test_records_whose_number_is_missing_as_a_state_of_its_own_are_not_in_the_truth(tmp_path: Path, name: str) -> None:
+    people().to_parquet(tmp_path / "file.parquet", index=False)
+    (tmp_path / "file.schema.toml").write_text(OWN_STATE, encoding="utf-8")
+    question, truth = OF_THOSE_KNOWN[name]
+    by_tract = Question(question.statistic, question.of, ("tract",), {}, question.weights, question.shares)
+    cells = answered(opened(tmp_path), by_tract).set_index("tract")
+    assert KNOWN_PAY.size().sum() < len(FRAME)
+    np.testing.assert_allclose(cells[TRUTH], truth.reindex(cells.index), rtol=1e-9)
+    np.testing.assert_array_equal(cells[RECORDS], KNOWN_PAY.size().reindex(cells.index))
+
+
 def test_shares_are_within_groups_and_where_leaves_records_out(file: Confidential) -> None:
     shares = answered(file, Question("share", ("sex",), ("tract", "sex"), weights="w"))
     assert shares.groupby("tract")[TRUTH].sum().tolist() == pytest.approx([1.0] * 4)
@@ -173,6 +201,17 @@ def test_the_forecast_stands_beside_the_outcome(tmp_path: Path) -> None:
     outcome = next(one.forecast for one in check_tables(bundle, data)[0] if one.name == "count")
     assert outcome is not None
     assert outcome.ratio == pytest.approx(3)
+
+
+def test_figures_of_a_numerator_or_of_weights_are_no_forecast_of_a_quotient(tmp_path: Path) -> None:
+    quotients = {
+        "ratio": TABLES["ratio"],
+        "weighted-mean": TABLES["weighted-mean"],
+        "weighted-share": {"statistic": "share", "of": "sex", "weights": "w"},
+    }
+    asked = "".join(table(name, **settings) for name, settings in quotients.items())
+    made, _ = check_tables(*made_from(tmp_path, PEOPLE, people(), spec(asked)))
+    assert [(one.name, one.forecast) for one in made] == [(name, None) for name in quotients]
 
 
 def test_a_wrong_table_is_seen(tmp_path: Path) -> None:

@@ -32,8 +32,8 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return released(tmp_path_factory.mktemp("people"), PEOPLE, people(), spec(asked))
 
 
-def _check(bundle: Any, values: Any) -> TableCheck:
-    published(bundle[0], "hours", values)
+def _check(bundle: Any, values: Any, margin: Any = 1.0) -> TableCheck:
+    published(bundle[0], "hours", values, np.broadcast_to(margin, 8))
     (check,), _ = check_tables(*bundle)
     return check
 
@@ -64,12 +64,33 @@ def test_few_cells_outside_their_margin_are_left_to_chance(bundle: Any) -> None:
     assert _verdict(replace(check, coverage=0.5, margins=2))[0] == "fit"
     assert _verdict(replace(check, coverage=0.8, margins=500))[0] == "fit with care"
     assert _verdict(replace(check, coverage=0.5, margins=500))[0] == "unfit"
-    assert _verdict(replace(check, coverage=None, margins=0))[0] == "fit"
 
 
-def test_a_table_with_nothing_to_compare_is_not_called_fit(bundle: Any) -> None:
-    grade, why = _verdict(_check(bundle, np.full(8, np.nan)))
-    assert (grade, why) == ("fit with care", "No cell has a value that could be compared.")
+def test_a_table_without_a_value_or_without_a_margin_is_unfit(bundle: Any) -> None:
+    assert _verdict(_check(bundle, np.full(8, np.nan))) == ("unfit", "No cell has a published value.")
+    assert _verdict(replace(_check(bundle, TRUTH), withheld=8)) == (
+        "fit with care",
+        "No cell has a value that could be compared.",
+    )
+    grade, why = _verdict(_check(bundle, TRUTH, margin=np.full(8, np.nan)))
+    assert (grade, why) == ("unfit", "No cell has a margin.")
+
+
+def test_records_in_cells_without_a_value_count_against_a_table(bundle: Any) -> None:
+    check = _check(bundle, np.where(np.arange(8) < 2, np.nan, TRUTH))
+    assert 0.2 < check.empty < 0.3
+    grade, why = _verdict(check)
+    assert grade == "fit with care"
+    assert why.endswith("of the records have no published value.")
+
+
+def test_margins_that_are_wide_against_the_value_count_against_a_table(bundle: Any) -> None:
+    grade, why = _verdict(_check(bundle, TRUTH, margin=0.736 * TRUTH))  # as 769 ± 566
+    assert grade == "unfit"
+    assert why == "Cells that hold 100% of the records have no margin, or one above 50% of the value."
+    assert _verdict(_check(bundle, TRUTH, margin=0.4 * TRUTH))[0] == "fit"
+    (check,), _ = check_tables(*bundle, LimitsSpec(margin=0.3))
+    assert (check.loose, _verdict(check, margin=0.3)[0]) == (1, "unfit")
 
 
 def test_the_verdict_stands_first_on_the_page_and_in_the_record(

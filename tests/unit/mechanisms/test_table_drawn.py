@@ -93,6 +93,24 @@ def test_two_ends_enclose_as_often_as_their_law_says() -> None:
     assert np.median(np.abs(ends.mean(axis=1) - 2010)) == pytest.approx(10 * MIDDLE_OF_TWO * float(stray), rel=0.1)
 
 
+def test_ends_of_a_median_at_the_end_of_a_heap_are_further_out() -> None:
+    """Multiples of 1,018 with 40 records each: a gap of twenty rungs, with a round number in it, stands beside every
+    rung that has records. The median is the last record of its heap, the worst that can be: both ends may fall into
+    the gap above it."""
+    ladder, values, stray = Ladder(0, 10**8), 1018 * np.arange(1, 122), Fraction(4)
+    rungs, counts = ladder.rung(values), np.full(values.size, 40)
+    counts[-2] = 0
+    number = int(counts.sum())
+    middle = int(rungs[np.searchsorted(np.cumsum(counts), number / 2)])
+    missed = []
+    for strays in (0.0, number / 4):
+        shift, spare = shift_of(stray, 0.05, strays), reserve(20_000, SeededEntropy(6))
+        ends = [draw_ends(rungs, counts, ladder, Fraction(1, 2), shift, 1 / (2 * stray), spare) for _ in range(1_000)]
+        missed.append(np.mean([low > middle or high < middle for low, high in ends]))
+    assert missed[0] > 0.3
+    assert missed[1] < 0.12
+
+
 def test_answers_in_round_numbers_are_found() -> None:
     """Incomes in full thousands: quantiles are answers that were given, and the interval holds the true one."""
     random = np.random.default_rng(5)

@@ -96,6 +96,19 @@ def test_a_number_that_few_records_have_does_not_run_to_its_bounds() -> None:
     assert max(abs(one) for one in means) < 30 * values.mean()
 
 
+@pytest.mark.parametrize("median", [2, 3, 999_999, 1_000_000])
+def test_a_threshold_at_a_bound_leaves_no_bin_without_values(median: int) -> None:
+    """With few records the only threshold may be the first or the last value, whose quartiles round to the bound."""
+    grid = Grid(1, 10**6, 1.0)
+    habits = tuple((0,) * 32 for _ in range(18))
+    shape = Shape(1000, (), (), (Fraction(1, 2),), (median,), (500, 500), habits, noise=100.0)
+    number = number_of("weight", grid, False, shape, 8)
+    assert all(first <= last for first, last in number.spans)
+    drawn = units_of(number, np.arange(1000) % number.size, np.random.default_rng(1))
+    assert drawn.min() >= grid.first
+    assert drawn.max() <= grid.last
+
+
 def test_point_masses_that_are_not_round_are_closed_in_on() -> None:
     """Such as a limit of insured pay in cents, in bounds that are far wider: thresholds alone never hit one value."""
     random = np.random.default_rng(1)

@@ -257,6 +257,15 @@ def test_few_records_without_design_variables_are_one_cell() -> None:
     assert len(made.implicates.frames[0]) == 60
 
 
+def test_no_weight_is_missing_where_records_are_few() -> None:
+    """What is known of weights is then hardly more than their bounds."""
+    about = schema(w={"upper": 1_000_000, "scale": 0})
+    collected = people(60).assign(w=lambda one: one["w"].round().clip(1).astype(int))
+    for seed in range(6):
+        made = plan("1", columns=["salary", "hours"]).rehearse(collected, about, seed=seed)
+        assert all(frame["w"].between(1, 1_000_000).all() for frame in made.implicates)
+
+
 def test_files_of_any_law_have_the_weighted_totals_that_were_measured() -> None:
     frame = people(4000)
     frame.loc[frame.index % 3 == 0, "hours"] = 0.0  # a third does not work, which no law on a scale knows

@@ -185,11 +185,12 @@ def _of_quantiles(table: Table) -> Foreseen:
     level, sentences, figures = f"{float(table.confidence):.0%}", [], {}
     for share in table.shares:
         stray = stray_of(share, each(table.budget.share(DRAWN), table.shares), table.records)
-        ranks = shift_of(stray, float(1 - table.confidence))
+        ranks = shift_of(stray, float(1 - table.confidence), SIZES[1] / float(stray))
         sentences.append(
-            f"the {text(share)} quantile lies between two published values of about {ranks:,} records' ranks below and "
-            f"above it, with {level} confidence ({ranks / 1000:.1%} of a cell of 1,000); cells of fewer than about "
-            f"{least_of(stray, share):,} records stay empty; values are told to a step, or to one part in a thousand"
+            f"the {text(share)} quantile lies between two published values of about {ranks:,} records' ranks below "
+            f"and above it, with {level} confidence, in a cell of 1,000 ({ranks / SIZES[1]:.1%}); cells of fewer "
+            f"than about {least_of(stray, share):,} records stay empty; values are told to a step, "
+            "or to one part in a thousand"
         )
         figures[f"ranks_{text(share)}"] = float(ranks)
         figures[f"median_error_ranks_{text(share)}"] = MIDDLE_OF_TWO * float(stray)

@@ -26,7 +26,7 @@ _FEW = 1 << 12  # a domain of so few steps has a rung for each
 _BITS = 10
 _PER_OCTAVE = 1 << _BITS
 _OUT_OF_REACH = 64
-_ROUNDEST = 16  # the most that one kind of roundness adds to a rung, so that few round numbers do not outweigh ranks
+_ROUNDEST = 4  # the most that one kind of roundness adds to a rung, so that few round numbers do not outweigh ranks
 
 
 @dataclass(frozen=True)

@@ -110,6 +110,11 @@ class TableLevels:
         """The codes of all levels of a column, its own first."""
         return tuple(code for codes in self.codes[self.by.index(column)] for code in codes)
 
+    def labelled(self, schema: Schema, column: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The same codes, and what each is called: those of coarser levels by themselves."""
+        codes, labels = self.listed(column), schema.categorical(column).labels
+        return codes, (*labels, *codes[len(labels) :])
+
     def places(self, keys: Mapping[str, NDArray[np.int32]]) -> dict[str, Integers]:
         """The same keys with codes that count through `listed`, so that each has one name."""
         spread = {}

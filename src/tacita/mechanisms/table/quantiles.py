@@ -13,7 +13,17 @@ import numpy as np
 from tacita.data.cells import Amount, Steps, decimals, number_kind, values
 from tacita.data.confidential import Confidential
 from tacita.mechanisms.table.ladder import Ladder, draw_ends
-from tacita.mechanisms.table.measuring import Ask, Facts, Noisy, counts, interval_of, label_of, nothing, step_of
+from tacita.mechanisms.table.measuring import (
+    Ask,
+    Facts,
+    Integers,
+    Noisy,
+    counts,
+    interval_of,
+    label_of,
+    nothing,
+    step_of,
+)
 from tacita.mechanisms.table.noise import Budget, spread_of
 from tacita.mechanisms.table.sampling import spread
 from tacita.noise.entropy import Entropy, Request, reserve
@@ -24,6 +34,8 @@ ENOUGH = 3.5  # strays of a draw, in ranks, that must lie on either side of a qu
 _WEIGHTS = 1 << 12  # steps of the heaviest weight
 UNEVEN = 1.0  # logarithm of how much heavier the rungs on the wrong side may be
 _ROUNDS = 60  # of a fixed point that is reached much sooner
+HEAPS = (200.0, 10_000.0)  # strays in a cell: below these heaps cannot be told apart, above they are drawn themselves
+MOST_FOR_HEAPS = 1.0  # strays that ends are further out in between
 _WORDS, _WORDS_PER_DRAW = 64, 8
 
 
@@ -64,7 +76,7 @@ def quantiles(
             ends = (f"{end}_{at}" for at in range(len(wanted.shares)) for end in ("low", "high"))
             return nothing(data.schema, ask, *ends)
         weighing = weighed
-    drawn, more = _drawn(data, ask, wanted, weighing, entropy)
+    drawn, more = _drawn(data, ask, wanted, weighing, noisy["count"], entropy)
     return drawn | noisy, more | facts
 
 
@@ -91,7 +103,10 @@ def _weighed(
     return _Weighing(weighing.steps, heaviest, weighing.cut, deviations), ask, noisy, facts
 
 
-def _drawn(data: Confidential, ask: Ask, wanted: Wanted, weighing: _Weighing, entropy: Entropy) -> tuple[Noisy, Facts]:
+def _drawn(
+    data: Confidential, ask: Ask, wanted: Wanted, weighing: _Weighing, count: Integers, entropy: Entropy
+) -> tuple[Noisy, Facts]:
+    """`count` is the noisy one of each cell."""
     schema, column = data.schema, wanted.column
     kind, parts = number_kind(schema, column), 10 ** decimals(schema, column)
     # Bounds between two steps are rounded as records at them are.
@@ -105,7 +120,8 @@ def _drawn(data: Confidential, ask: Ask, wanted: Wanted, weighing: _Weighing, en
     for at, share in enumerate(wanted.shares):
         stray = stray_of(share, budget, ask.records)
         known.append((shift_of(stray, wanted.doubt), least_of(stray, share)))
-        away = _away(shift_of(stray * weighing.heaviest, wanted.doubt), share, weighing, wanted.doubt, number)
+        shifts = [shift_of(stray * weighing.heaviest, wanted.doubt, one / float(stray)) for one in count.tolist()]
+        away = _away(shifts, share, weighing, wanted.doubt)
         label = label_of(f"{text(share)} quantile of {column}", ask)
         scale = np.full(number, float(1 / epsilon))
         entropy.announce(Request(label, f"two values at ranks, epsilon={text(epsilon)}", np.diff(borders), scale))
@@ -134,9 +150,19 @@ def stray_of(share: Fraction, budget: Budget, records: int) -> Fraction:
     return records * 2 * max(share, 1 - share) / budget.pure
 
 
-def shift_of(stray: Fraction, doubt: float) -> int:
-    """How many ranks from the quantile its ends are drawn, so that one is on the wrong side with chance `doubt`."""
-    return ceil(strays_of_ends(doubt) * float(stray))
+def shift_of(stray: Fraction, doubt: float, strays: float = 0.0) -> int:
+    """How many ranks from the quantile its ends are drawn, so that one is on the wrong side with chance `doubt`, in a
+    cell whose records are so many strays."""
+    return ceil((strays_of_ends(doubt) + strays_for_heaps(strays)) * float(stray))
+
+
+def strays_for_heaps(strays: float) -> float:
+    """How much further out ends are drawn where values may stand in heaps: one rung with many records, and on the wrong
+    side of it a gap of many rungs. Where a cell has few strays, heaps of usual spacing hold less than one end strays
+    by, and values are as good as even; where it has many, heaps are so large that nothing beside them is drawn."""
+    fewest, most = HEAPS
+    inside = min(max(strays, fewest), most)
+    return min(log(inside / fewest), log(most / inside), MOST_FOR_HEAPS)
 
 
 def strays_of_ends(doubt: float) -> float:
@@ -154,11 +180,12 @@ def least_of(stray: Fraction, share: Fraction) -> int:
     return ceil(ENOUGH * float(stray / min(share, 1 - share)))
 
 
-def _away(shift: int, share: Fraction, weighing: _Weighing, doubt: float, number: int) -> list[int]:
+def _away(shifts: list[int], share: Fraction, weighing: _Weighing, doubt: float) -> list[int]:
     """The same with what clamping of weights and chance of sampling may have moved, in each cell."""
     cut = ceil(float(max(share, 1 - share)) * weighing.cut)
     if not weighing.deviations:
-        return [shift + cut] * number
+        return [shift + cut for shift in shifts]
     # The sum of weights up to the quantile, less its share of all, has this part of the variance of the sum of all.
     normal = NormalDist().inv_cdf(1 - doubt / 2) * sqrt(float(share * (1 - share)))
-    return [ceil(sqrt(shift**2 + (normal * one) ** 2)) + cut for one in weighing.deviations]
+    both = zip(shifts, weighing.deviations, strict=True)
+    return [ceil(sqrt(shift**2 + (normal * one) ** 2)) + cut for shift, one in both]

@@ -46,7 +46,8 @@ def number_of(name: str, grid: Grid, missing: bool, shape: Shape, bins: int, bor
         known = np.isin(values, shape.thresholds)
         values, shares = (values[known], shares[known]) if known.any() else (values, shares)
     cuts = {int(values[int(np.abs(shares - one).argmin())]) for one in wanted}
-    return Number(name, grid, missing, shape, tuple(sorted({*cuts, *borders})), shape.values)
+    within = {one for one in cuts if grid.first < one <= grid.last}  # a bin below the first value would hold none
+    return Number(name, grid, missing, shape, tuple(sorted({*within, *borders})), shape.values)
 
 
 def _sign(values: Floats, shares: Floats) -> tuple[int, ...]:

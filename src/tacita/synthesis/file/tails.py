@@ -18,10 +18,8 @@ Integers = NDArray[np.int64]
 _FORMS = np.array([1.0, 2.0, 4.0])  # exp(-(k/λ)^form): from tails to an end
 _SCALES = 40
 _SHORTEST = 0.15  # values
-_HEAVY, _SPREAD = (
-    1.3,
-    0.6,
-)  # λ beside that of an exponential law of the same median, and how far its logarithm may be off
+_HEAVY = 1.3  # λ beside that of an exponential law of the same median
+_SPREAD = 0.6  # how far its logarithm may be off
 _LEAST = 1e-9
 _SURE = 3.0  # by so much (in logarithms) others must foretell better than a law
 _LEAST_FAR = 1.5  # of the records beyond the median, over those of the bin

@@ -48,10 +48,13 @@ const FORMS = {
     const pure = pureFor(at, (model.budget * model.drawn) / model.shares.length);
     if (!pure) return null;
     const ranks = ([share, most]) => {
-      const strays = (model.records * 2 * most) / pure;
+      const stray = (model.records * 2 * most) / pure;
+      const { fewest, most: above, further, size } = model.heaps;
+      const inside = Math.min(Math.max(size / stray, fewest), above);
+      const out = Math.min(Math.log(inside / fewest), Math.log(above / inside), further);
       return [
-        [`ranks_${share}`, Math.ceil(model.ends * strays)],
-        [`median_error_ranks_${share}`, model.middle * strays],
+        [`ranks_${share}`, Math.ceil((model.ends + out) * stray)],
+        [`median_error_ranks_${share}`, model.middle * stray],
       ];
     };
     return Object.fromEntries(model.shares.flatMap(ranks));
