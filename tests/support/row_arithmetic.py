@@ -72,6 +72,7 @@ EXEMPT = {
             "model",
             "records",
             "rounds",
+            "sizes",
             "sweeps",
             "tails",
             "targets",

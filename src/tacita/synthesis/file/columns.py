@@ -27,16 +27,17 @@ LISTED = 512  # values: each is counted, and bins are made of them
 
 @dataclass(frozen=True)
 class Grid:
-    """The values a number may have, counted in units of its last place."""
+    """The values a number may have, counted in units of its last place; those of dates are days since 1970."""
 
     first: int
     last: int
     parts: float
+    days: bool = False
 
     @classmethod
     def of(cls, kind: Integer | Numeric | Date) -> Grid:
         domain = Domain.of(kind)
-        return cls(domain.first, domain.last, 10.0**domain.places)
+        return cls(domain.first, domain.last, 10.0**domain.places, isinstance(kind, Date))
 
     @property
     def size(self) -> int:
@@ -56,7 +57,9 @@ class Shape:
     Where its values are few: `counts` of all `values`. Else `values` are point masses, and of the other values
     `thresholds` (in units) stand near public `shares`, `between` counts them between thresholds, and `habits` by how
     many digits they have and how round they are. `noise` is the variance of the noise on these counts. `tallies` counts
-    every round value that the number may have (`round_values`), with noise of the variance `tally_noise`.
+    every round value that the number may have (`round_values`), with noise of the variance `tally_noise`. `sizes`
+    counts the other values by how large they are (`sizes.ladder`) and last those that are missing, with noise of the
+    variance `size_noise`; of few records there are no thresholds beside them.
     """
 
     records: int = 0
@@ -69,6 +72,13 @@ class Shape:
     noise: float = 0.0
     tallies: tuple[int, ...] = ()
     tally_noise: float = 0.0
+    sizes: tuple[int, ...] = ()
+    size_noise: float = 0.0
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether its values are too many to be counted each."""
+        return bool(self.sizes or self.thresholds)
 
 
 @dataclass(frozen=True)

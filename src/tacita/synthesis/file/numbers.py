@@ -1,9 +1,10 @@
 """What is read of a number by itself: counts of single values, and private thresholds. Proof: file.md.
 
 A number of few values needs nothing; one of some hundred has each value counted. Else the round values it may have (two
-digits and zeros) are counted: those that stand out are point masses, and files follow the others' counts too, as far
-as these are more than noise. The rest is cut by exact private thresholds,
-finer towards both ends than parts of equal size would be, and counted between them. Where many stand in a narrow part
+digits and zeros; ends of months) are counted: those that stand out are point masses, and files follow the others'
+counts too, as far as these are more than noise. The rest is counted by size. Where it is enough, it is cut by exact
+private thresholds, finer towards both ends than parts of equal size would be, and counted between them. Where many
+stand in a narrow part
 there may be a point mass that is not round, such as the limit of a benefit or the first of a month: ever finer cells
 are counted there. What is left is counted by how round it is.
 """
@@ -18,26 +19,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.data.schema.units import Span
-from tacita.mechanisms.kng.line import FALL, Lattice, bisect, halves, levels_for
+from tacita.mechanisms.kng.line import Lattice, bisect, halves, levels_for
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
 from tacita.noise.gaussian import add_discrete_gaussian
 from tacita.synthesis.file.budget import Budget, Question
 from tacita.synthesis.file.columns import FEW, LISTED, Grid, Shape
-from tacita.synthesis.quantile.budget import SCARCE
+from tacita.synthesis.file.sizes import ladder
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 # Of what a number gets, where it needs thresholds; they get the rest.
-_MASSES, _CROWDED, _BETWEEN, _HABITS = Fraction(3, 9), Fraction(1, 9), Fraction(2, 9), Fraction(1, 9)
-_THRESHOLDS = 1 - _MASSES - _CROWDED - _BETWEEN - _HABITS
+_MASSES, _CROWDED, _BETWEEN, _HABITS, _SIZES = (Fraction(k, 9) for k in (2, 1, 2, 1, 1))
+_THRESHOLDS = 1 - _MASSES - _CROWDED - _BETWEEN - _HABITS - _SIZES
 _FIRM = 6.0  # a part is cut again while its records times ε are more
-_DEEPEST = 7
+_SHALLOWEST, _DEEPEST = 4, 7  # halvings
 _CROWD = 4.0  # of the records: where the noise of all values together is more, thresholds say more than counts
 _MASS = 0.03  # of the records: a point mass is a state of its own
 _MOST_MASSES = 6
 _MOST_CELLS = 4096
+_MOST_DAYS = 20_000  # between whose bounds months are looked at
+_SEEN = 8.0  # deviations of the noise on a size: so many records stand out, spread over some octaves
 _CHANCE = 1e-3  # that noise alone makes a point mass
 ROUND = np.array([one * 10**zeros for zeros in range(16) for one in (1, 5)], dtype=np.int64)
 """What amounts are multiples of, by habit."""
@@ -60,37 +63,45 @@ def measure_number(
         listed = np.arange(grid.first, grid.last + 1)
         counts = noisy(_counted(units, listed), counting, entropy, f"values of {name}")
         return Shape(records, tuple(listed.tolist()), tuple(counts.tolist()), noise=counting.variance)
-    listed, question = round_values(grid), budget.table(amount * _MASSES)
+    listed = round_values(grid)
+    question = budget.table(amount * (_MASSES + _HABITS if grid.days else _MASSES))
     tallies = noisy(_counted(units, listed), question, entropy, f"round values of {name}")
     masses = _masses(tallies, listed, records, question)
     rest = units[(units >= grid.first) & ~np.isin(units, list(masses))]
     # Of a number that most records have as 0, thresholds are those of the others: many would fall where nobody is.
     others = max(records - sum(masses.values()), 1)
     shares, epsilon = thresholds_for(others, budget, amount * _THRESHOLDS)
-    lattice = Lattice(
-        float(grid.first),
-        float(grid.last + 1),
-        unit=max(1.0, grid.size * 2.0**-30),
-        centre=float(min(max(0, grid.first), grid.last)),
-        fall=FALL if len(shares) == 1 else 0.0,
-    )
-    epsilons = [epsilon] * levels_for(len(shares))
-    drawn = bisect(np.sort(rest).astype(np.float64), lattice, shares, epsilons, entropy, name)
-    cuts = np.clip(np.ceil(drawn).astype(np.int64), grid.first + 1, grid.last)
-    parts = np.bincount(np.searchsorted(cuts, rest, side="right"), minlength=cuts.size + 1).astype(np.int64)
-    between = noisy(parts, budget.table(amount * _BETWEEN), entropy, f"{name} between thresholds")
-    edges = [grid.first, *cuts.tolist(), grid.last + 1]
-    spans = [
-        one for one, many in zip(pairwise(edges), between > _MASS * records, strict=True) if many and one[0] < one[1]
-    ]
+    sizing = budget.table(amount * (_SIZES if shares else _SIZES + _THRESHOLDS + _BETWEEN))
+    rungs = np.array(ladder(grid), dtype=np.int64)
+    missing = np.count_nonzero(units < grid.first)
+    sizes = noisy(np.append(_parts(rest, rungs), missing), sizing, entropy, f"sizes of {name}")
+    cuts, between, counting = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), budget.table(amount * _BETWEEN)
+    if shares:
+        lattice = Lattice(
+            float(grid.first),
+            float(grid.last + 1),
+            unit=max(1.0, grid.size * 2.0**-30),
+            centre=float(min(max(0, grid.first), grid.last)),
+        )
+        epsilons = [epsilon] * levels_for(len(shares))
+        drawn = bisect(np.sort(rest).astype(np.float64), lattice, shares, epsilons, entropy, name)
+        cuts = np.clip(np.ceil(drawn).astype(np.int64), grid.first + 1, grid.last)
+        between = noisy(_parts(rest, cuts), counting, entropy, f"{name} between thresholds")
+    many = (between if shares else sizes[:-1]) > max(_MASS * records, _clear(counting if shares else sizing, 1))
+    edges = [grid.first, *(cuts if shares else rungs).tolist(), grid.last + 1]
+    spans = [one for one, crowded in zip(pairwise(edges), many, strict=True) if crowded and one[0] < one[1]]
     if spans:
         more = _closed_in(rest, spans, records, budget, amount * _CROWDED, entropy, name)
         for mass, count in list(more.items())[: _MOST_MASSES - len(masses)]:
             masses[mass] = count
-            between[np.searchsorted(cuts, mass, side="right")] -= count
+            sizes[np.searchsorted(rungs, mass, side="right")] -= count
+            if shares:
+                between[np.searchsorted(cuts, mass, side="right")] -= count
         rest = rest[~np.isin(rest, list(masses))]
-    left = amount * (_HABITS if spans else _HABITS + _CROWDED)
-    habits = noisy(_habits(rest), budget.table(left), entropy, f"round parts of {name}")
+    habits: list[list[int]] = []
+    if not grid.days:  # multiples of what days are counted by mean nothing
+        left = budget.table(amount * (_HABITS if spans else _HABITS + _CROWDED))
+        habits = noisy(_habits(rest), left, entropy, f"round parts of {name}").tolist()
     masses = dict(sorted(masses.items()))
     return Shape(
         records,
@@ -99,11 +110,18 @@ def measure_number(
         shares,
         tuple(cuts.tolist()),
         tuple(between.tolist()),
-        tuple(tuple(row) for row in habits.tolist()),
-        budget.table(amount * _BETWEEN).variance,
+        tuple(tuple(row) for row in habits),
+        counting.variance,
         tuple(tallies.tolist()),
         question.variance,
+        tuple(sizes.tolist()),
+        sizing.variance,
     )
+
+
+def _parts(units: Integers, cuts: Integers) -> Integers:
+    """How many stand between cuts."""
+    return np.bincount(np.searchsorted(cuts, units, side="right"), minlength=cuts.size + 1).astype(np.int64)
 
 
 def _masses(counts: Integers, listed: Integers, records: int, question: Question) -> dict[int, int]:
@@ -170,36 +188,43 @@ def _counted(units: Integers, listed: Integers) -> Integers:
 
 
 def round_values(grid: Grid) -> Integers:
-    """The ends of the grid and, in between, whole numbers of two digits followed by zeros.
+    """The ends of the grid and, in between, whole numbers of two digits followed by zeros; of dates, the first and the
+    last days of months, or of years where months would be too many.
 
     >>> round_values(Grid(-3, 1200, 1.0))[[0, 1, 2, 3, -3, -2, -1]].tolist()
     [-3, -2, -1, 0, 1000, 1100, 1200]
+    >>> round_values(Grid(0, 60, 1.0, days=True)).tolist()
+    [0, 30, 31, 58, 59, 60]
     """
+    if grid.days:
+        unit = "M" if grid.size <= _MOST_DAYS else "Y"
+        ends = np.array([grid.first, grid.last]).astype("M8[D]").astype(f"M8[{unit}]")
+        starts = np.arange(ends[0], ends[1] + 2).astype("M8[D]").astype(np.int64)
+        days = np.concatenate([[grid.first, grid.last], starts, starts - 1])
+        return np.unique(days[(days >= grid.first) & (days <= grid.last)])
     sizes = {digits * 10**zeros for digits in range(100) for zeros in range(17)}
     both = sorted({one for size in sizes for one in (size, -size) if grid.first <= one <= grid.last})
     return np.unique(np.array([grid.first, *both, grid.last], dtype=np.int64))
 
 
 def told_apart(budget: Budget, amount: Fraction) -> int:
-    """Of so many records beside point masses more than the middle is asked for."""
-    return ceil(SCARCE / budget.threshold(amount * _THRESHOLDS))
+    """Of so many records beside point masses more is seen than noise."""
+    return ceil(_SEEN * sqrt(budget.table(amount * (_SIZES + _THRESHOLDS + _BETWEEN)).variance))
 
 
 def thresholds_for(records: int, budget: Budget, amount: Fraction) -> tuple[tuple[Fraction, ...], Fraction]:
     """The shares to cut at and the ε of each level of halving: halves as long as parts stay firm, then the two ends;
-    the middle alone of few records.
+    none of few records, of which their sizes say more.
 
     >>> shares, epsilon = thresholds_for(10_000, Budget(Fraction(1), False, False), Fraction(1, 100))
     >>> len(shares), float(max(shares)) > 0.99
     (129, True)
     """
-    if records * budget.threshold(amount) < SCARCE:
-        return (Fraction(1, 2),), budget.threshold(amount)
-    chosen: tuple[Fraction, ...] = halves(2)
-    for depth in range(2, _DEEPEST + 1):
+    chosen: tuple[Fraction, ...] = ()
+    for depth in range(_SHALLOWEST, _DEEPEST + 1):
         firm = records * float(budget.threshold(amount / (depth + 1))) / _FIRM
-        if depth > 2 and firm < 1 << depth:
+        if firm < 1 << depth:
             break
         ends = [Fraction(1, 1 << k) for k in range(depth + 1, depth + 1 + (1 << (depth - 1))) if 2 * firm > 1 << k]
         chosen = tuple(sorted({*halves(depth), *ends, *(1 - one for one in ends)}))
-    return chosen, budget.threshold(amount / levels_for(len(chosen)))
+    return chosen, budget.threshold(amount / max(levels_for(len(chosen)), 1))

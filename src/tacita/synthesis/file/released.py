@@ -46,6 +46,8 @@ def record_of(released: Tables, names: Sequence[str]) -> dict[str, Any]:
                 "noise": shape.noise,
                 "tallies": list(shape.tallies),
                 "tally noise": shape.tally_noise,
+                "sizes": list(shape.sizes),
+                "size noise": shape.size_noise,
             }
             for name, shape in released.shapes.items()
         },
@@ -79,6 +81,8 @@ def tables_from(content: Mapping[str, Any], names: Sequence[str]) -> Tables:
             one["noise"],
             tuple(one.get("tallies", ())),
             one.get("tally noise", 0.0),
+            tuple(one.get("sizes", ())),
+            one.get("size noise", 0.0),
         )
         for name, one in content["numbers"].items()
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.synthesis.file.bins import edge_of, smooth_curve
+from tacita.synthesis.file.bins import beside_masses, edge_of, smooth_curve
 from tacita.synthesis.file.columns import Category, Column, Number, Shape
 from tacita.synthesis.file.likely import Facts, foretold_counts, likeliest, with_ends
 from tacita.synthesis.file.numbers import ROUND, digits_of, round_values
@@ -58,7 +58,7 @@ class Bins:
         self.listed: dict[int, float] = {}
         self.usual, self.factors = np.zeros(0, dtype=np.int64), np.zeros(0)
         self.candidates: dict[int, tuple[Integers, Floats]] = {}
-        if self.shape.thresholds:
+        if self.shape.is_wide:
             self.curve = smooth_curve(self.shape, column.grid)
             self.habits = _Habits(self.shape, column.masses)
             if self.shape.tallies:
@@ -89,7 +89,7 @@ class Bins:
 
     def _weigh(self, doubt: np.random.Generator | None) -> None:
         """How much more usual than habits let expect each round value is, as far as its tally tells."""
-        random, grid, others = np.random.default_rng(_PUBLIC_SEED), self.column.grid, float(sum(self.shape.between))
+        random, grid, others = np.random.default_rng(_PUBLIC_SEED), self.column.grid, beside_masses(self.shape)
         round_ones = round_values(grid)
         held = np.zeros(round_ones.size)
         for state in range(len(self.column.cuts) + 1):
@@ -107,7 +107,7 @@ class Bins:
             self.factors = np.maximum(held[there] + facts.likely(doubt), 0.0) / held[there]
 
     def drawn(self, state: int, count: int, random: np.random.Generator) -> Integers:
-        if not self.shape.thresholds:
+        if not self.shape.is_wide:
             return self._listed(*self.column.ends(state), count, random)
         if not self.usual.size:
             return self._plain(state, count, random)
@@ -154,6 +154,9 @@ class _Habits:
     """How round amounts of so many digits are."""
 
     def __init__(self, shape: Shape, masses: tuple[int, ...]) -> None:
+        self.reached, self.masses = np.zeros((0, ROUND.size)), np.array(masses, dtype=np.int64)
+        if not shape.habits:
+            return
         counts = np.array(shape.habits, dtype=np.float64)
         overall = nearest(counts.sum(axis=0), max(float(counts.sum()), 1.0))
         overall /= overall.sum()
@@ -162,10 +165,12 @@ class _Habits:
             total = max(float(row.sum()), 1.0)
             likely = likeliest(row, overall * total, shape.noise)
             rows.append(np.cumsum(likely) / likely.sum())
-        self.reached, self.masses = np.array(rows), np.array(masses, dtype=np.int64)
+        self.reached = np.array(rows)
 
     def rounded(self, units: Integers, first: int, last: int, random: np.random.Generator) -> Integers:
         """Each value as a multiple of what is drawn for it, or of less where the bin has no such multiple."""
+        if not self.reached.size:
+            return units
         habit = (_evenly(units.size, random)[:, None] >= self.reached[digits_of(units)]).sum(axis=1)
         habit, found = np.minimum(habit, ROUND.size - 1), units.copy()
         waiting = np.ones(units.size, dtype=np.bool_)

@@ -1,0 +1,100 @@
+"""Sizes of numbers with wide bounds: negatives, few records, dates."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tacita.noise.entropy import SeededEntropy
+from tacita.synthesis.file.bins import number_of, smooth_curve
+from tacita.synthesis.file.budget import Budget
+from tacita.synthesis.file.columns import Grid, Shape
+from tacita.synthesis.file.numbers import measure_number, round_values
+from tacita.synthesis.file.sizes import distribution_of, ladder
+from tacita.synthesis.file.values import units_of
+
+BUDGET = Budget(Fraction(1, 5), False, True)
+SIGNED = Grid(-(10**9), 10**9, 1.0)
+
+
+def some(count: int, sigma: float = 1.2) -> np.ndarray:
+    return np.round(np.random.default_rng(1).lognormal(13, sigma, count))
+
+
+def exact(values: np.ndarray, grid: Grid, noise: float = 1e-3) -> Shape:
+    counts = np.bincount(np.searchsorted(ladder(grid), values, side="right"), minlength=len(ladder(grid)) + 1)
+    return Shape(values.size, sizes=(*counts.tolist(), 0), size_noise=noise)
+
+
+@pytest.mark.parametrize("grid", [SIGNED, Grid(0, 10**9, 100.0), Grid(10_957, 18_627, 1.0, days=True)])
+def test_cells_are_public_and_cover_every_value_once(grid: Grid) -> None:
+    cuts = ladder(grid)
+    assert list(cuts) == sorted(set(cuts))
+    assert grid.first < cuts[0] <= cuts[-1] <= grid.last
+    assert (0 in cuts) == (grid.first < 0)
+
+
+def test_without_noise_shares_are_those_that_were_counted() -> None:
+    values = np.concatenate([-some(100), some(1900)])
+    edges, shares = distribution_of(exact(values, SIGNED), SIGNED)
+    assert 0 in edges
+    assert shares == pytest.approx([(values < one).mean() for one in edges], abs=2e-3)
+
+
+def test_few_negatives_survive_and_are_about_as_large_as_they_were() -> None:
+    values = np.concatenate([-some(100), some(1700)])
+    for seed in range(6):
+        shape = measure_number(values, SIGNED, 1800, BUDGET, Fraction(1, 80), SeededEntropy(seed), "profit")
+        number = number_of("profit", SIGNED, False, shape, 8)
+        assert 0 in number.cuts, "no bin mixes gains and losses"
+        units = units_of(number, number.code(values), np.random.default_rng(2))
+        assert ((units < 0) == (values < 0)).all()
+        assert 0.2 < np.median(units[units < 0]) / np.median(values[values < 0]) < 5
+        assert units.mean() == pytest.approx(values.mean(), rel=0.5)
+
+
+def test_a_number_that_a_quarter_has_is_not_lost_in_loud_noise() -> None:
+    values = np.concatenate([np.zeros(1350), some(450)])
+    grid = Grid(0, 10**9, 1.0)
+    found = []
+    for seed in range(8):
+        shape = measure_number(values, grid, 1800, BUDGET, Fraction(1, 1100), SeededEntropy(seed), "research")
+        assert not shape.thresholds
+        number = number_of("research", grid, False, shape, 6)
+        found.append(units_of(number, number.code(values), np.random.default_rng(2)).mean() / values.mean())
+    assert 0.5 < np.median(found) < 2
+    assert min(found) > 0.05
+    assert max(found) < 20
+
+
+def test_of_noise_alone_nothing_is_told() -> None:
+    random = np.random.default_rng(3)
+    for _ in range(5):
+        noisy = np.rint(random.normal(0, 40, len(ladder(SIGNED)) + 1)).astype(int)
+        shape = Shape(1000, (0,), (1000,), sizes=(*noisy.tolist(), 0), size_noise=1600.0, tally_noise=400.0)
+        curve = smooth_curve(shape, SIGNED)
+        assert np.abs(curve.values).max() < 10
+
+
+def test_dates_stay_in_their_years_and_ends_of_months_are_found() -> None:
+    random = np.random.default_rng(1)
+    first, last = (int(np.datetime64(one, "D").astype(int)) for one in ("2012-01-01", "2016-12-31"))
+    grid = Grid(10_957, 18_627, 1.0, days=True)
+    end = int(np.datetime64("2014-12-31", "D").astype(int))
+    values = np.concatenate([np.full(500, end), random.integers(first, last + 1, 1500)]).astype(float)
+    assert end in round_values(grid)
+    for seed in range(5):
+        shape = measure_number(values, grid, 2000, BUDGET, Fraction(1, 80), SeededEntropy(seed), "day")
+        assert end in shape.values
+        assert not shape.habits, "days since 1970 are never round"
+        number = number_of("day", grid, False, shape, 8)
+        units = units_of(number, number.code(values), np.random.default_rng(2))
+        assert ((units < first - 240) | (units > last + 240)).mean() < 0.01
+        assert np.unique(units[units != end], return_counts=True)[1].max() < 60, "they do not pile up on other days"
+
+
+def test_missing_numbers_are_no_sizes() -> None:
+    values = np.concatenate([np.full(1000, np.nan), some(1000)])
+    shape = measure_number(values, SIGNED, 2000, BUDGET, Fraction(1, 20), SeededEntropy(1), "pay")
+    assert shape.sizes[-1] == pytest.approx(1000, abs=100)
+    assert sum(shape.sizes[:-1]) == pytest.approx(1000, abs=400)
