@@ -10,7 +10,7 @@ from tacita.data.schema import Schema
 from tacita.mechanisms.table.noise import Budget
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording
-from tacita.synthesis.pinned.adjusting import Values, hold, wanted
+from tacita.synthesis.pinned.adjusting import Values, hold, wanted, with_beyond
 from tacita.synthesis.pinned.measuring import End, Pin, Pinning, Summing, worth_pinning
 from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, Spread, likely_off
 from tacita.synthesis.quantile.curve import Curve
@@ -170,6 +170,34 @@ def test_far_values_are_bent_until_they_add_up_and_the_body_stays(factor: float)
     assert np.minimum(held, top).sum() == pytest.approx(true, rel=0.02)
     body = values < np.median(values)
     assert (held[body] == values[body]).all()
+
+
+def test_what_lies_above_a_clamp_is_drawn_around_what_is_expected() -> None:
+    values = np.arange(1.0, 1001.0)
+    number, each = Values(values, np.ones(1000, dtype=np.bool_), 0.0, 1e9), np.ones(1000)
+    pin = Pin(0.0, 900.0, 0.0, 1e9, 0.0, 50_000.0, (0.0,), 1.0)
+    above = []
+    for seed in range(400):
+        drawn = with_beyond(number, each, pin, 0.5, np.random.default_rng(seed))
+        assert (drawn[:899] == values[:899]).all(), "what was added up stays"
+        above.append(np.maximum(drawn - 900.0, 0.0).sum())
+    assert np.mean(above) == pytest.approx(50_000, rel=0.1)
+    assert np.log(above).std() == pytest.approx(0.5, rel=0.15)
+
+
+def test_several_files_have_above_the_clamp_what_may_lie_there() -> None:
+    """Bending changes what was added up, and the far ends of it most: it must not take away what was not."""
+    values = np.rint(np.exp(np.random.default_rng(1).normal(9, 1.5, 4000)))
+    top, spread, free = float(np.quantile(values, 0.998)), _spread(values), np.ones(4000, dtype=np.bool_)
+    true = 0.9 * float(np.minimum(values, top).sum())
+    pin = Pin(0.0, top, 0.0, 1e9, 0.0, 0.2 * true, (true,), 1e-3 * true)
+    held = [spread.held(pin, values, free, 4000, np.random.default_rng(k), 0.1 * true, tailed=True) for k in range(60)]
+    above = np.array([np.maximum(one - top, 0.0).sum() for one in held]) / pin.beyond
+    assert [np.minimum(one, top).sum() for one in held] == pytest.approx([true] * 60, rel=0.02)
+    assert np.mean(above) == pytest.approx(1.0, abs=0.3)
+    assert np.log(above).std() > 0.5
+    one = spread.held(pin, values, free, 4000, None, 0.1 * true, tailed=True)
+    assert np.maximum(one - top, 0.0).sum() <= 1.01 * pin.beyond, "a single file has no more than is expected"
 
 
 def test_a_total_that_is_mostly_noise_changes_nothing() -> None:

@@ -2,6 +2,7 @@
 
 import io
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis import QuantileSynthesis
 from tacita.synthesis.quantile.curve import Curve, Tail, without_strays
 from tacita.synthesis.quantile.model import even_draws, loose_draws
-from tacita.synthesis.quantile.numeric import Conditional
+from tacita.synthesis.quantile.numeric import Conditional, Noise
+from tacita.synthesis.quantile.own import Own
 from tacita.synthesis.quantile.owning import SEEN_BEFORE, masses_of
+from tacita.synthesis.quantile.ranks import UNLIKE, Ranks
 from tacita.synthesis.quantile.ties import _occurrence, spread_within_step
 from tacita.synthesis.quantile.variables import column_of
 
@@ -62,6 +65,38 @@ def test_exact_quantiles_continue_in_their_own_tail(quantile: Any, index: float)
     far = np.array([0.99, 0.999, 0.9999])
     assert curve._shape(curve._upper_gaps) == pytest.approx(index, abs=0.02)
     assert curve(far) == pytest.approx(quantile(far), rel=0.1)
+
+
+def test_scores_of_one_kind_continue_as_a_normal_law_does() -> None:
+    """Fitted to gaps, the tails of seven quantiles of a normal number are those of an exponential one, or longer."""
+    shares, far = np.arange(1, 8) / 8, np.array([1e-4, 0.01, 0.05, 0.95, 0.99, 0.9999])
+    law = NormalDist(0.3, 0.6)
+    exact = np.array([law.inv_cdf(one) for one in shares.tolist()])
+    curve = Curve(shares, exact, -4.0, 4.0, tail="normal")
+    assert curve(far) == pytest.approx([law.inv_cdf(one) for one in far.tolist()], abs=1e-6)
+    assert curve(shares) == pytest.approx(exact, abs=1e-9)
+    assert (np.diff(curve(EVEN)) >= -1e-9).all()
+    one = Curve(np.array([0.5]), np.array([0.0]), -4.0, 4.0, tail="normal")
+    assert one(far) == pytest.approx([NormalDist().inv_cdf(share) for share in far.tolist()], abs=1e-6)
+
+
+def test_point_masses_that_are_drawn_apart_leave_the_less_open() -> None:
+    """What quantiles leave open of a total is theirs alone who are no point mass."""
+    curve = Curve(np.arange(1, 16) / 16, np.exp(np.linspace(5, 10, 15)), 0.0, 1e6, careful=True)
+    noise = Noise(500.0, 0.0, 0.0, (0.1,) * 4)
+    column = column_of(SCHEMA, "size")
+    own = Own(column, curve, noise, ranked=True, scored=False)
+    apart = Own(column, curve, noise, ranked=True, scored=False, masses=((0.0, 0.95),), apart=True)
+    assert apart.unsure(0.0, 1e5, 10_000) == pytest.approx(0.05 * own.unsure(0.0, 1e5, 10_000))
+
+
+def test_several_files_show_that_numbers_do_not_go_together_as_normal_ones_do() -> None:
+    """Without noise too: classes tell a correlation only as far as numbers are normal ones."""
+    table = np.full((4, 4), 1e6) + 3e6 * np.eye(4)
+    ranks = Ranks(np.array([table]), 1.0, np.zeros(1), np.eye(1), (True,))
+    drawn = [float(ranks._correlations(np.random.default_rng(k))[0]) for k in range(200)]
+    single = float(ranks._correlations(None)[0])
+    assert np.std(drawn) == pytest.approx(UNLIKE[4] * (1 - single**2) ** 0.5, rel=0.25)
 
 
 def test_redrawn_shares_rest_on_as_many_gaps() -> None:

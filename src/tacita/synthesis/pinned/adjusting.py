@@ -27,6 +27,8 @@ _SLOPES = (-1.0, 1.0)  # by which power of the value
 _MOST = 20.0  # times, by which a weight may change
 _ROUNDS = 6
 _SURELY = 2.0  # standard deviations of the noise: what is off by more, the model has wrong
+_FEW = 3  # records at least that what lies above a clamp lies with
+_EVENLY = 0.1  # of the clamp: as if each record were that much above it, so that none is left out
 _TINY = 1e-300
 _ROUNDS_WITHIN = 50
 
@@ -173,6 +175,25 @@ class Adding:
             return np.full(size.size, max(bound, 0.0))
         level = _level(size * weights, clamp, most, beyond)
         return np.asarray(np.minimum(level / np.maximum(weights, _TINY), bound))
+
+
+def with_beyond(number: Values, weights: Floats, pin: Pin, doubt: float, random: np.random.Generator) -> Floats:
+    """Values whose parts above the clamps, of which nothing was added up, are drawn: about as large as is expected.
+
+    `doubt` is the standard deviation of the logarithm of how large they are.
+    """
+    values = number.values
+    for sign, clamp, expected in ((1.0, pin.upper, pin.beyond), (-1.0, -pin.lower, pin.short)):
+        drawn = expected * float(np.exp(doubt * random.standard_normal() - doubt**2 / 2))
+        amounts = np.where(number.free, sign * values * weights, 0.0)
+        top = amounts >= min(clamp, float(np.sort(amounts)[-_FEW:][0]))
+        if clamp <= 0 or not (amounts[top] > 0).all():
+            continue
+        over = np.maximum(amounts[top] - clamp, 0.0) + _EVENLY * clamp
+        moved = np.minimum(amounts[top], clamp) + over * (drawn / over.sum())
+        values = values.copy()
+        values[top] = np.clip(sign * moved / weights[top], number.lower, number.upper)
+    return values
 
 
 def _level(amounts: Floats, clamp: float, most: float, beyond: float) -> float:

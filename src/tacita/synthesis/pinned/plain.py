@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil, exp, hypot, sqrt
+from math import exp, hypot, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.mechanisms.table.noise import Budget
-from tacita.synthesis.pinned.adjusting import Adding, Values, by_chance, wanted
+from tacita.synthesis.pinned.adjusting import Adding, Values, by_chance, wanted, with_beyond
 from tacita.synthesis.pinned.measuring import End, Pin, ranks_off
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _USUALLY = 3.0  # halvings between the median and the outermost quantile: with m
 _POINTS = 2048
 _EDGE = 0.5  # of a record: so far out the distribution is not looked at
 _FAINT = 1 / 3  # of a total: with more noise, it says less than the distribution does
-_EXCESS = 0.5  # of the clamp: by how much usual records above it lie above it
+_DOUBT = 0.8  # standard deviation of the logarithm of what lies above a clamp, beside what noise leaves open of it
 TAIL = 0.3  # of what lies beyond the outermost quantiles: by how much a fitted tail is usually off
 LONGER = 2 * TAIL  # by so much (in logarithms) it may be longer: about half of what it adds is its length
 
@@ -149,30 +149,12 @@ class Spread:
             return Adding(pin, number, wanted(pin, 0, adding, random, doubt), scales=False).bent(each)
         total = wanted(pin, 0, adding, random, moved)
         missing = total - float(pin.held(adding).sum())
-        open_by = 0.0 if random is None else pin.spread * float(random.exponential())
-        loose = _loosened(pin, missing, open_by)
-        if tailed and random is not None:
-            lifted = np.clip(_lifted(values, free, stands_for, loose), *self.bounds)
-            number = Values(lifted, free, *self.bounds)
-        return Adding(loose, number, total, scales=False).bent(each)
-
-
-def _lifted(values: Floats, free: NDArray[np.bool_], stands_for: float, pin: Pin) -> Floats:
-    """The largest values further out, until as much lies above the clamp as may do so: the clamped total says nothing
-    of that, and a fitted tail that is too short sets the clamp as well."""
-    sign, clamp, beyond = (1.0, pin.upper, pin.beyond) if pin.upper >= -pin.lower else (-1.0, -pin.lower, pin.short)
-    sizes, clamp = np.where(free, sign * values, -np.inf), clamp / stands_for
-    over = beyond / stands_for - float(np.maximum(sizes - clamp, 0.0).sum())
-    if over <= 0 or clamp <= 0 or not free.any():
-        return values
-    count = min(ceil(over / (_EXCESS * clamp)), int(free.sum()))
-    far = np.argsort(sizes, kind="stable")[::-1][:count]
-    # As an exponential law has it, whose excesses are so many clamps in the mean.
-    excess = -np.log((np.arange(count) + 0.5) / count)
-    excess *= over / max(float(excess.sum()), 1e-300)
-    moved = values.copy()
-    moved[far] = sign * (np.maximum(sizes[far], clamp) + excess)
-    return moved
+        loose = _loosened(pin, missing, 0.0 if random is None else pin.spread * float(random.exponential()))
+        bent = Adding(loose, number, total, scales=False).bent(each)
+        if not tailed or random is None:
+            return bent
+        # A fitted tail that is too short sets the clamp as well, and bending may have drawn in what lies above it.
+        return with_beyond(Values(bent, free, *self.bounds), each, loose, _DOUBT, random)
 
 
 def _loosened(pin: Pin, missing: float, open_by: float) -> Pin:

@@ -195,7 +195,8 @@ class Own:
         """By how much (as a standard deviation) it is open what so many records add up to, held between two ends."""
         random = np.random.default_rng(0)
         drawn = [np.clip(self.redrawn(random)._at(_MIDDLES), lower, upper).mean() for _ in range(_REDRAWN)]
-        return records * float(np.std(drawn, ddof=1))
+        here = self._free if self.apart else 1.0  # records at point masses that are drawn apart add what they add
+        return here * records * float(np.std(drawn, ddof=1))
 
     def redrawn(self, random: np.random.Generator) -> Own:
         """The same thresholds with a draw of how many records may really lie between them, and how far beyond."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tacita.synthesis.pinned.adjusting import Adding, Values, hold, within
+from tacita.synthesis.pinned.adjusting import Adding, Values, hold, with_beyond, within
 from tacita.synthesis.pinned.measuring import Pin
 from tacita.synthesis.survey.columns import Floats, Integers
 from tacita.synthesis.survey.totals import Totals
@@ -22,8 +22,6 @@ _POOLED = 10.0  # records: a cell's spread leans on that of all as if it had so 
 _LEAST = 0.05  # of what the model says: an answer that is never negative adds up to more than that
 _ROUNDS = 3
 _DOUBT = 1.2  # standard deviation of the logarithm of what lies above a clamp: it may well be three times as much
-_FEW = 3  # records at least that it lies with
-_EVENLY = 0.1  # of the clamp: as if each record were that much above it, so that none is left out
 _TINY = 1e-100
 
 
@@ -58,24 +56,8 @@ def held(
         values[name] = cells.bent(number, weights, random)
     if random is not None:
         for name, some in values.items():
-            values[name] = _beyond(replace(off[name], values=some), weights, whole[name], random)
+            values[name] = with_beyond(replace(off[name], values=some), weights, whole[name], _DOUBT, random)
     return {name: some + centres[name] for name, some in values.items()} | {weight: weights}
-
-
-def _beyond(number: Values, weights: Floats, pin: Pin, random: np.random.Generator) -> Floats:
-    """Values whose parts above the clamps, of which nothing was added up, are drawn: about as large as is expected."""
-    values = number.values
-    for sign, clamp, expected in ((1.0, pin.upper, pin.beyond), (-1.0, -pin.lower, pin.short)):
-        drawn = expected * float(np.exp(_DOUBT * random.standard_normal() - _DOUBT**2 / 2))
-        amounts = np.where(number.free, sign * values * weights, 0.0)
-        top = amounts >= min(clamp, float(np.sort(amounts)[-_FEW:][0]))
-        if clamp <= 0 or not (amounts[top] > 0).all():
-            continue
-        over = np.maximum(amounts[top] - clamp, 0.0) + _EVENLY * clamp
-        moved = np.minimum(amounts[top], clamp) + over * (drawn / over.sum())
-        values = values.copy()
-        values[top] = np.clip(sign * moved / weights[top], number.lower, number.upper)
-    return values
 
 
 def _shifted(number: Values, by: float) -> Values:
