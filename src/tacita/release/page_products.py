@@ -148,7 +148,7 @@ def _unbounded(record: Mapping[str, Any], margins: Floats) -> View | None:
     of, weights = record["mechanism"].get("of") or [], record["mechanism"].get("weights")
     key, one = next(iter(facts.items()))
     own = of[1:] if key == "below" else of[:1]
-    named = " × ".join(spoken(name) for name in (*own, *([weights] if weights else [])))
+    named = " × ".join((*own, *([weights] if weights else [])))
     which = "No value has a margin of error" if none.all() else "Some values have no margin of error"
     return {"which": which, "named": named, "limit": f"{max(abs(one['lower']), abs(one['upper'])):,.10g}"}
 
@@ -157,7 +157,9 @@ def _worth(values: Floats, margins: Floats, silent: int) -> str:
     """How many cells are near enough to be used, in words for those who decide."""
     near = int(np.count_nonzero(margins <= _NEAR * np.abs(values)))  # never of a margin that nothing bounds
     said = f"the margin is at most {_NEAR:.0%} of the value in {near:,} of {len(values):,} cells"
-    if silent:
+    if not np.isfinite(margins).any():
+        said = "no cell has a margin of error" if len(values) else "no cell has a value"
+    elif silent:
         said += f", and {silent:,} more are withheld"
     return said
 

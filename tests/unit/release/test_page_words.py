@@ -52,7 +52,7 @@ def test_margins_of_shares_are_told_in_points(page: str) -> None:
 def test_a_table_without_margins_says_why_and_what_would_help(page: str) -> None:
     pay = page[page.index("tables/pay.csv") : page.index("tables/per-head.csv")]
     assert "No value has a margin of error: towards " in pay
-    assert "where Pay was clamped, large numbers become so slowly fewer" in pay
+    assert "where pay was clamped, large numbers become so slowly fewer" in pay
     assert "upper in the schema, or clamp in the specification" in pay
     assert "No value has a margin of error" not in page[: page.index("tables/pay.csv")]
 
@@ -66,9 +66,14 @@ def test_a_value_without_a_margin_has_three_digits(folder: Path) -> None:
 def test_the_first_sheet_has_each_method_once(page: str) -> None:
     first = page[: page.index("What is published")]
     assert first.count("Records were counted in each cell") == first.count("Numbers were added up in each cell") == 1
-    assert "Shares follow from these counts." in first
-    assert "Means follow from these sums." in first
-    assert "Ratios follow from these sums." in first
+    assert "Shares follow from such counts." in first
+    assert "Means follow from such sums." in first
+    assert "Ratios follow from such sums." in first
+
+
+def test_the_first_sheet_says_of_which_tables_no_cell_has_a_margin(page: str) -> None:
+    assert "Pay: no cell has a margin of error." in page
+    assert "People: the margin is at most 20% of the value in 2 of 2 cells." in page
 
 
 def test_the_order_of_the_picture_is_said_of_the_picture(page: str) -> None:
