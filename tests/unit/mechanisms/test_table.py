@@ -210,6 +210,12 @@ def test_names_of_published_columns_are_taken() -> None:
         table_of(by=["sex", "sex_label"]).reads(earners_schema(sex_label=level))
 
 
+def test_a_median_of_dates_says_what_to_do() -> None:
+    born = {"role": "confidential", "type": "date", "lower": "1930-01-01", "upper": "2020-12-31"}
+    with pytest.raises(SchemaError, match=r"born: is a date, and tables are of numbers; add a column .* type integer"):
+        table_of("median", of="born").reads(earners_schema(born=born))
+
+
 # ---------------------------------------------------------------- publishing
 
 

@@ -12,7 +12,9 @@ import pytest
 from support.bundles import released, spec, table
 from support.specifications import levels, number, schema
 
-SCHEMA = schema("incomes", "person", sex=levels("F", "M"), job=levels("a", "b", "c"), pay=number(0, 10**12), hours=number(0, 80))
+SCHEMA = schema(
+    "incomes", "person", sex=levels("F", "M"), job=levels("a", "b", "c"), pay=number(0, 10**12), hours=number(0, 80)
+)
 TABLES = (
     table("people", by=["sex"])
     + table("jobs", statistic="share", of="job", by=["sex"], epsilon="4")
