@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pyreadstat
 import pytest
 
-from tacita.data.draft import draft_schema
+from tacita.data.draft import draft_schema, storage_types
 from tacita.data.draft_spec import DRAFTS, KINDS, draft_spec
 from tacita.data.schema import Integer, Schema
 from tacita.errors import RefusedError, SchemaError, UsageError
@@ -99,6 +99,20 @@ def test_how_a_csv_file_writes_its_values_decides_the_kind_of_domain(tmp_path: P
         "empty": "categorical",
         "mixed": "categorical",
     }
+
+
+@pytest.mark.parametrize(
+    "written", ["12/31/2012", "31.12.2012", "1/2/12", "2012/12/31", "2012-12-31 10:15:00", "31-12-2012"]
+)
+def test_dates_that_are_written_otherwise_come_with_a_hint(tmp_path: Path, written: str) -> None:
+    lines = ["day,code", f"{written},1/2", "NA,x"]
+    (tmp_path / "a.csv").write_text("\n".join(lines), encoding="utf-8")
+    assert storage_types(tmp_path / "a.csv") == {"day": "other date", "code": "text"}
+    text = draft_schema(tmp_path / "a.csv", unit="person", role="confidential", numbers="public")
+    drafted = tomllib.loads(text)["variables"]
+    assert drafted["day"] == drafted["code"] == {"role": "confidential", "type": "categorical", "levels": ["TODO"]}
+    assert text.count("# Dates? They are read as 2026-01-31 only") == 1
+    assert written not in text
 
 
 def test_columns_that_say_todo_are_left_aside_and_named_when_used(tmp_path: Path) -> None:

@@ -93,7 +93,8 @@ def init(
     chosen = kind or _asked_kind()
     if chosen not in DRAFTS:
         raise UsageError(f"--kind {chosen}: must be one of {', '.join(DRAFTS)}")
-    draft, weights = DRAFTS[chosen], weight_columns(storage_types(file)) if chosen == "survey" else ()
+    columns = storage_types(file)
+    draft, weights = DRAFTS[chosen], weight_columns(columns) if chosen == "survey" else ()
     texts = (
         draft_schema(file, public_copy, draft.unit, role=draft.role, numbers=draft.numbers, entities=draft.entities),
         draft_spec(schema.name, Path(os.path.relpath(file, out)).as_posix(), chosen, next(iter(weights), None)),
@@ -105,6 +106,11 @@ def init(
         f"Drafted {schema} and {spec} (--kind {chosen}: one row is {draft.row}). Fill in what says TODO "
         f"of the columns you want to use, then: tacita plan {spec}"
     )
+    if dates := [name for name, storage in columns.items() if storage == "other date"]:
+        console().print(
+            f"{', '.join(dates)}: drafted as categorical. If these are dates, write them as 2026-01-31 in the file; the "
+            "draft says how to declare them then"
+        )
 
 
 def _asked_kind() -> Any:

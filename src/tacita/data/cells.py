@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tacita.data import rowwise
 from tacita.data.confidential import Confidential, asked, engine_of, rows, same_key, tallied
 from tacita.data.engine import code_text, level_code, ruled_number
-from tacita.data.schema import Categorical, Integer, Numeric, Schema
+from tacita.data.schema import Categorical, Date, Integer, Numeric, Schema
 from tacita.errors import SchemaError, UsageError
 from tacita.lazy import later
 
@@ -119,6 +119,11 @@ class Amount:
 
 def number_kind(schema: Schema, name: str) -> Integer | Numeric:
     kind = schema[name].kind
+    if isinstance(kind, Date):
+        raise SchemaError(
+            f"{name}: is a date, and tables are of numbers; add a column to the file that has it as one, such as the "
+            "year or the days since a day, and declare that with type integer and its bounds"
+        )
     if not isinstance(kind, Integer | Numeric):
         raise SchemaError(f"{name}: is no number; declare it with type integer or numeric, and its bounds")
     return kind

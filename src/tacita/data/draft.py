@@ -26,7 +26,7 @@ from tacita.lazy import later
 
 ibis = later("ibis")
 
-Storage = Literal["text", "integer", "numeric", "date"]
+Storage = Literal["text", "integer", "numeric", "date", "other date"]
 # What a name never is: nothing but digits and what stands between them in numbers, dates and times; or an address.
 _VALUE = re.compile(r"[-+]?[\d.,:/ T-]*\d[\d.,:/ TZ%-]*|\S+@\S+")
 _ROLES = "id | public | confidential | worker | workplace | weight | design | size"
@@ -36,7 +36,9 @@ _WRITTEN: tuple[tuple[Storage, str], ...] = (
     ("integer", r"^-?(0|[1-9]\d*)$"),
     ("numeric", r"^-?(0|[1-9]\d*)?(\.\d+)?([eE][-+]?\d+)?$"),
     ("date", r"^\d{4}-\d{2}-\d{2}$"),
+    ("other date", r"^(\d{1,2}[/.-]\d{1,2}[/.-](\d{4}|\d{2})|\d{4}[/.-]\d{1,2}[/.-]\d{1,2})([ T]\d{1,2}:\d{2}\S*)?$"),
 )
+TEXTS: tuple[Storage, ...] = ("text", "other date")
 _LOOKED_AT = 100_000  # rows of a CSV file
 _MOST_LEVELS = 1_000  # a public column with more different values is drafted without its levels
 
@@ -87,7 +89,7 @@ def draft_schema(
     for name, storage in columns.items():
         label, codes = described.get(name, ("", {}))
         shown = [f"label = {_quoted(label)}"] if label else []
-        chosen = "weight" if name in weights else role if storage == "text" or codes else numbers or role
+        chosen = "weight" if name in weights else role if storage in TEXTS or codes else numbers or role
         told = "              # public | confidential" if chosen == "TODO" and numbers else ""
         shown.append(f"role = {_quoted(chosen)}{told}")
         variable = _coded(codes) if codes and name not in public else _variable(storage, public.get(name))
@@ -132,7 +134,7 @@ def _spelled(column: Any) -> Any:
 
 def weight_columns(columns: Mapping[str, Storage]) -> tuple[str, ...]:
     """Numbers that are called what survey weights are often called."""
-    return tuple(name for name, storage in columns.items() if storage != "text" and _WEIGHT.fullmatch(name))
+    return tuple(name for name, storage in columns.items() if storage not in TEXTS and _WEIGHT.fullmatch(name))
 
 
 def _identity(path: Path) -> str:
@@ -285,6 +287,13 @@ def _variable(storage: Storage, public: pa.Array | None) -> list[str]:
         levels = sorted(level for level in texts if level is not None)
         if 0 < len(levels) <= _MOST_LEVELS:
             return ['type = "categorical"', f"levels = {json.dumps(levels, ensure_ascii=False)}"]
+    if storage == "other date":
+        return [
+            "# Dates? They are read as 2026-01-31 only: write the column so in the file, and declare it with",
+            '# type = "date", lower = 2010-01-01, upper = 2026-12-31. As it is, each day is a level of its own:',
+            'type = "categorical"',
+            'levels = ["TODO"]',
+        ]
     if storage == "text":
         return ['type = "categorical"', 'levels = ["TODO"]']
     return [

@@ -37,6 +37,7 @@ _LISTED = 60  # rows of a table that stands on the page itself
 _NEAR = 0.2  # a margin up to this share of its value: marks A and B
 _DRAWN = 15  # cells in a picture: as many as a reader compares at a glance
 _BANDS = ((0, 10), (10, 100), (100, 1_000), (1_000, 10_000), (10_000, None))
+_SHARES = ((0, 0.05), (0.05, 0.2), (0.2, 0.5), (0.5, None))
 _MEANS = 30  # columns in the table of means: more would be a data file, not a page
 _WORST = "D"  # the mark of a value whose margin is above half of it, or unknown
 _ROWS = 120  # rows of a survey table; a longer one is a file to open, not to read
@@ -104,6 +105,7 @@ def table_view(folder: Path, record: Mapping[str, Any], maps: Callable[[pa.Table
         "silent": every - cells.num_rows,
         "listed": _values(table) if table.num_rows <= _LISTED and "quality" in table.column_names else None,
         "quality": _quality(table),
+        "unbounded": _unbounded(record, margins),
         "worth": _worth(values, margins, every - cells.num_rows),
         "whole": pa.types.is_integer(table["value"].type),
         "confidence": confidence,
@@ -113,7 +115,7 @@ def table_view(folder: Path, record: Mapping[str, Any], maps: Callable[[pa.Table
         if labels
         else None,
         "maps": maps(table, record["title"]),
-        "bands": list(_by_size(values, margins)),
+        "bands": list(_by_size(values, margins, shares=record["mechanism"].get("statistic") == "share")),
         "settings": settings_of(record["mechanism"]),
     }
 
@@ -136,11 +138,28 @@ def _quality(table: pa.Table) -> str:
     return ", ".join(f"{mark} {marks.count(mark):,}" for mark in ("A", "B", "C", "D", "withheld") if mark in marks)
 
 
+def _unbounded(record: Mapping[str, Any], margins: Floats) -> View | None:
+    """Which number has an open tail, and the limit at which it was clamped; None where every value has a margin, or
+    lacks it for another reason."""
+    facts = {key: one for key, one in record["noise"].items() if isinstance(one, Mapping) and one.get("open")}
+    none = np.isnan(margins)
+    if not facts or not none.any():
+        return None
+    of, weights = record["mechanism"].get("of") or [], record["mechanism"].get("weights")
+    key, one = next(iter(facts.items()))
+    own = of[1:] if key == "below" else of[:1]
+    named = " × ".join((*own, *([weights] if weights else [])))
+    which = "No value has a margin of error" if none.all() else "Some values have no margin of error"
+    return {"which": which, "named": named, "limit": f"{max(abs(one['lower']), abs(one['upper'])):,.10g}"}
+
+
 def _worth(values: Floats, margins: Floats, silent: int) -> str:
     """How many cells are near enough to be used, in words for those who decide."""
     near = int(np.count_nonzero(margins <= _NEAR * np.abs(values)))  # never of a margin that nothing bounds
     said = f"the margin is at most {_NEAR:.0%} of the value in {near:,} of {len(values):,} cells"
-    if silent:
+    if not np.isfinite(margins).any():
+        said = "no cell has a margin of error" if len(values) else "no cell has a value"
+    elif silent:
         said += f", and {silent:,} more are withheld"
     return said
 
@@ -176,19 +195,27 @@ def _cell_labels(table: pa.Table, order: NDArray[np.intp]) -> list[str]:
     return [f"{label} ({place})" if labels.count(label) > 1 else label for place, label in enumerate(labels, start=1)]
 
 
-def _by_size(values: Floats, margins: Floats) -> Iterator[tuple[str, str, str, str]]:
+def _by_size(values: Floats, margins: Floats, *, shares: bool) -> Iterator[tuple[str, str, str, str]]:
     """Size of cells, how many there are, their typical margin, and that beside the typical value."""
-    for low, high in _BANDS:
+    for low, high in _SHARES if shares else _BANDS:
         inside = (values >= (low or -np.inf)) & (values < (np.inf if high is None else high))
         if not inside.any():
             continue
         known = margins[inside & np.isfinite(margins)]
         typical = float(np.median(known)) if known.size else math.nan
-        relative = typical / max(float(np.median(values[inside])), 1.0)
-        band = f"{low:,} and more" if high is None else "below 10" if low == 0 else f"{low:,} to {high - 1:,}"
-        margin = f"± {typical:,.0f}" if known.size else "not bounded"
-        share = "—" if low == 0 or not known.size else f"{relative:.1%}" if relative < 0.1 else f"{relative:.0%}"
-        yield band, f"{int(inside.sum()):,}", margin, share
+        size = float(np.median(np.abs(values[inside])))
+        relative = typical / size if size else math.nan
+        margin = f"± {100 * typical:.2g} points" if shares else f"± {typical:{',.0f' if typical >= 100 else '.3g'}}"
+        share = "—" if math.isnan(relative) else f"{relative:.1%}" if relative < 0.1 else f"{relative:,.0%}"
+        yield _band(low, high, shares), f"{int(inside.sum()):,}", margin if known.size else "not bounded", share
+
+
+def _band(low: float, high: float | None, shares: bool) -> str:
+    if high is None:
+        return f"{low:.0%} and more" if shares else f"{low:,} and more"
+    if not low:
+        return f"below {high:.0%}" if shares else f"below {high:,}"
+    return f"{low:.0%} to {high:.0%}" if shares else f"{low:,} to {high - 1:,}"
 
 
 # ---------------------------------------------------------------- synthetic files

@@ -8,6 +8,7 @@ is a `SpecError` that names the key and the fix.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from fractions import Fraction
@@ -55,6 +56,18 @@ class CheckSpec(Part):
     @property
     def settings(self) -> dict[str, Any]:
         return {"share": self.share, "limits": self.limits, "fail": self.fail}
+
+
+# What a statistic of all cells is called, where it is no sum of theirs.
+NOT_ADDED_UP = {
+    "mean": "a mean",
+    "variance": "a variance",
+    "share": "a share",
+    "ratio": "a ratio",
+    "median": "a median",
+    "quantiles": "a quantile",
+    "growth": "growth",
+}
 
 
 class TogetherSpec(Part):
@@ -161,6 +174,23 @@ class TableSpec(Part):
         strangers = [name for name in self.totals if name not in (*self.by, *self.worker)]
         if strangers:
             raise ValueError(f"totals: {strangers[0]} is not one of this table's attributes; list it in by first")
+        return self
+
+    @model_validator(mode="after")
+    def _totals_and_ranks_have_a_meaning(self) -> TableSpec:
+        if self.levels and (self.totals or self.rank):
+            raise ValueError(
+                f"{'totals' if self.totals else 'rank'}: levels has the coarser cells, and they have no ranks; leave "
+                "totals and rank out"
+            )
+        if self.totals and self.statistic in NOT_ADDED_UP:
+            raise ValueError(
+                f"totals: are for counts and sums, and {NOT_ADDED_UP[self.statistic]} of all cells is no sum of theirs; "
+                f"leave totals out, and ask for a further [[table]] with by = {json.dumps(self.totals)}"
+            )
+        several = self.statistic == "sum" and isinstance(self.of, tuple) and len(self.of) > 1
+        if self.rank and (several or self.statistic in ("quantiles", "growth", "flows")):
+            raise ValueError("rank: several numbers of a cell cannot be ranked together; leave rank out")
         return self
 
 

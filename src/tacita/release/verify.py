@@ -315,10 +315,7 @@ def _recomputed(folder: Path, manifest: dict[str, Any], plan: dict[str, Any], le
     try:
         _make_again(folder, plan, ledger)
     except VerificationError as error:
-        made = manifest["made"]["versions"]
-        others = [f"{name} {made[name]}" for name in ("tacita", "pyarrow", "numpy") if made.get(name) != version(name)]
-        hint = f"; it says that it was made with {', '.join(others)}, and is checked with another" if others else ""
-        raise VerificationError(f"{error}{hint}") from None
+        raise VerificationError(f"{error}{_made_otherwise(manifest['made'])}") from None
     made_from = " and the ".join(
         words for words, key in (("tables", "tables"), ("synthetic files", "microdata")) if plan.get(key)
     )
@@ -327,6 +324,18 @@ def _recomputed(folder: Path, manifest: dict[str, Any], plan: dict[str, Any], le
         if record.get("check"):
             verdict = record["check"]["verdict"]
             yield f"the self-check of {record['name']} is the one that was paid for, and says: {verdict}"
+
+
+def _made_otherwise(made: dict[str, Any]) -> str:
+    """What the manifest says of the code that wrote the bundle, where it is not this one."""
+    names, versions = ("tacita", "pyarrow", "numpy", "scipy", "numba"), made["versions"]
+    others = [f"{name} {versions[name]}" for name in names if name in versions and versions[name] != version(name)]
+    if others:
+        return f"; it says that it was made with {', '.join(others)}, and is checked with another"
+    if made.get("code") == code_hash():
+        return ""
+    same = f"tacita {versions.get('tacita')}"
+    return f"; it says that other code than this wrote it, though both are called {same}: verify it with that code"
 
 
 def _make_again(folder: Path, plan: dict[str, Any], ledger: dict[str, Any]) -> None:

@@ -145,13 +145,15 @@ def _rows(
 def _numbers(
     found: Estimates, half: Floats, shown: NDArray[np.bool_], bounded: NDArray[np.bool_], integers: bool
 ) -> dict[str, pa.Array]:
-    """Values and margins with as many digits as the margin leaves meaningful: three of the margin's own."""
+    """Values and margins with as many digits as the margin leaves meaningful: three of the margin's own, and three of
+    the value's where it has no margin."""
     if found.whole and integers:
         value = np.rint(np.where(shown, found.value, 0)).astype(np.int64)
         half = half + np.abs(value - np.where(shown, found.value, 0))
         margin = np.ceil(np.where(bounded, half, 0))
         return {"value": pa.array(value, mask=~shown), "margin_of_error": pa.array(margin, mask=~bounded)}
-    safe = np.where(bounded & (half > 0), half, 1.0)
+    known = np.where(bounded, half, np.where(shown, np.abs(found.value), 0.0))
+    safe = np.where(known > 0, known, 1.0)
     places = np.clip(2 - np.floor(np.log10(safe)), -12, 15).astype(np.int64)
     if found.places is not None:
         places = np.full(places.size, found.places)

@@ -2,7 +2,7 @@
 
 import json
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,11 @@ from tacita.audit.statistics import INCOMES, STATISTIC_SETTINGS
 from tacita.data.confidential import Confidential
 from tacita.errors import SchemaError, UsageError
 from tacita.mechanisms.table import measuring
+from tacita.mechanisms.table.plan import Statistic
 from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import ReplaceOne
 from tacita.release.plans import plan_as_set, plan_from_record
+from tacita.release.spec import NOT_ADDED_UP
 from tacita.tables.estimates import estimated
 
 
@@ -225,6 +227,12 @@ def test_names_of_published_columns_are_taken() -> None:
         table_of(by=["sex", "sex_label"]).reads(earners_schema(sex_label=level))
 
 
+def test_a_median_of_dates_says_what_to_do() -> None:
+    born = {"role": "confidential", "type": "date", "lower": "1930-01-01", "upper": "2020-12-31"}
+    with pytest.raises(SchemaError, match=r"born: is a date, and tables are of numbers; add a column .* type integer"):
+        table_of("median", of="born").reads(earners_schema(born=born))
+
+
 # ---------------------------------------------------------------- publishing
 
 
@@ -237,9 +245,16 @@ def test_totals_are_marked_and_are_the_sums_of_their_parts() -> None:
     assert cells.groupby("region")["value"].sum().to_dict() == totals.set_index("region")["value"].to_dict()
 
 
-def test_a_mean_has_no_total() -> None:
+@pytest.mark.parametrize("statistic", get_args(Statistic))
+def test_what_has_no_total_is_what_specifications_refuse_it_for(statistic: str) -> None:
+    of = {"count": {}, "share": {"of": "sex"}, "ratio": {"of": ["pay", "age"]}}.get(statistic, {"of": "age"})
+    more = {"quantiles": ["0.2", "0.9"]} if statistic == "quantiles" else {}
+    asked = table_of(statistic, **of, **more, by=["region"] if statistic == "share" else ["region", "sex"])
+    if statistic not in NOT_ADDED_UP:
+        published(asked, totals=["region"])
+        return
     with pytest.raises(UsageError, match="totals: are for counts and sums"):
-        published(table_of("mean", of="age", by=["region", "sex"]), totals=["region"])
+        published(asked, totals=["region"])
 
 
 def test_values_with_wide_margins_can_be_withheld() -> None:

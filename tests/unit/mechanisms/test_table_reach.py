@@ -163,3 +163,42 @@ def test_a_tail_whose_amounts_do_not_fall_is_open_and_no_margin_is_given(shape: 
     (row,) = tc.publish(result, schema).to_pylist()
     assert row["value"] is not None
     assert (row["margin_of_error"] is None, row["quality"] == "D") == (is_open, is_open)
+
+
+# ---------------------------------------------------------------- what is said before
+
+
+@pytest.mark.parametrize("weight", ["w", "wide"])
+def test_a_weighted_share_is_foretold_in_points(weight: str) -> None:
+    plan = tc.Table("share", "1", of="place", weights=weight, neighbours=AddRemoveOne("person"))
+    said = " ".join(plan.forecast(SCHEMA).sentences)
+    assert "a share of one in four has ±" in said
+    assert "points where 1,000 records count" in said
+    assert ("if all weights are 9;" if weight == "w" else "if all weights are that limit;") in said
+
+
+def test_points_of_a_weighted_share_are_those_of_the_noise() -> None:
+    """Where all weights are the limit, half of the errors and 95% of them lie where the forecast has them."""
+    frame = _frame([("A1", 0, 9)] * 250 + [("A2", 0, 9)] * 500 + [("B1", 0, 9)] * 250)
+    plan = tc.Table("share", "1", of="place", weights="w", neighbours=AddRemoveOne("person"))
+    (points,) = (one for one in plan.forecast(SCHEMA).sentences if "points" in one)
+    margin = float(points.split("; ± ")[1].split(" points")[0])
+    off = [
+        abs(tc.publish(plan.rehearse(frame, SCHEMA, seed=seed), SCHEMA)["value"][0].as_py() - 0.25)
+        for seed in range(60)
+    ]
+    assert 0.3 * margin / 100 < np.quantile(off, 0.95) < 1.2 * margin / 100
+
+
+DIVIDED: list[tuple[str, dict[str, Any]]] = [
+    ("count", {"weights": "wide"}),
+    ("share", {"of": "place", "weights": "wide"}),
+    ("sum", {"of": "wide", "weights": "w"}),
+    ("mean", {"of": "wide"}),
+]
+
+
+@pytest.mark.parametrize(("statistic", "settings"), DIVIDED)
+def test_only_quotients_are_said_to_be_divided(statistic: str, settings: dict[str, Any]) -> None:
+    said = " ".join(tc.Table(statistic, "1", **settings).forecast(SCHEMA).sentences)
+    assert ("for a mean that is divided by the records of the cell" in said) is (statistic == "mean")

@@ -96,6 +96,15 @@ WRONG: list[tuple[Callable[[dict[str, Any]], Any], list[str]]] = [
     (_in_table(margin_share=0.05), ["margin_share of table", "put quotes"]),
     (_in_table(where={"sex": "F"}), ["where.sex of table", "must be a list"]),
     (_in_table(totals=["sector"]), ["totals: sector is not one of this table's attributes"]),
+    (
+        _in_table(by=["place"], totals=["place"], statistic="mean"),
+        ['table "employment"', "totals: are for counts and sums", "leave totals out", '[[table]] with by = ["place"]'],
+    ),
+    (
+        _in_table(by=["place"], levels=["state"], rank=True),
+        ['table "employment"', "rank: levels has the coarser cells"],
+    ),
+    (_in_table(statistic="quantiles", rank=True), ['table "employment"', "rank: several numbers of a cell"]),
     (_in_table(confidence="95"), ["confidence of table", "between 0 and 1"]),
     (lambda spec: spec.update(public_input=[{"what": "x"}]), ["source of [[public_input]] number 1 is missing"]),
 ]

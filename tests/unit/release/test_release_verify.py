@@ -50,6 +50,21 @@ def test_another_version_is_no_reason_not_to_compute_again(
         verify(bundle)
 
 
+def test_a_table_that_other_code_of_the_same_version_made_says_so(tmp_path: Path) -> None:
+    bundle = small_release().write(tmp_path / "bundle")
+    path = bundle / "tables/employment.parquet"
+    table = pq.read_table(path)
+    changed = table.set_column(table.column_names.index("value"), "value", pa.array([15200, 3100, 0]))
+    pq.write_table(changed, path)
+    pa_csv.write_csv(changed, path.with_suffix(".csv"))
+    repin(bundle)
+    with pytest.raises(VerificationError, match=r"does not follow from its measurements$"):
+        verify(bundle)
+    repin(bundle, code="0" * 64)
+    with pytest.raises(VerificationError, match="other code than this wrote it, though both are called tacita"):
+        verify(bundle)
+
+
 def linked(folder: Path) -> None:
     (folder / "registry.yaml").rename(folder.parent / "elsewhere")
     (folder / "registry.yaml").symlink_to(folder.parent / "elsewhere")

@@ -93,19 +93,26 @@ def _of_sums(table: Table, schema: Schema, amount: Amount, bought: bool) -> Fore
     noise = _in_clamps(table, budget, ends, alone=is_sum and alone(table, schema))
     half, wide = (float(combined(one, [noise])[0]) for one in (_MIDDLE, float(prudent(table.confidence))))
     if bought:
+        divided = f"for a {table.statistic} that is divided by the records of the cell; "
         return (
             f"the limit at which {_named(amount)} is clamped is bought with a quarter of the budget; a sum of it is "
             f"within ± {wide:.3g} times that limit with {level} confidence, half of the errors are below {half:.3g}",
             *([_in_means(wide)] if table.of and table.statistic in ("sum", "mean") else []),
-            "for a mean that is divided by the records of the cell; what may lie above the limit widens the margin",
+            *([_in_points(table, schema, wide, "that limit")] if table.statistic == "share" else []),
+            f"{'' if is_sum else divided}what may lie above the limit widens the margin, and where large numbers hardly "
+            "become fewer towards it there is none",
         ), {"margin_in_clamps": wide, "median_error_in_clamps": half}
     length = high - low
     if is_sum:
         unit = max(abs(low), abs(high))
+        figures = {"margin": wide * unit, "median_error": half * unit}
+        if table.statistic == "share":
+            said = f"± {wide * unit:,.4g} of weight with {level} confidence in every cell"
+            return (said, _in_points(table, schema, wide, f"{unit:,.4g}")), figures
         return (
             f"± {wide * unit:,.4g} with {level} confidence in every cell; half of the errors are below "
             f"{half * unit:,.4g}",
-        ), {"margin": wide * unit, "median_error": half * unit}
+        ), figures
     unit = gradient(table.statistic, length)
     at = {n: wide * unit / n for n in SIZES}
     said = "; ".join(f"± {one:,.3g} in a cell of {n:,}" for n, one in at.items())
@@ -270,6 +277,17 @@ def _share_error(table: Table, levels: int) -> float:
         return 0.0
     variance, kurtosis = spread_of(law.describe())
     return float(combined(_MIDDLE, [(np.array([variance / levels**2]), kurtosis)] * (levels - 1))[0])
+
+
+def _in_points(table: Table, schema: Schema, clamps: float, limit: str) -> str:
+    """A margin of weights in points of a share of one in four."""
+    levels = len(schema.levels(table.of[0]))
+    moved = clamps * sqrt(0.75**2 + (levels - 1) * 0.25**2)
+    said = "; ".join(f"± {100 * moved / n:.2g} points where {n:,} records count" for n in SIZES)
+    return (
+        f"a share of one in four has {said}, if all weights are {limit}; as many times more as that is above the mean "
+        "weight"
+    )
 
 
 def _in_means(clamps: float, of: str = "total") -> str:

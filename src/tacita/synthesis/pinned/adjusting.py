@@ -258,9 +258,11 @@ def hold(
         return np.asarray(np.minimum(now, _level(now, population.upper, population.most, population.beyond)))
 
     now = drawn = brought(weights)
+    # In the order of the numbers, which what was stored does not keep: one total is brought about after the other.
     totals = {
-        name: Adding(pin, numbers[name], wanted(pin, cell, numbers[name].values * drawn, random))
-        for name, pin in pins.items()
+        name: Adding(pins[name], numbers[name], wanted(pins[name], cell, numbers[name].values * drawn, random))
+        for name in numbers
+        if name in pins
     }
     for _ in range(_ROUNDS if population is not None else 0):
         for one in totals.values():
