@@ -279,7 +279,7 @@ def _in_means(clamps: float, of: str = "total") -> str:
 
 def _round_up(records: float) -> int:
     """To two digits."""
-    unit = 10 ** max(len(str(ceil(records))) - 2, 0)
+    unit: int = 10 ** max(len(str(ceil(records))) - 2, 0)
     return ceil(records / unit) * unit
 
 
