@@ -108,8 +108,8 @@ def init(
     )
     if dates := [name for name, storage in columns.items() if storage == "other date"]:
         console().print(
-            f"{', '.join(dates)}: drafted as categorical. If these are dates, write them as 2026-01-31 in the file; the "
-            "draft says how to declare them then"
+            f"{', '.join(dates)}: drafted as categorical. If these are dates, write them as 2026-01-31 in the file; "
+            "the draft says how to declare them then"
         )
 
 
@@ -124,9 +124,17 @@ def _asked_kind() -> Any:
     return typer.prompt("What is the file", default="persons")
 
 
-@app.command(epilog="Example:  tacita plan release.toml")
-def plan(spec: SpecFile) -> None:
+@app.command(epilog="Example:  tacita plan release.toml --records 20000")
+def plan(
+    spec: SpecFile,
+    records: Annotated[
+        int | None,
+        typer.Option("--records", metavar="N", min=1, help="About how many records the file has, where that is known."),
+    ] = None,
+) -> None:
     """Say what a release would promise, cost and deliver. Touches no data and spends nothing.
+
+    With --records forecasts speak of so many, and say which tables would stay empty. It changes nothing of the release.
 
     Exit code 3 where it does not fit what the cap and the ledger allow: then `tacita run` would refuse it.
     """
@@ -134,7 +142,7 @@ def plan(spec: SpecFile) -> None:
     from tacita.release.plans import prepare
     from tacita.release.spec import Spec
 
-    if code := show_plan(console(), prepare(Spec.load(spec))):
+    if code := show_plan(console(), prepare(Spec.load(spec)), records):
         raise typer.Exit(code)
 
 

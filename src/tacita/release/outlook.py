@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import attrs
 from rich.padding import Padding
 from rich.table import Table
 
@@ -12,6 +13,7 @@ from tacita.errors import RefusedError, UsageError
 from tacita.ledger import Account, Ledger, Share
 from tacita.ledger.store import now
 from tacita.ledger.terms import Tally
+from tacita.mechanisms.table.accuracy import FEWEST
 from tacita.privacy import UNCHECKED, Loss
 from tacita.release.spec import TableSpec
 from tacita.release.words import account_of, firmly, kind_of_privacy, left_open, odds_example, policy_rows, up_front
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from tacita.data.schema import Schema
+    from tacita.plan import Forecast
     from tacita.privacy import Guarantee, Neighbours
     from tacita.release.plans import PlannedRelease
     from tacita.release.run import Finished
@@ -34,9 +38,10 @@ _SOFT_SUMS = {
 }
 
 
-def show_plan(console: Console, planned: PlannedRelease) -> int:
-    """The guarantee in plain words, the cost of each table, and the error to expect. Returns the exit code that
-    `tacita run` would end with, as far as caps and the ledger decide: 0 where it fits."""
+def show_plan(console: Console, planned: PlannedRelease, records: int | None = None) -> int:
+    """The guarantee in plain words, the cost of each table, and the error to expect, of about so many `records` where
+    that is known. Returns the exit code that `tacita run` would end with, as far as caps and the ledger decide: 0 where
+    it fits."""
     guarantee, spec = planned.guarantee, planned.spec
     console.print(f"\n{spec.title}", style="bold", highlight=False)
     console.print("This is a plan. No data was opened and nothing was spent.\n")
@@ -69,13 +74,35 @@ def show_plan(console: Console, planned: PlannedRelease) -> int:
     _show_brought(console, planned)
     console.print("\nThe error to expect", style="bold")
     for product in planned.products:
-        forecast = product.plan.forecast(planned.schema)
+        forecast = _of_size(product.plan, records).forecast(planned.schema)
         size = f": up to {forecast.cells:,} cells" if isinstance(product.spec, TableSpec) else ", synthetic files"
         _say(console, f"{product.title} ({product.spec.name}){size}")
         for sentence in forecast.sentences:
             _say(console, sentence, indent=4)
+        if isinstance(product.spec, TableSpec):
+            _show_small(console, product.plan, planned.schema, forecast, records)
     console.print()
     return code
+
+
+def _of_size(plan: Any, records: int | None) -> Any:
+    """The same plan for files of so many records, where it does not say itself how many there are."""
+    if records is None or not attrs.has(type(plan)):
+        return plan
+    inner = getattr(plan, "plan", None)
+    if inner is not None and attrs.has(type(inner)):
+        return attrs.evolve(plan, plan=_of_size(inner, records))
+    return attrs.evolve(plan, rows=records) if getattr(plan, "rows", records) is None else plan
+
+
+def _show_small(console: Console, plan: Any, schema: Schema, forecast: Forecast, records: int | None) -> None:
+    """Cells that are too small on average to be published."""
+    fewest, cells = forecast.figures.get(FEWEST), getattr(getattr(plan, "plan", plan), "cells", None)
+    if records is None or fewest is None or cells is None or records / cells.count(schema) >= fewest:
+        return
+    each = max(1, round(records / cells.count(schema)))
+    words = f"With {records:,} records a cell has about {each:,}, and needs about {fewest:,.0f}: most would stay empty."
+    _say(console, styled(words, "bold red", " Use fewer or coarser attributes, or a larger epsilon."), indent=4)
 
 
 _BROUGHT = {

@@ -185,8 +185,8 @@ class TableSpec(Part):
             )
         if self.totals and self.statistic in NOT_ADDED_UP:
             raise ValueError(
-                f"totals: are for counts and sums, and {NOT_ADDED_UP[self.statistic]} of all cells is no sum of theirs; "
-                f"leave totals out, and ask for a further [[table]] with by = {json.dumps(self.totals)}"
+                f"totals: are for counts and sums, and {NOT_ADDED_UP[self.statistic]} of all cells is no sum of "
+                f"theirs; leave totals out, and ask for a further [[table]] with by = {json.dumps(self.totals)}"
             )
         several = self.statistic == "sum" and isinstance(self.of, tuple) and len(self.of) > 1
         if self.rank and (several or self.statistic in ("quantiles", "growth", "flows")):

@@ -202,3 +202,20 @@ DIVIDED: list[tuple[str, dict[str, Any]]] = [
 def test_only_quotients_are_said_to_be_divided(statistic: str, settings: dict[str, Any]) -> None:
     said = " ".join(tc.Table(statistic, "1", **settings).forecast(SCHEMA).sentences)
     assert ("for a mean that is divided by the records of the cell" in said) is (statistic == "mean")
+
+
+def test_a_ratio_says_how_many_records_a_cell_needs() -> None:
+    plan = tc.Table("ratio", "1", of=["w", "wide"], by=["place"], neighbours=AddRemoveOne("person"))
+    forecast = plan.forecast(SCHEMA)
+    fewest = forecast.figures["fewest_records"]
+    said = f"cells of fewer than about {fewest:,.0f} records stay empty where the clamp of wide is 20 times its mean"
+    assert said in " ".join(forecast.sentences)
+    pay = np.random.default_rng(1).lognormal(6, 1, 40_000).astype(np.int64)
+
+    def result(small: int, large: int) -> Measurements:
+        places = ["A1"] * small + ["A2"] * large + ["B1"] * (pay.size - small - large)
+        return plan.rehearse(_frame([(place, 0, 5) for place in places]).assign(wide=pay), SCHEMA, seed=3)
+
+    needed = fewest * result(0, 0).facts["below"]["upper"] / (20 * pay.mean())
+    published = tc.publish(result(round(needed / 2), round(2 * needed)), SCHEMA)["value"].to_pylist()
+    assert [one is not None for one in published] == [False, True, True]

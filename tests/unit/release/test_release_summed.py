@@ -141,10 +141,10 @@ def test_units_of_no_number_leave_sums_unsaid(folder: Path, tacita: Call) -> Non
         (
             'levels = ["nation"]',
             'levels = ["nation"]\ntotals = ["place"]',
-            "table .both.: levels: the coarser levels are the totals",
+            "table .both.: totals: levels has the coarser cells",
         ),
         ('statistic = "flows"', 'statistic = "growth"', "table .flows.: levels: are for counts and sums"),
-        ('levels = ["nation"]', 'levels = ["nation"]\nrank = true', "table .both.: levels: .* have no ranks"),
+        ('levels = ["nation"]', 'levels = ["nation"]\nrank = true', "table .both.: rank: levels has .* no ranks"),
         ('levels = ["nation"]', 'levels = ["nation"]\nagree = true', "table .both.: levels: sums of cells cannot"),
     ):
         assert old in SUMS

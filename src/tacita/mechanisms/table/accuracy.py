@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from math import hypot, log, sqrt
+from math import ceil, hypot, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 SIZES = (100, 1_000, 10_000)  # records of the cells that a forecast speaks of
 _TYPICAL = 0.25  # where in its interval a mean is taken to lie: nearer to the lower end, as most numbers are
 _LIMITS = (20, 100)  # limits over means of the same column: of pay, and of wealth and turnover
+_SHOWN = 1.5  # margins that a denominator must be above, or the cell stays empty (`tables.estimates`)
+FEWEST = "fewest_records"  # of a cell that does not stay empty
 _LARGER = (1_000, 10_000, 100_000)  # records whose total has a margin worth to be said in percent
 ROUNDED = 1.015  # what rounding to three digits may add to a margin
 UNSIGNED = (0.0, 1.0)  # the ends between which a record counts, in units of the further one
@@ -99,8 +101,8 @@ def _of_sums(table: Table, schema: Schema, amount: Amount, bought: bool) -> Fore
             f"within ± {wide:.3g} times that limit with {level} confidence, half of the errors are below {half:.3g}",
             *([_in_means(wide)] if table.of and table.statistic in ("sum", "mean") else []),
             *([_in_points(table, schema, wide, "that limit")] if table.statistic == "share" else []),
-            f"{'' if is_sum else divided}what may lie above the limit widens the margin, and where large numbers hardly "
-            "become fewer towards it there is none",
+            f"{'' if is_sum else divided}what may lie above the limit widens the margin, and where large numbers "
+            "hardly become fewer towards it there is none",
         ), {"margin_in_clamps": wide, "median_error_in_clamps": half}
     length = high - low
     if is_sum:
@@ -185,16 +187,32 @@ def _of_ratios(table: Table, schema: Schema) -> Foreseen:
     (above, below), (half, half_below) = (
         [float(combined(one, [noise])[0]) for noise in noises] for one in (float(prudent(table.confidence)), _MIDDLE)
     )
+    lower = table.amount(columns[1])
+    if buys_clamp(schema, lower, None):
+        least, many = (_round_up(_SHOWN * below * times) for times in _LIMITS)
+        empty = (
+            f"{least:,} records stay empty where the clamp of {_named(lower)} is {_LIMITS[0]} times its mean, as for "
+            f"pay, and of fewer than {many:,} where it is {_LIMITS[1]} times"
+        )
+    else:
+        least = _round_up(_SHOWN * below / _TYPICAL)
+        empty = f"{least:,} records stay empty where {_named(lower)} lies in its bounds as numbers usually do"
     return (
         f"noise as of {above:.3g} records in the numerator and {below:.3g} in the denominator, each as large as the "
+<<<<<<< HEAD
         f"clamp, which is bought where bounds are wide; half of the errors are below {half:.3g} and {half_below:.3g}. "
         "A cell needs many times as many records",
+=======
+        f"clamp, which is bought; half of the errors are below {half:.3g} and {half_below:.3g}",
+        f"cells of fewer than about {empty}",
+>>>>>>> pages
         _in_means(hypot(above, below), "weighted mean" if table.weights and table.statistic == "mean" else "ratio"),
     ), {
         "margin_in_clamps": above,
         "margin_in_clamps_below": below,
         "median_error_in_clamps": half,
         "median_error_in_clamps_below": half_below,
+        FEWEST: float(least),
     }
 
 
@@ -225,6 +243,7 @@ def _of_quantiles(table: Table) -> Foreseen:
         )
         figures[f"ranks_{text(share)}"] = float(ranks)
         figures[f"median_error_ranks_{text(share)}"] = MIDDLE_OF_TWO * float(stray)
+        figures[FEWEST] = max(figures.get(FEWEST, 0.0), float(least_of(stray, share)))
     if table.weights:
         sentences.append("with weights, a record counts by its weight up to a limit, and ranks are of that weight")
     return tuple(sentences), figures
@@ -298,6 +317,12 @@ def _in_means(clamps: float, of: str = "total") -> str:
         f"where that limit is {few} times the mean, as for pay, the {of} of so many records has {said}; where it is "
         f"{many} times, as for wealth and turnover, {many // few} times as much; only the run tells"
     )
+
+
+def _round_up(records: float) -> int:
+    """To two digits."""
+    unit: int = 10 ** max(len(str(ceil(records))) - 2, 0)
+    return ceil(records / unit) * unit
 
 
 def _named(amount: Amount) -> str:

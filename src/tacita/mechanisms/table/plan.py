@@ -386,11 +386,13 @@ _SAMPLED = (
 )
 _KNOWS = {
     "count": "Records were counted in each cell, and random noise was added to each count.",
-    "share": "Records were counted in each cell, and random noise was added to each count. Shares follow from such counts.",
+    "share": "Records were counted in each cell, and random noise was added to each count. "
+    "Shares follow from such counts.",
     "sum": "Numbers were added up in each cell, and random noise was added to each sum.",
-    "mean": "Numbers were added up in each cell, and random noise was added to each sum. Means follow from such sums.",
+    "mean": "Numbers were added up in each cell, random noise was added to each sum, and means follow from those.",
     "variance": "Squares of numbers were added up in each cell, random noise was added, and variances follow from it.",
-    "ratio": "Numbers were added up in each cell, and random noise was added to each sum. Ratios follow from such sums.",
+    "ratio": "Numbers were added up in each cell, and random noise was added to each sum. "
+    "Ratios follow from such sums.",
     "median": "In each cell a value was drawn by chance, the likelier the nearer it is to the middle record.",
     "quantiles": "In each cell values were drawn by chance, the likelier the nearer they are to the wanted rank.",
 }
