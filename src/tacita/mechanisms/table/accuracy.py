@@ -187,7 +187,7 @@ def _of_ratios(table: Table, schema: Schema) -> Foreseen:
     (above, below), (half, half_below) = (
         [float(combined(one, [noise])[0]) for noise in noises] for one in (float(prudent(table.confidence)), _MIDDLE)
     )
-    lower = table.amount(columns[1])
+    lower = table.amount((*table.of, None)[1])
     if buys_clamp(schema, lower, None):
         least, many = (_round_up(_SHOWN * below * times) for times in _LIMITS)
         empty = (
@@ -199,13 +199,8 @@ def _of_ratios(table: Table, schema: Schema) -> Foreseen:
         empty = f"{least:,} records stay empty where {_named(lower)} lies in its bounds as numbers usually do"
     return (
         f"noise as of {above:.3g} records in the numerator and {below:.3g} in the denominator, each as large as the "
-<<<<<<< HEAD
-        f"clamp, which is bought where bounds are wide; half of the errors are below {half:.3g} and {half_below:.3g}. "
-        "A cell needs many times as many records",
-=======
-        f"clamp, which is bought; half of the errors are below {half:.3g} and {half_below:.3g}",
+        f"clamp, which is bought where bounds are wide; half of the errors are below {half:.3g} and {half_below:.3g}",
         f"cells of fewer than about {empty}",
->>>>>>> pages
         _in_means(hypot(above, below), "weighted mean" if table.weights and table.statistic == "mean" else "ratio"),
     ), {
         "margin_in_clamps": above,

@@ -389,7 +389,7 @@ _KNOWS = {
     "share": "Records were counted in each cell, and random noise was added to each count. "
     "Shares follow from such counts.",
     "sum": "Numbers were added up in each cell, and random noise was added to each sum.",
-    "mean": "Numbers were added up in each cell, random noise was added to each sum, and means follow from those.",
+    "mean": "Numbers were added up in each cell, and random noise was added to each sum. Means follow from such sums.",
     "variance": "Squares of numbers were added up in each cell, random noise was added, and variances follow from it.",
     "ratio": "Numbers were added up in each cell, and random noise was added to each sum. "
     "Ratios follow from such sums.",
