@@ -1,7 +1,7 @@
 """Ends of a number in which nobody is, as far as noise lets tell. Post-processing only.
 
-Bounds are public and may be wide. Noise on many values or bins that nobody has would add up, and what is left of it once
-nothing is negative would stand at the largest values of all.
+Bounds are public and may be wide. Noise on many values or bins that nobody has would add up, and what is left of it
+once nothing is negative would stand at the largest values of all.
 """
 
 from __future__ import annotations
