@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tacita.data.schema import Schema
 from tacita.errors import UsageError, VerificationError
+from tacita.lazy import later
 from tacita.terminal import shown
+
+pq = later("pyarrow.parquet")
 
 Kind = Literal["full", "partial", "one-measurement"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any
 
@@ -47,7 +46,7 @@ def later(library: str) -> Any:
 
 def third_party() -> Iterator[Any]:
     """What other packages register in the entry point group `tacita.plans`: an `Example` of each of their plans."""
-    for entry in entry_points(group="tacita.plans"):
+    for entry in later("importlib.metadata").entry_points(group="tacita.plans"):
         yield from entry.load()()
 
 

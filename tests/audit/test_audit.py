@@ -1,5 +1,6 @@
 """The audit that is part of the package: every plan passes it, every broken twin fails it, and it says what it did."""
 
+import importlib.metadata
 import inspect
 import json
 from dataclasses import replace
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tacita import lazy, synthesis
+from tacita import synthesis
 from tacita.audit import evidence, examples, run, twins
 from tacita.audit.examples import Example
 from tacita.audit.forced import Finding, Outcome, force
@@ -152,7 +153,7 @@ def test_a_plan_on_which_nothing_could_be_tried_has_not_passed() -> None:
 def test_plans_of_other_packages_are_audited(monkeypatch: pytest.MonkeyPatch) -> None:
     mine = Example("third party", Toy(), twins.twins()[4].example.files)
     entry = SimpleNamespace(load=lambda: lambda: [mine])
-    monkeypatch.setattr(lazy, "entry_points", lambda group: [entry] if group == "tacita.plans" else [])
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [entry] if group == "tacita.plans" else [])
     assert list(examples.third_party()) == [mine]
     found, _ = try_claim(mine, neighbours=8, law_draws=500)
     assert found.findings == ()

@@ -18,6 +18,7 @@ import pytest
 from support.pairwise import plan, schema, voters
 from support.tape import Tape
 from tacita.data.confidential import Confidential
+from tacita.data.gathered import CodedRows
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError
 from tacita.noise.choice import choose
@@ -83,7 +84,9 @@ def asked(given: PairwiseSynthesis, codes: Any, levels: tuple[int, ...], first: 
     """All questions to these records, without the way through a file; answered as in the first run."""
     tape = Answers(first)
     with answered_by(tape):
-        given._measured(codes, levels, len(codes) if given.neighbours == REPLACE else None, SeededEntropy(1))
+        given._measured(
+            CodedRows(codes, levels), levels, len(codes) if given.neighbours == REPLACE else None, SeededEntropy(1)
+        )
     return tape
 
 

@@ -15,11 +15,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from support import mixed_people
 from support.engine_rows import on_server, small_spark
 from support.panels import long_plan, long_schema, plan, to_long, wide, wide_schema
 from support.postgres_server import programs, running
 from tacita.audit.examples import Example, examples
-from tacita.data.confidential import Confidential
+from tacita.data.confidential import Confidential, engine_of
 from tacita.data.engine import connect
 from tacita.data.schema import Schema
 from tacita.errors import SchemaError
@@ -30,6 +31,8 @@ from tacita.noise.replay import Recording, Replaying, compare
 from tacita.plan import check
 from tacita.plan.bounded import Bounded
 from tacita.privacy import AddRemoveOne
+from tacita.synthesis.file import FileSynthesis
+from tacita.synthesis.pairwise import PairwiseSynthesis
 
 Opening = Callable[[Any, Schema], Confidential]
 
@@ -39,6 +42,7 @@ _ASKING = (
 )  # fmt: skip
 
 
+GAPS = [f"gap_{at}" for at in range(3)]
 SPARK = pytest.param("spark", marks=pytest.mark.spark)
 on_every_engine = pytest.mark.parametrize("opening", [SPARK, "postgres"], indirect=True)
 
@@ -129,6 +133,25 @@ def test_a_panel_without_a_guarantee_is_the_same_on_every_engine(form: str, open
         for data in (Confidential.from_frame(frame, schema), opening(frame, schema))
     )
     assert first == second
+
+
+@on_every_engine
+@pytest.mark.parametrize("synthesis", [PairwiseSynthesis, FileSynthesis])
+def test_records_of_a_synthetic_file_stay_in_the_engine(
+    synthesis: Any, opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is sent for has counts, and how many at most follows from the schema alone."""
+    cuts = {"cuts": {"kids": [1, 3]}} if synthesis is PairwiseSynthesis else {}
+    plan = synthesis(["sex", "group", "kids"], "1", neighbours=AddRemoveOne("person"), **cuts)
+    cells = (1 + 2) * (1 + 3) * (1 + 10)  # of all tables together
+    for rows in (400, 800):
+        data = opening(mixed_people.people(rows), mixed_people.schema())
+        engine, answers = engine_of(data), []
+        sound = engine.collect
+        monkeypatch.setattr(engine, "collect", lambda asked, ask=sound, to=answers: to.append(ask(asked)) or to[-1])
+        plan.run(data, SeededEntropy(3))
+        assert {name for one in answers for name in one.column_names} <= {"records", *GAPS, "cell", "value", "n"}
+        assert all(one.num_rows < cells < rows for one in answers)
 
 
 VISITS = Schema.from_dict(

@@ -8,8 +8,8 @@ from scipy.stats import chi2
 
 from support.goodness_of_fit import WRONG, fits
 from support.mixed_people import COLUMNS, people, schema
+from tacita.data import gathered
 from tacita.data.confidential import Confidential
-from tacita.data.reading import read
 from tacita.data.schema import Rulebook
 from tacita.noise.entropy import SeededEntropy
 from tacita.plan import check
@@ -26,14 +26,11 @@ def residuals(neighbours: Any, seed: int) -> np.ndarray:
     check(plan, data)
     released = plan.run(data, SeededEntropy(seed)).released
     columns = columns_of(Rulebook.of(schema(), plan.columns), schema(), released.shapes, released.bins)
-    read_once = read(data, plan.columns)
-    codes = np.column_stack([one.code(read_once[one.name]) for one in columns])
-    levels = tuple(one.size for one in columns)
+    exact = counts(gathered.columns_of(data, plan.columns).coded(columns), [one.question for one in released.answers])
     return np.concatenate(
         [
-            (one.values - counts(codes, levels, one.question.attributes, one.question.contrast)).ravel()
-            / float(one.question.noise) ** 0.5
-            for one in released.answers
+            (one.values - true).ravel() / float(one.question.noise) ** 0.5
+            for one, true in zip(released.answers, exact, strict=True)
         ]
     )
 

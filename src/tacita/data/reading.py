@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ def read(data: Confidential, names: Iterable[str], *, gaps: bool = False) -> dic
         data,
         ("read", *wanted),
         lambda: table.select(
-            **{name: _ruled(table[name], data.schema[name].kind, name).cast("float64") for name in wanted}
+            **{name: ruled(table[name], data.schema[name].kind, name).cast("float64") for name in wanted}
         ),
     )
     arrays = {name: np.asarray(collected[name].to_numpy(zero_copy_only=False), dtype=np.float64) for name in wanted}
@@ -44,18 +44,28 @@ def read(data: Confidential, names: Iterable[str], *, gaps: bool = False) -> dic
         kind, bad = data.schema[name].kind, np.isnan(values)
         if isinstance(kind, Categorical):
             bad |= values < 0
-        elif isinstance(kind, Integer | Numeric | Date) and kind.own_missing:
+        elif may_be_missing(kind):
             continue
         if not gaps and bool(bad.any()):
-            # Confidential.check refuses such files before anything is spent; this is for callers that skip it.
-            raise UsageError(
-                f"{name}: a value is missing or not declared and the schema has no rule for it; "
-                f"declare variables.{name}.missing (and outside), or repair the file"
-            )
+            refuse_gap(name)
     return arrays
 
 
-def _ruled(column: Any, kind: Kind, name: str) -> Any:
+def may_be_missing(kind: Kind) -> bool:
+    """Whether a missing number is a state of its own."""
+    return isinstance(kind, Integer | Numeric | Date) and kind.own_missing
+
+
+def refuse_gap(name: str) -> NoReturn:
+    """`Confidential.check` refuses such files before anything is spent; this is for callers that skip it."""
+    raise UsageError(
+        f"{name}: a value is missing or not declared and the schema has no rule for it; "
+        f"declare variables.{name}.missing (and outside), or repair the file"
+    )
+
+
+def ruled(column: Any, kind: Kind, name: str) -> Any:
+    """A stored value after the schema's own rule: a number, or the place of a level in its list."""
     if isinstance(kind, Categorical):
         return level_code(column, kind)
     if isinstance(kind, Integer | Numeric | Date):

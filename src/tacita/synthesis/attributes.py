@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tacita.data.gathered import States
 from tacita.data.reading import refuse_linked
 from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.errors import UsageError
@@ -27,6 +28,10 @@ class Attribute:
     @property
     def size(self) -> int:
         return len(self.kind.levels) if isinstance(self.kind, Categorical) else len(self.cuts) + 1
+
+    @property
+    def states(self) -> States | None:
+        return None if isinstance(self.kind, Categorical) else States(self.cuts)
 
     def code(self, values: Floats) -> Integers:
         """Levels of values as `reading.read` gives them."""

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tacita.data.gathered import CodedRows
 from tacita.data.schema import Schema
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.file.bins import number_of
@@ -81,7 +82,9 @@ def test_pairs_with_the_weight_are_measured_and_cost_no_more(amount: Fraction) -
     levels = (6,) * 7
     codes = random.integers(0, 6, (3000, 7))
     budget = Budget(amount, False, True)
-    answers = measure_tables(codes, levels, 3000, budget, amount, SeededEntropy(1), (0,) * 7, weight=4)
+    answers = measure_tables(
+        CodedRows(codes, levels), levels, 3000, budget, amount, SeededEntropy(1), (0,) * 7, weight=4
+    )
     pairs = [one.question.attributes for one in answers if len(one.question.attributes) == 2]
     assert {pair for pair in pairs if 4 in pair} == {tuple(sorted((4, a))) for a in range(7) if a != 4}
     assert len(pairs) < 21, "or it shows nothing"

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from tacita.audit.losses import loss_of
+from tacita.data.gathered import CodedRows
 from tacita.data.schema import Schema
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.forcing import Tape
@@ -92,7 +93,9 @@ def test_tables_and_choices_use_the_whole_and_no_more(
     monkeypatch.setattr(choosing, "choose", lambda *given: rates.append(given[2]) or sound(*given))
     budget = Budget(Fraction(16 if pure else 2), pure, replace)
     amount = Fraction(3, 4) * budget.total
-    answers = measure_tables(odd_ones(3000), LEVELS, 3000, budget, amount, SeededEntropy(1), (0,) * 5)
+    answers = measure_tables(
+        CodedRows(odd_ones(3000), LEVELS), LEVELS, 3000, budget, amount, SeededEntropy(1), (0,) * 5
+    )
     assert rates
     change = 2 if replace else 1
     chosen = sum((2 * rate * change if pure else (2 * rate * change) ** 2 / 8 for rate in rates), Fraction(0))
@@ -120,7 +123,7 @@ def over_given(monkeypatch: pytest.MonkeyPatch, times: int) -> list[float]:
     with monkeypatch.context() as patch:
         patch.setattr(Budget, "rate", louder)
         for codes in neighbours():
-            measure_tables(codes, LEVELS, 3000, budget, budget.total, tapes[-1], (0,) * 5)
+            measure_tables(CodedRows(codes, LEVELS), LEVELS, 3000, budget, budget.total, tapes[-1], (0,) * 5)
             tapes.append(Tape(tapes[0]))
     draws = [[draw for draw in tape.draws if draw.sampler == "choose"] for tape in tapes[:2]]
     return [loss_of(one, two).rho / float(given[one.public["rate"]]) for one, two in zip(*draws, strict=True)]

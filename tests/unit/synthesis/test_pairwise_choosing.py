@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.people import NAMES, ZEROS, persons, schema
+from tacita.data.gathered import CodedRows
 from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording
@@ -24,7 +25,14 @@ PLENTY = (Fraction(10**6), Fraction(10**6))
 
 
 def ones_of(codes: Codes, levels: tuple[int, ...]) -> tuple[Answer, ...]:
-    return measure(codes, levels, some_queries(singles(levels), levels, Fraction(10**9), True), SeededEntropy(1))
+    return measure(
+        CodedRows(codes, levels), some_queries(singles(levels), levels, Fraction(10**9), True), SeededEntropy(1)
+    )
+
+
+def far(codes: Codes, levels: tuple[int, ...], pair: tuple[int, int], expected: Any) -> int:
+    (exact,) = CodedRows(codes, levels).tables([pair])
+    return distance(exact, expected)
 
 
 def related(rows: int = 4000, seed: int = 1) -> Codes:
@@ -61,11 +69,9 @@ def test_no_neighbour_changes_a_distance_by_more_than_is_paid_for(replace: bool,
             for a, size in enumerate(levels)
             for wrong in [random.integers(-noise, noise + 1, size)]
         ]
-        here = distance(codes, levels, (0, 1), unrelated(noisy, 3, (0, 1)))
+        here = far(codes, levels, (0, 1), unrelated(noisy, 3, (0, 1)))
         others = [np.vstack([codes[1:], kind] if replace else [codes, kind]) for kind in kinds]
-        worst = max(
-            [worst, *(abs(distance(other, levels, (0, 1), unrelated(noisy, 3, (0, 1))) - here) for other in others)]
-        )
+        worst = max([worst, *(abs(far(other, levels, (0, 1), unrelated(noisy, 3, (0, 1))) - here) for other in others)])
     assert worst == largest_change(replace)
 
 
@@ -78,7 +84,7 @@ def test_the_law_of_a_choice_is_as_near_as_its_rate_says(replace: bool) -> None:
     pairs = list(combinations(range(5), 2))
     laws = []
     for file in (codes, other):
-        weights = np.exp([float(rate) * distance(file, levels, pair, unrelated(ones, 12, pair)) for pair in pairs])
+        weights = np.exp([float(rate) * far(file, levels, pair, unrelated(ones, 12, pair)) for pair in pairs])
         laws.append(np.log(weights / weights.sum()))
     assert 0 < np.ptp(laws[0] - laws[1]) <= 2 * largest_change(replace) * float(rate) + 1e-12
 
@@ -91,23 +97,25 @@ def test_a_distance_is_that_from_unrelated_attributes() -> None:
     ones = ones_of(codes, (2, 2))
     free = np.rint(np.outer([40, 60], [40, 60]) / 100)
     assert (
-        distance(codes, (2, 2), (0, 1), unrelated(ones, 100, (0, 1)))
+        far(codes, (2, 2), (0, 1), unrelated(ones, 100, (0, 1)))
         == np.abs(np.array([[30, 10], [10, 50]]) - free).sum()
         == 56
     )
     alike = np.array([[a, b] for a in range(2) for b in range(3)] * 7)
-    assert distance(alike, (2, 3), (0, 1), unrelated(ones_of(alike, (2, 3)), 42, (0, 1))) == 0
+    assert far(alike, (2, 3), (0, 1), unrelated(ones_of(alike, (2, 3)), 42, (0, 1))) == 0
 
 
 def test_tables_of_nothing_compare_with_even_shares() -> None:
     nothing = [Answer(Query((a,), False, Fraction(1), Fraction(0)), np.array([-3, 0])) for a in range(2)]
-    assert distance(np.zeros((8, 2), dtype=int), (2, 2), (0, 1), unrelated(nothing, 8, (0, 1))) == 6 + 2 + 2 + 2
+    assert far(np.zeros((8, 2), dtype=int), (2, 2), (0, 1), unrelated(nothing, 8, (0, 1))) == 6 + 2 + 2 + 2
 
 
 @pytest.mark.parametrize("replace", [True, False])
 def test_strong_pairs_are_found_and_every_attribute_is_reached(replace: bool) -> None:
     codes, levels = related(), (3, 3, 3, 3, 3)
-    found = choose_pairs(codes, levels, ones_of(codes, levels), 4000, PLENTY, replace, SeededEntropy(2))
+    found = choose_pairs(
+        CodedRows(codes, levels), levels, ones_of(codes, levels), 4000, PLENTY, replace, SeededEntropy(2)
+    )
     assert len(found) == len(set(found)) == how_many(5) == 5
     assert found == sorted(found)
     assert {(0, 1), (2, 3)} <= set(found)
@@ -118,7 +126,8 @@ def test_with_hardly_any_budget_the_choice_is_chance() -> None:
     codes, levels = related(200), (3, 3, 3, 3, 3)
     ones, little = ones_of(codes, levels), (Fraction(1, 10**9), Fraction(1))
     missed = sum(
-        (0, 1) not in choose_pairs(codes, levels, ones, 200, little, True, SeededEntropy(seed)) for seed in range(60)
+        (0, 1) not in choose_pairs(CodedRows(codes, levels), levels, ones, 200, little, True, SeededEntropy(seed))
+        for seed in range(60)
     )
     assert 10 < missed < 50  # half of the pairs are left out
 
@@ -131,7 +140,9 @@ def test_a_table_whose_noise_would_drown_it_is_not_worth_its_price() -> None:
     levels, budgets = (2, 2, 40, 40), (Fraction(10**6), Fraction(1, 1000))
     errors = pair_errors(levels, budgets[1], how_many(4), True)
     assert errors[2, 3] > 3000 > errors[0, 1]
-    found = choose_pairs(codes, levels, ones_of(codes, levels), 3000, budgets, True, SeededEntropy(1))
+    found = choose_pairs(
+        CodedRows(codes, levels), levels, ones_of(codes, levels), 3000, budgets, True, SeededEntropy(1)
+    )
     assert (0, 1) in found
     assert (2, 3) not in found
 
@@ -139,7 +150,7 @@ def test_a_table_whose_noise_would_drown_it_is_not_worth_its_price() -> None:
 def test_every_choice_is_announced_with_the_scores_of_all_pairs() -> None:
     codes, levels = related(300), (3, 3, 3, 3, 3)
     listening = Recording(SeededEntropy(1))
-    choose_pairs(codes, levels, ones_of(codes, levels), 300, PLENTY, True, listening)
+    choose_pairs(CodedRows(codes, levels), levels, ones_of(codes, levels), 300, PLENTY, True, listening)
     assert [request.label for request in listening.requests] == [f"pair {k} of 5" for k in range(1, 6)]
     assert all(request.true.shape == (10,) for request in listening.requests)
     assert len({request.law.split()[1] for request in listening.requests}) == 1, "one rate for all"
@@ -152,7 +163,7 @@ def test_given_pairs_are_measured_and_the_choice_goes_on_from_them() -> None:
     codes, levels = related(), (3, 3, 3, 3, 3)
     weak = [(0, 4), (1, 4)]
     listening = Recording(SeededEntropy(2))
-    found = choose_pairs(codes, levels, ones_of(codes, levels), 4000, PLENTY, True, listening, weak)
+    found = choose_pairs(CodedRows(codes, levels), levels, ones_of(codes, levels), 4000, PLENTY, True, listening, weak)
     assert set(weak) < set(found)
     assert (2, 3) in found
     assert len(found) == 5

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tacita.data.gathered import CodedRows
 from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording
 from tacita.synthesis.pairwise.measuring import counts, measure
@@ -111,9 +112,9 @@ def test_no_neighbour_changes_a_query_by_more_than_it_pays_for(levels: tuple[int
         worst = 0
         for rows in (1, 2, 3, 4):
             for file in files(len(kinds), rows):
-                here = counts(kinds[list(file)], levels, query.attributes, query.contrast)
+                (here,) = counts(CodedRows(kinds[list(file)], levels), [query])
                 for other in (replaced if replace else added)(file, len(kinds)):
-                    there = counts(kinds[list(other)], levels, query.attributes, query.contrast)
+                    (there,) = counts(CodedRows(kinds[list(other)], levels), [query])
                     worst = max(worst, int(((here - there) ** 2).sum()))
         paid = 2 * query.rho * query.variance
         assert worst <= paid
@@ -124,7 +125,7 @@ def test_no_neighbour_changes_a_query_by_more_than_it_pays_for(levels: tuple[int
 def test_measured_tables_are_the_tables_with_noise() -> None:
     codes = np.array([[0, 1, 2], [1, 1, 0], [0, 0, 2], [0, 1, 2]])
     levels, listening = (2, 2, 3), Recording(SeededEntropy(1))
-    answers = measure(codes, levels, queries(levels, Fraction(10**12), True), listening)
+    answers = measure(CodedRows(codes, levels), queries(levels, Fraction(10**12), True), listening)
     exact = [[3, 1], [1, 3], [1, 0, 3], 0, [-1, 0, 3], [-1, 0, -1]]
     assert [answer.values.tolist() for answer in answers] == exact
     assert [request.label for request in listening.requests][3:5] == [

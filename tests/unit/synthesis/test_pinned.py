@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tacita.data.cells import Amount
+from tacita.data.gathered import AddedRows, Here
 from tacita.data.schema import Schema
 from tacita.mechanisms.table.noise import Budget
 from tacita.noise.entropy import SeededEntropy
@@ -35,7 +36,7 @@ def _file(rows: int = 4000) -> dict[str, np.ndarray]:
 
 def _measured(budget: Budget, replaced: bool) -> tuple[Pin, Recording]:
     file, heard = _file(), Recording(SeededEntropy(3))
-    pin = Pinning(np.zeros(4000, dtype=np.int64), 1, replaced, SCHEMA).measure(file, WORTH, budget, heard)
+    pin = Pinning(1, replaced, SCHEMA).measure(Here(file), WORTH, budget, heard)
     assert pin is not None
     return pin, heard
 
@@ -134,8 +135,8 @@ def test_the_noise_of_a_plain_total_is_the_same_wherever_the_clamps_are(replaced
     laws, values = set(), np.array([3.0, 50.0, -7.0])
     for above, below in ((End(40.0, 99.0, 0.0), End(0.0, 0.0, 0.0)), (End(7.5, 99.0, 0.0), End(3.0, 9.0, 0.0))):
         heard = Recording(SeededEntropy(1))
-        summing = Summing(np.zeros(3, dtype=np.int64), 1, replaced)
-        pin = summing.between(values, 1.0, above, below, Budget(Fraction(10)), heard, "total")
+        summing = Summing(1, replaced)
+        pin = summing.between(AddedRows(values), 1.0, above, below, Budget(Fraction(10)), heard, "total")
         length = above.clamp + below.clamp if replaced else above.clamp
         assert pin.upper - pin.lower == pytest.approx(above.clamp + below.clamp, rel=1e-5)
         assert pin.spread == pytest.approx(2**0.5 * length / 10, rel=1e-5)

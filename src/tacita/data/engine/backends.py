@@ -47,6 +47,8 @@ _FORMS = "CSV, CSV.gz, Parquet (a file or a folder), Excel, SAS, Stata, SPSS or 
 class Engine:
     """A connection that can read files and run Ibis expressions. Use `connect` to make one."""
 
+    elsewhere = False  # whether rows are in other processes, and stay there
+
     def __init__(self, backend: Any) -> None:
         self.backend = backend
 
@@ -142,6 +144,10 @@ class Engine:
     def number_in(self, text: Any) -> Any:
         return number_in(text)
 
+    def computed_once(self, table: Any) -> Any:
+        """A table of which each expression is computed once for a row, however often it is used."""
+        return table
+
     def _parquet(self, path: Path) -> Any:
         raise NotImplementedError
 
@@ -232,6 +238,8 @@ class DuckEngine(Engine):
 
 class SparkEngine(Engine):
     """Spark, where the agency already has it."""
+
+    elsewhere = True
 
     @property
     def _session(self) -> Any:

@@ -57,6 +57,36 @@ def is_whole(number: Any) -> Any:
     return number % 1.0 == 0.0
 
 
+def exactly(number: float) -> Any:
+    """A float that an engine reads to the last bit: as digits, a long one may be read as the float next to it."""
+    if not number or not math.isfinite(number):
+        return ibis.literal(number, "float64")
+    fraction, power = math.frexp(number)
+    return _times_two(ibis.literal(int(fraction * 2**53), "int64").cast("float64"), power - 53)
+
+
+def divided(number: Any, by: float) -> Any:
+    """A float divided by another, above 0, with the rounding of one division."""
+    fraction, power = math.frexp(by)
+    return _times_two(number, 53 - power) / ibis.literal(int(fraction * 2**53), "int64").cast("float64")
+
+
+def _times_two(number: Any, power: int) -> Any:
+    """A float times two to a power, step by step: whole numbers are written without loss, and no step rounds."""
+    for one in (*[60] * (abs(power) // 60), abs(power) % 60):
+        factor = ibis.literal(2**one, "int64").cast("float64")
+        number = number * factor if power > 0 else number / factor
+    return number
+
+
+def nearest(number: Any) -> Any:
+    """The nearest whole number, of two the even one, as IEEE 754 rounds; engines round halves each in its own way."""
+    whole = number.floor().cast("int64")
+    above = number - whole.cast("float64")
+    half = ibis.ifelse((above == 0.5) & (whole % 2 != 0), 1, 0)
+    return whole + ibis.ifelse(above > 0.5, 1, half)
+
+
 def is_missing(column: Any) -> Any:
     """Whether a code or id is missing, without the cost of turning it into text."""
     kind = column.type()

@@ -18,10 +18,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tacita.compiled import njit
+from tacita.lazy import later
+
+pq = later("pyarrow.parquet")
 
 WORTH_IT = 1_000_000  # rows; below, the engine is fast enough and nothing needs to be compiled
 _WIDEST = 2**24  # ids from first to last: 128 MB of counters per thread

@@ -55,6 +55,7 @@ JOIN pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oi
 WHERE n.nspname = %s AND c.relname = %s ORDER BY a.attnum"""
 _KINDS = ("r", "p", "m", "v")  # tables, partitioned ones, materialised and plain views
 _DENIED = "42501"
+_MOST_ROWS = 1 << 62
 # Numbers that a float holds are cast; beyond its range a cast fails, where other engines have infinity, or 0.
 _PLAIN = r"^\s*[+-]?(\d{1,17}(\.\d{0,17})?|\.\d{1,17})\s*$|^\s*[+-]?inf(inity)?\s*$"
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$"
@@ -119,6 +120,8 @@ class _Compiler(PostgresCompiler):  # type: ignore[misc]
 class PostgresEngine(Engine):
     """One server, in one transaction."""
 
+    elsewhere = True
+
     def __init__(self, place: str) -> None:
         super().__init__(None)
         self._address, _ = split_address(place, "data")
@@ -166,6 +169,10 @@ class PostgresEngine(Engine):
 
     def hex_to_integer(self, digits: Any) -> Any:
         return HexToInteger(digits).to_expr()
+
+    def computed_once(self, table: Any) -> Any:
+        """A limit, which no file reaches, keeps the server from writing expressions into those that use them."""
+        return table.limit(_MOST_ROWS)
 
     def table(self, frame: pa.Table) -> NoReturn:
         raise UsageError("engine: a server reads its own tables; tables in memory take duckdb or spark")

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tacita.data.gathered import Coded
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.file.budget import Question
 from tacita.synthesis.file.numbers import noisy
 from tacita.synthesis.file.targets import Answer
 from tacita.synthesis.pairwise.measuring import counts
 
-Integers = NDArray[np.int64]
 
-
-def asked(
-    codes: Integers, levels: tuple[int, ...], questions: Sequence[Question], entropy: Entropy
-) -> tuple[Answer, ...]:
+def asked(coded: Coded, questions: Sequence[Question], entropy: Entropy) -> tuple[Answer, ...]:
     answers = []
-    for one in questions:
+    for one, exact in zip(questions, counts(coded, questions), strict=True):
         label = ("contrast of " if one.contrast else "table of ") + " × ".join(
             f"column {a + 1}" for a in one.attributes
         )
-        answers.append(Answer(one, noisy(counts(codes, levels, one.attributes, one.contrast), one, entropy, label)))
+        answers.append(Answer(one, noisy(exact, one, entropy, label)))
     return tuple(answers)

@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.data.gathered import Coded
 from tacita.data.schema.rulebook import Bar
 from tacita.noise.choice import choose
 from tacita.noise.entropy import Entropy, Request, reserve
@@ -22,7 +23,6 @@ from tacita.synthesis.file.fitting import Sketch
 from tacita.synthesis.file.rounds import Level, apart, candidates, first_level
 from tacita.synthesis.file.targets import Answer
 from tacita.synthesis.pairwise.choosing import largest_change
-from tacita.synthesis.pairwise.measuring import counts
 
 Integers = NDArray[np.int64]
 
@@ -31,7 +31,7 @@ _WORDS = 64
 
 
 def measure_rounds(
-    codes: Integers,
+    coded: Coded,
     levels: tuple[int, ...],
     records: int,
     budget: Budget,
@@ -51,7 +51,7 @@ def measure_rounds(
     seen = sketch.seen()
     names = {one.question.attributes for one in known}
     open_ones = candidates(levels, records, level.noise, names, seen, sketch.tied)
-    exact = [counts(codes, levels, one) for one in open_ones]
+    exact = list(coded.tables(open_ones))
     for rounds_left in range(_ROUNDS, 0, -1):
         expected = sketch.expected(open_ones, seen) if open_ones else []
         tables = list(zip(exact, expected, strict=True))
@@ -67,7 +67,7 @@ def measure_rounds(
             break
         rest = left - len(chosen) * level.table
         each = level.table if rest >= level.amount else left / len(chosen)  # too little is left for another one
-        answers = asked(codes, levels, [budget.one(one, levels, each) for one in chosen], entropy)
+        answers = asked(coded, [budget.one(one, levels, each) for one in chosen], entropy)
         left -= sum((one.question.cost for one in answers), Fraction(0))
         found += answers
         if rounds_left > 1:

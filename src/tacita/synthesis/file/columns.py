@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.data.gathered import States
 from tacita.data.reading import refuse_linked
 from tacita.data.schema import Categorical, Date, Integer, Numeric, Schema
 from tacita.data.schema.units import Domain, Span
@@ -97,6 +98,10 @@ class Category:
         """The units of each state: places in the list."""
         return [(level, level) for level in range(self.size)]
 
+    @property
+    def states(self) -> None:
+        return None
+
     def code(self, values: Floats) -> Integers:
         return values.astype(np.int64)
 
@@ -115,6 +120,10 @@ class Number:
     @property
     def size(self) -> int:
         return len(self.cuts) + 1 + len(self.masses) + self.missing
+
+    @property
+    def states(self) -> States:
+        return States(self.cuts, self.grid.parts, self.grid.first, self.grid.last, self.masses, self.missing)
 
     def code(self, values: Floats) -> Integers:
         units = self.grid.units(values)

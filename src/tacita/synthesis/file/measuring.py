@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.data.gathered import Added, Coded
 from tacita.data.schema.rulebook import Bar
 from tacita.mechanisms.table.noise import Budget as Price
 from tacita.mechanisms.table.noise import Reach
@@ -30,7 +31,7 @@ _LEAST_AGAIN = Fraction(1, 200)  # of what columns and pairs get: less would be 
 
 
 def measure_tables(
-    codes: Integers,
+    coded: Coded,
     levels: tuple[int, ...],
     records: int,
     budget: Budget,
@@ -44,13 +45,13 @@ def measure_tables(
 ) -> tuple[Answer, ...]:
     """`ordered` as in `Field`; `keep` are measured in any case, with their share of the amount; pairs with the weight
     are among those that are measured: every weighted share hangs on one of them."""
-    kept = asked(codes, levels, budget.tables(keep, levels, amount * keep_share), entropy) if keep else ()
+    kept = asked(coded, budget.tables(keep, levels, amount * keep_share), entropy) if keep else ()
     amount = amount * (1 - keep_share) if keep else amount
     spent = division(levels, records, budget, amount, keep)
     for_rounds = share_of_rounds(levels, records, budget, spent.pairs)
     first = 1 - for_rounds
     singles = [(a,) for a in range(len(levels))]
-    ones = asked(codes, levels, budget.tables(singles, levels, spent.ones * first), entropy)
+    ones = asked(coded, budget.tables(singles, levels, spent.ones * first), entropy)
     pairs, for_pairs = open_pairs(levels), spent.pairs
     if spent.choosing:
         sure = [pair for pair in pairs if weight in pair or pair in keep]
@@ -60,8 +61,8 @@ def measure_tables(
             likely = budget.tables(pairs, levels, for_pairs * len(pairs) / spent.number)
             free = [np.outer(expected[a], expected[b]) / records for a, b in pairs]
             scores = [
-                round(off_anyway(one, levels, ordered, table)) - distance(codes, levels, pair, table)
-                for one, pair, table in zip(likely, pairs, free, strict=True)
+                round(off_anyway(one, levels, ordered, table)) - distance(exact, table)
+                for one, exact, table in zip(likely, coded.tables(pairs), free, strict=True)
             ]
             rate = budget.rate(spent.choosing / (number - len(sure)))
             scored = np.array(scores, dtype=np.int64)
@@ -70,24 +71,22 @@ def measure_tables(
             pairs, for_pairs = sure, for_pairs + spent.choosing
     pairs = [pair for pair in pairs if pair not in keep]
     known = kept + ones
-    known += asked(codes, levels, budget.tables(pairs, levels, for_pairs * first), entropy) if pairs else ()
+    known += asked(coded, budget.tables(pairs, levels, for_pairs * first), entropy) if pairs else ()
     if not for_rounds:
         return known
     whole = spent.ones + for_pairs
-    found, left = measure_rounds(codes, levels, records, budget, whole * for_rounds, entropy, known, ordered, bars)
+    found, left = measure_rounds(coded, levels, records, budget, whole * for_rounds, entropy, known, ordered, bars)
     if left < whole * _LEAST_AGAIN:
         return known + found
     # What nothing more was found for makes columns and pairs more precise.
     again = budget.tables(singles, levels, left * spent.ones / whole)
     again += budget.tables(pairs, levels, left * for_pairs / whole)
-    return known + found + asked(codes, levels, again, entropy)
+    return known + found + asked(coded, again, entropy)
 
 
 def measure_plain(
-    values: Floats, grid: Grid, shape: Shape, budget: Price, replaced: bool, entropy: Entropy, name: str
+    added: Added, grid: Grid, shape: Shape, budget: Price, replaced: bool, entropy: Entropy, name: str
 ) -> Pin:
     """The total of a number of many values, without weights. Proof: pinned.md."""
     above, below = spread_of(grid, shape).ends(budget.scale(Reach.of_one(1, 1)), shape.records)
-    added = np.where(np.isnan(values), 0.0, values)  # a missing number adds nothing
-    one_cell = Summing(np.zeros(values.size, dtype=np.int64), 1, replaced)
-    return one_cell.between(added, 1 / grid.parts, above, below, budget, entropy, f"total of {name}")
+    return Summing(1, replaced).between(added, 1 / grid.parts, above, below, budget, entropy, f"total of {name}")

@@ -11,9 +11,9 @@ import numpy as np
 from attrs import Attribute, field, frozen
 from numpy.typing import NDArray
 
+from tacita.data import gathered
 from tacita.data.cells import Amount
 from tacita.data.confidential import Confidential
-from tacita.data.reading import read
 from tacita.data.schema import Integer, Numeric, Rulebook, Schema
 from tacita.data.schema.rulebook import any_possible
 from tacita.errors import UsageError
@@ -83,6 +83,7 @@ class FileSynthesis(Synthesizer[FileModel]):
     model = FileModel
     proof = "synthesis/file/file.md"
     takes_any_rows = True
+    brings = "values"
     concentrated = True
     takes_missing = True
     keeps_rules = True
@@ -307,28 +308,36 @@ class FileSynthesis(Synthesizer[FileModel]):
         self.reads(data.schema)
         book = Rulebook.of(data.schema, self.columns)
         names = book.drawn
-        columns = read(data, names)
-        budget = self.budget
-        records = len(columns[names[0]])
+        columns = gathered.columns_of(data, names)
+        budget, records = self.budget, columns.records
         if not self.size_is_public:
             question = budget.table(self._count)
             records = max(1, int(noisy(np.array([records]), question, entropy, "number of records")[0]))
         each, total_each, rest = self._amounts(data.schema, records)
         shapes = {
-            name: measure_number(columns[name], grid, records, budget, each[name], entropy, name)
+            name: measure_number(columns.values(name), grid, records, budget, each[name], entropy, name)
             if name in each
             else Shape(records)
             for name, grid in self._numbers(data.schema).items()
         }
         bins = self._bins(records, len(names))
         coded = columns_of(book, data.schema, shapes, bins)
-        codes = np.column_stack([one.code(columns[one.name]) for one in coded])
         levels = tuple(one.size for one in coded)
         bars = book.bars({one.name: one.spans for one in coded})
         kept, share, weighed_by = self._kept(names), self.keep_share, self.weighed_by(data.schema)
         weight = None if weighed_by is None else names.index(weighed_by)
         answers = measure_tables(
-            codes, levels, records, budget, rest, entropy, ordered_states(coded), kept, share, bars, weight
+            columns.coded(coded),
+            levels,
+            records,
+            budget,
+            rest,
+            entropy,
+            ordered_states(coded),
+            kept,
+            share,
+            bars,
+            weight,
         )
         if not self.size_is_public:
             records, _ = records_of(answers, records, question.variance)
@@ -338,19 +347,17 @@ class FileSynthesis(Synthesizer[FileModel]):
     def _pins(
         self,
         schema: Schema,
-        columns: Mapping[str, Floats],
+        columns: gathered.Columns,
         shapes: Mapping[str, Shape],
         each: Fraction,
         entropy: Entropy,
     ) -> dict[str, Pin]:
         paid, replaced, totals = spending(each, pure=not self.delta), self.size_is_public, self._totals(schema)
         if self.weighed_by(schema) is not None:
-            rows = len(columns[self._drawn(schema)[0]])
-            pinning = Pinning(np.zeros(rows, dtype=np.int64), 1, replaced, schema)
-            return pinning.measure_all(columns, totals, paid, entropy)
+            return Pinning(1, replaced, schema).measure_all(columns, totals, paid, entropy)
         grids = self._numbers(schema)
         return {
-            name: measure_plain(columns[name], grids[name], shapes[name], paid, replaced, entropy, name)
+            name: measure_plain(columns.added([name]), grids[name], shapes[name], paid, replaced, entropy, name)
             for name in totals
         }
 

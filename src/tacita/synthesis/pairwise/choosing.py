@@ -15,9 +15,9 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.data.gathered import Coded
 from tacita.noise.choice import choose
 from tacita.noise.entropy import Entropy, Request, reserve
-from tacita.synthesis.pairwise.measuring import counts
 from tacita.synthesis.pairwise.model import Answer
 from tacita.synthesis.pairwise.queries import pair_errors
 from tacita.synthesis.pairwise.targets import shares_of
@@ -53,7 +53,7 @@ def largest_change(replace: bool) -> int:
 
 
 def choose_pairs(
-    codes: Integers,
+    coded: Coded,
     levels: tuple[int, ...],
     ones: Sequence[Answer],
     records: int,
@@ -65,7 +65,8 @@ def choose_pairs(
     """The given pairs and others, within the first of the two budgets; with the second they will be measured."""
     pairs, wanted = list(combinations(range(len(levels)), 2)), how_many(len(levels))
     errors = pair_errors(levels, budgets[1], wanted, replace)
-    apart = [distance(codes, levels, pair, unrelated(ones, records, pair)) for pair in pairs]
+    tables = coded.tables(pairs)
+    apart = [distance(one, unrelated(ones, records, pair)) for pair, one in zip(pairs, tables, strict=True)]
     scores = np.array([errors[pair] - far for pair, far in zip(pairs, apart, strict=True)], dtype=np.int64)
     rate = rate_of(budgets[0], wanted - len(given), replace)
     return drawn_pairs(pairs, scores, rate, len(levels), wanted, replace, entropy, given)
@@ -97,13 +98,13 @@ def unrelated(ones: Sequence[Answer], records: int, pair: Pair) -> Floats:
     return records * np.outer(first, second)
 
 
-def distance(codes: Integers, levels: tuple[int, ...], pair: Pair, expected: Floats) -> int:
-    """Records by which the table differs from what is expected of it, such as that of unrelated attributes.
+def distance(exact: Integers, expected: Floats) -> int:
+    """Records by which a table differs from what is expected of it, such as that of unrelated attributes.
 
     The table to compare with is rounded to whole records, so that one record changes the result by no more than it
     changes the table, exactly.
     """
-    return int(np.abs(counts(codes, levels, pair) - np.rint(expected).astype(np.int64)).sum(dtype=np.int64))
+    return int(np.abs(exact - np.rint(expected).astype(np.int64)).sum(dtype=np.int64))
 
 
 def _open(pairs: list[Pair], attributes: int, chosen: list[Pair], wanted: int) -> Iterator[NDArray[np.bool_]]:

@@ -11,10 +11,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from attrs import Attribute as Setting
 from attrs import field, frozen
-from numpy.typing import NDArray
 
 from tacita.data.confidential import Confidential
-from tacita.data.reading import read
+from tacita.data.gathered import Coded, columns_of
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.noise.concentrated import rho_for
@@ -86,6 +85,7 @@ class PairwiseSynthesis(Synthesizer[PairwiseModel]):
     proof = "synthesis/pairwise/pairwise.md"
     former: ClassVar[Mapping[str, str]] = {"attributes": "columns"}
     takes_any_rows = True
+    brings = "counts"
     concentrated = True
 
     delta: Fraction = field(default=Fraction(1, 10**9), converter=as_delta)
@@ -194,29 +194,29 @@ class PairwiseSynthesis(Synthesizer[PairwiseModel]):
 
     def measure(self, data: Confidential, entropy: Entropy) -> Tables:
         self.reads(data.schema)
-        columns = read(data, self.columns)
-        codes = np.column_stack([one.code(columns[one.name]) for one in self.attributes(data.schema)])
-        public = len(codes) if self.size_is_public else None
-        answers = self._measured(codes, self._levels(data.schema), public, entropy)
+        columns = columns_of(data, self.columns)
+        coded = columns.coded(self.attributes(data.schema))
+        public = columns.records if self.size_is_public else None
+        answers = self._measured(coded, self._levels(data.schema), public, entropy)
         return Tables(_noisy_records(answers) if public is None else public, answers)
 
     def _measured(
-        self, codes: NDArray[np.int64], levels: tuple[int, ...], public: int | None, entropy: Entropy
+        self, coded: Coded, levels: tuple[int, ...], public: int | None, entropy: Entropy
     ) -> tuple[Answer, ...]:
         """All tables; or one-way tables, then the choice of pairs, then these."""
         if not self._chooses(levels, public or self.rows or _USUAL):
-            return measure(codes, levels, self._all(levels), entropy)
+            return measure(coded, self._all(levels), entropy)
         rho = rho_for(self.epsilon, self.delta)
         replace = self.size_is_public
-        ones = measure(codes, levels, some_queries(singles(levels), levels, rho * _ONE_WAY, replace), entropy)
+        ones = measure(coded, some_queries(singles(levels), levels, rho * _ONE_WAY, replace), entropy)
         records = _noisy_records(ones) if public is None else public
         given = sorted(_between([self.columns.index(name) for name in pair]) for pair in self.pairs)
         choosing = _CHOOSING if len(given) < how_many(len(levels)) else Fraction(0)
         budgets = rho * choosing, rho * (1 - _ONE_WAY - choosing)
         pairs = given
         if choosing:
-            pairs = choose_pairs(codes, levels, ones, records, budgets, replace, entropy, given)
-        return ones + measure(codes, levels, some_queries(pairs, levels, budgets[1], replace), entropy)
+            pairs = choose_pairs(coded, levels, ones, records, budgets, replace, entropy, given)
+        return ones + measure(coded, some_queries(pairs, levels, budgets[1], replace), entropy)
 
 
 def _off(tables: list[Query], levels: tuple[int, ...], rows: int) -> tuple[float, float]:

@@ -15,15 +15,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.data import rowwise
 from tacita.data.cells import Amount
+from tacita.data.gathered import Added, Columns
 from tacita.data.schema import Schema
 from tacita.mechanisms.table.clamp import WITHIN, clamp_from, lowered
 from tacita.mechanisms.table.noise import FINEST, Budget, Reach, spread_of
 from tacita.noise.entropy import Entropy
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _OCTAVES = Fraction(1, 4)  # of a total's budget, for where it is clamped
 _ENOUGH = 20  # records, in scales of the noise of their counts
@@ -92,15 +91,14 @@ def ranks_off(budget: Budget) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Summing:
-    """Which records are in which cell, and what one unit can change: it comes or goes, or it is replaced and stays in
-    its cell."""
+    """How many cells there are, and what one unit can change: it comes or goes, or it is replaced and stays in its
+    cell."""
 
-    cell: Integers
     cells: int
     replaced: bool
 
     def between(
-        self, added: Floats, grain: float, above: End, below: End, budget: Budget, entropy: Entropy, label: str
+        self, added: Added, grain: float, above: End, below: End, budget: Budget, entropy: Entropy, label: str
     ) -> Pin:
         """The totals of what records add, held between two ends that are public or released.
 
@@ -110,9 +108,8 @@ class Summing:
         size = max(furthest, grain) / FINEST
         low = -min(round(below.clamp / size), FINEST)
         high = FINEST + low if self.replaced else min(round(above.clamp / size), FINEST)
-        steps = np.clip(np.rint(added / size), low, high).astype(np.int64)
         reach = Reach.of_one(FINEST, 1)
-        totals = budget.noisy(rowwise.sums(self.cell, steps, self.cells), reach, entropy, label)
+        totals = budget.noisy(added.steps(size, low, high), reach, entropy, label)
         spread = sqrt(spread_of(budget.law(reach).describe())[0])
         ends = low * size, high * size, -below.most, above.most, below.beyond, above.beyond
         return Pin(*ends, tuple((totals * size).tolist()), spread * size)
@@ -125,15 +122,15 @@ class Pinning(Summing):
     schema: Schema
 
     def measure_all(
-        self, columns: Mapping[str, Floats], amounts: Mapping[str, Amount], each: Budget, entropy: Entropy
+        self, columns: Columns, amounts: Mapping[str, Amount], each: Budget, entropy: Entropy
     ) -> dict[str, Pin]:
         """Those totals that can be told from the noise."""
         pins = {name: self.measure(columns, amount, each, entropy) for name, amount in amounts.items()}
         return {name: pin for name, pin in pins.items() if pin is not None}
 
-    def measure(self, columns: Mapping[str, Floats], amount: Amount, budget: Budget, entropy: Entropy) -> Pin | None:
+    def measure(self, columns: Columns, amount: Amount, budget: Budget, entropy: Entropy) -> Pin | None:
         """The totals of an amount; None where no record can be told from the noise."""
-        grain, added = amount.grain(self.schema), self._added(columns, amount)
+        grain, added = amount.grain(self.schema), columns.added(amount.columns)
         above, below = self._ends(added, amount, grain, budget, entropy)
         if above is None and below is None:
             return None
@@ -146,31 +143,22 @@ class Pinning(Summing):
             return replace(pin, least=-pin.upper, short=pin.spread)
         return pin
 
-    def measure_again(
-        self, columns: Mapping[str, Floats], amount: Amount, pin: Pin, budget: Budget, entropy: Entropy
-    ) -> Pin:
+    def measure_again(self, columns: Columns, amount: Amount, pin: Pin, budget: Budget, entropy: Entropy) -> Pin:
         """The totals of these cells, clamped as those of others were: all of the budget goes to them."""
         above, below = End(pin.upper, pin.most, pin.beyond), End(-pin.lower, -pin.least, pin.short)
-        added, grain = self._added(columns, amount), amount.grain(self.schema)
+        added, grain = columns.added(amount.columns), amount.grain(self.schema)
         return self.between(added, grain, above, below, budget, entropy, _label(amount))
 
-    def _added(self, columns: Mapping[str, Floats], amount: Amount) -> Floats:
-        added = np.ones(self.cell.size)
-        for name in amount.columns:
-            added = added * columns[name]
-        return np.where(np.isnan(added), 0.0, added)  # a missing number adds nothing
-
     def _ends(
-        self, added: Floats, amount: Amount, grain: float, budget: Budget, entropy: Entropy
+        self, added: Added, amount: Amount, grain: float, budget: Budget, entropy: Entropy
     ) -> tuple[End | None, ...]:
         """For amounts above and below 0."""
         bounds = amount.bounds(self.schema)
         count = max(floor(log2(max(abs(one) for one in (*bounds, grain)) / grain)) + 1, 1)
-        octave = np.clip(np.frexp(np.abs(added) / grain)[1] - 1, 0, count - 1).astype(np.int64)
-        place = np.where(added > 0, octave, octave + count)[added != 0]
-        there = np.bincount(place, minlength=2 * count).astype(np.int64)
         bought, reach = budget.share(_OCTAVES), Reach.of_one(1, 2 if self.replaced else 1)
-        noisy = bought.noisy(there, reach, entropy, f"octaves of {' × '.join(amount.columns) or 'records'}")
+        noisy = bought.noisy(
+            added.octaves(grain, count), reach, entropy, f"octaves of {' × '.join(amount.columns) or 'records'}"
+        )
         scale, ranks = bought.scale(reach), ranks_off(budget)
         ends: list[End | None] = []
         for counts, bound in ((noisy[:count], bounds[1]), (noisy[count:], -bounds[0])):

@@ -10,6 +10,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.data.gathered import Here
 from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.pinned.measuring import Pinning
@@ -59,9 +60,8 @@ def measure(
     each = Fraction(0) if weighing is None else weighing.each(costs.all_variables, int(counts.sum(dtype=np.int64)))
     pins = {}
     if weighing is not None and each:
-        one_cell = np.zeros(len(columns[weighing.weight]), dtype=np.int64)
-        pinning = Pinning(one_cell, 1, weighing.replaced, weighing.schema)
-        pins = pinning.measure_all(columns, weighing.amounts, weighing.budget(each), entropy)
+        pinning = Pinning(1, weighing.replaced, weighing.schema)
+        pins = pinning.measure_all(Here(columns), weighing.amounts, weighing.budget(each), entropy)
         costs = costs.less(weighing.all(each))
     together = pooled(counts, enough_for_a_group(min(costs.variables.values())), len(names) > 0)
     found: list[Group] = []

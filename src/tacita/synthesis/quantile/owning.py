@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.data import rowwise
+from tacita.data.gathered import AddedRows
 from tacita.mechanisms.kng.line import FALL, Lattice, bisect, halves
 from tacita.mechanisms.table.noise import Budget, Reach
 from tacita.noise.discrete import add_discrete_laplace
@@ -149,8 +150,9 @@ def measure_total(
     step, but changes a sum only by the length between the clamps.
     """
     budget, (above, below) = _ends_of(own, epsilon, records, stays)
-    one_cell = Summing(np.zeros(values.size, dtype=np.int64), 1, stays)
-    return one_cell.between(values, own.column.step, above, below, budget, entropy, f"{label}, total")
+    return Summing(1, stays).between(
+        AddedRows(values), own.column.step, above, below, budget, entropy, f"{label}, total"
+    )
 
 
 def noise_of_total(own: Own, epsilon: Fraction, records: int, stays: bool) -> float:
@@ -223,8 +225,7 @@ def _four(
     products = np.outer(a, b)
     added = products[own, theirs]
     up, down = (End(float(one), float(one), 0.0) for one in (max(products.max(), 0.0), max(-products.min(), 0.0)))
-    one_cell = Summing(np.zeros(own.size, dtype=np.int64), 1, stays)
     budget = Budget(2 * epsilon if stays else epsilon)
-    pin = one_cell.between(added, _GRAIN, up, down, budget, entropy, label)
+    pin = Summing(1, stays).between(AddedRows(added), _GRAIN, up, down, budget, entropy, label)
     expected = records * np.outer([1 - p, p], [1 - q, q])
     return expected + pin.totals[0] * SIGNS, pin.spread / sqrt(2)

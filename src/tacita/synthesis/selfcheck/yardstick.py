@@ -12,10 +12,12 @@ from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tacita.data.schema import Categorical, Date, Identifier, Schema
+from tacita.lazy import later
+
+pc = later("pyarrow.compute")
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from attrs import frozen
 
+from tacita.data.gathered import CodedRows
 from tacita.data.schema import Schema
 from tacita.data.schema.units import published
 from tacita.implicates import Implicates
@@ -110,7 +111,7 @@ def measure(
     first = known.shape[1]
     sets: list[tuple[int, ...]] = [(a,) for a in range(first, len(levels))]
     sets += [(a, b) for a, b in combinations(range(len(levels)), 2) if b >= first]
-    answers = asked(codes, levels, budget.tables(sets, levels, rest), entropy)
+    answers = asked(CodedRows(codes, levels), budget.tables(sets, levels, rest), entropy)
     cell = frame.cell[place]
     # A centre parts the records in two; where they are few, neither part can be told from the noise.
     many = records >= _CENTRED * least

@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 from attrs import evolve, frozen
 
 from tacita.data.cells import Amount, number_kind
+from tacita.data.gathered import Here
 from tacita.data.schema import Schema
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.file.budget import Budget
@@ -96,12 +96,13 @@ def measure_totals(
     values = {weight: values[weight], **{name: values[name] - at for name, at in centres.items()}}
     each = amount / len(amounts)
     first = each if cells == 1 else each * _part_of_whole(budget, each, len(cell))
-    together = Pinning(np.zeros_like(cell), 1, True, columns.schema)
-    whole = together.measure_all(values, amounts, spending(first, pure=budget.pure), entropy)
+    together = Pinning(1, True, columns.schema)
+    whole = together.measure_all(Here(values), amounts, spending(first, pure=budget.pure), entropy)
     if cells == 1:
         return Totals(whole, {}, centres)
-    apart, left = Pinning(cell, cells, True, columns.schema), spending(each - first, pure=budget.pure)
-    parts = {name: apart.measure_again(values, amounts[name], pin, left, entropy) for name, pin in whole.items()}
+    apart, left = Pinning(cells, True, columns.schema), spending(each - first, pure=budget.pure)
+    inside = Here(values, cell, cells)
+    parts = {name: apart.measure_again(inside, amounts[name], pin, left, entropy) for name, pin in whole.items()}
     return Totals(whole, parts, centres)
 
 
