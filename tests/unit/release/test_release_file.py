@@ -59,7 +59,9 @@ def test_a_trial_makes_two_files_of_many(folder: Path, monkeypatch: pytest.Monke
 
     files = FileModel.files
     monkeypatch.setattr(FileModel, "files", counted)
-    asked = SPEC.replace('delta = "1e-9"', 'delta = "1e-9"\nsets = 4\ncheck = {}').replace("people.ledger", "four.ledger")
+    asked = SPEC.replace('delta = "1e-9"', 'delta = "1e-9"\nsets = 4\ncheck = {}').replace(
+        "people.ledger", "four.ledger"
+    )
     (folder / "four.toml").write_text(asked)
     bundle = run(Spec.load(folder / "four.toml"), folder / "four").bundle
     assert made == [2, 4]
