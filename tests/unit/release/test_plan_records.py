@@ -15,7 +15,7 @@ from tacita.release.spec import Spec
 FILE = f'[[microdata]]\nname = "people"\ncolumns = {COLUMNS}\nepsilon = "1"\ndelta = "0"\n'
 TABLES = (
     table("means", statistic="mean", of="worth", by=["sex"])
-    + table("per-kid", statistic="ratio", of=["worth", "kids"], by=["sex", "group"])
+    + table("per-kid", statistic="ratio", of=["worth", "kids"], by=["sex", "group"], epsilon="0.5")
     + table("middle", statistic="quantiles", of="age", quantiles=["0.1", "0.9"], by=["sex"])
 )
 
