@@ -18,7 +18,7 @@ from tacita.mechanisms.table import measuring
 from tacita.mechanisms.table.plan import Statistic
 from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import ReplaceOne
-from tacita.release.plans import plan_as_set, plan_from_record
+from tacita.release.settings import plan_as_set, plan_from_record
 from tacita.release.spec import NOT_ADDED_UP
 from tacita.tables.estimates import estimated
 
