@@ -173,7 +173,7 @@ class CodedElsewhere:
         """In one pass: a record counts once for each table, in a cell of all of them one after another."""
         cross = self.columns.cross
         wide = [cross.all if cross is not None and not name else size for name, _, size in self.coding]
-        ends = np.cumsum([0, *(prod(wide[one] for one in places) for places in sets)]).tolist()
+        ends = np.cumsum([0, *(prod(wide[one] for one in places) for places in sets)], dtype=np.int64).tolist()
         key = ("coded", self.coding, sets, self.columns.grouped)
         part = asked(self.columns.data, key, lambda: self._question(sets, wide, ends))
         cell, count = whole_numbers(part, _CELL), _n(part)

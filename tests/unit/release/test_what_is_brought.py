@@ -43,7 +43,7 @@ SENT = {
 @pytest.mark.parametrize("engine", ["spark", "duckdb"])
 def test_plan_says_what_an_engine_elsewhere_sends(name: str, engine: str, tmp_path: Path, tacita: Call) -> None:
     settings, words = SENT[name]
-    cap = {"neighbours": "replace", "unit": "person", "epsilon": "4"}
+    cap = {"neighbours": "replace", "unit": "person", "epsilon": "4", "delta": "1e-6"}
     product = spec.table("t", statistic="count", by=["sex"], epsilon="1")
     if name != "Table":
         product = spec.microdata("t", mechanism=name.split()[0], epsilon="1", **settings)
