@@ -75,9 +75,7 @@ def main() -> None:
                 held += not broken
             said = ", ".join(f"{name} ({count})" for name, count in missed.most_common())
             spent = time.process_time() - begun
-            print(
-                f"| {size:,} | {epsilon} | {held} of {given.draws} | {chance:.0%} | {said} | {spent:.0f} |", flush=True
-            )
+            _say(f"| {size:,} | {epsilon} | {held} of {given.draws} | {chance:.0%} | {said} | {spent:.0f} |")
 
 
 if __name__ == "__main__":
