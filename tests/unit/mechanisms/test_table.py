@@ -172,7 +172,7 @@ def test_half_of_the_errors_of_shares_are_as_small_as_foretold(epsilon: str) -> 
     assert (told == 0) == (epsilon == "4")
 
 
-@pytest.mark.parametrize("epsilon", ["2", "3", "4"])
+@pytest.mark.parametrize("epsilon", ["2", "4"])
 def test_margins_of_shares_hold_where_most_noises_are_0(epsilon: str) -> None:
     """Errors come in steps there, and a margin a little below a step misses all errors of it."""
     plan = table_of("share", epsilon, of="sex", by=["region"])
