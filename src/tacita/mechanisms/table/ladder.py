@@ -145,12 +145,11 @@ def _stretches(
 
 
 def _near(
-    rungs: Integers, counts: Integers, ladder: Ladder, share: Fraction, shift: int, most: int
+    rungs: Integers, reached: Integers, ladder: Ladder, share: Fraction, shift: int, most: int
 ) -> tuple[Integers, Integers, Integers, Integers]:
     """Of these stretches those that lie together and hold all whose score is less than `most` at either end: a cell has
     many more values than can be drawn."""
-    reached, wanted = _reached(counts), share.numerator * int(counts.sum())
-    away = share.denominator * shift + most
+    wanted, away = share.numerator * int(reached[-1]), share.denominator * shift + most
     lowest = int(np.searchsorted(reached, (wanted - away) // share.denominator, side="right"))
     highest = int(np.searchsorted(reached, -((-wanted - away) // share.denominator), side="left")) - 1
     start, stop = max(lowest - 1, 0), min(highest + 1, rungs.size)
@@ -192,8 +191,9 @@ def draw_ends(
     (40, 40)
     """
     most = furthest(ladder, share, shift, rate)
-    first, weights, below, upto = _near(rungs, counts, ladder, share, shift, most)
-    starts, total = ladder.weight_below(first), int(counts.sum())
+    reached = _reached(counts)
+    first, weights, below, upto = _near(rungs, reached, ladder, share, shift, most)
+    starts, total = ladder.weight_below(first), int(reached[-1])
     low, high = (
         _Side.of(starts, weights, _scores(below, upto, total, share, away), most, int(ladder.reached[-1]))
         for away in (-shift, shift)
