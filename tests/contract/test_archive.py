@@ -16,8 +16,8 @@ from support import command_line, synthetic
 from tacita.ledger import Ledger
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.plan import Plan
-from tacita.release.plans import plan_from_record
 from tacita.release.run import run
+from tacita.release.settings import plan_from_record
 from tacita.release.spec import Spec
 from tacita.release.verify import compare_with_ledger, verify
 from tacita.synthesis import PairwiseSynthesis

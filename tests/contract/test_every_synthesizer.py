@@ -30,7 +30,7 @@ from tacita.noise.replay import Recording, Replaying, compare
 from tacita.plan import Plan, check
 from tacita.privacy import AddRemoveOne, Guarantee
 from tacita.release.mechanisms import mechanism_named
-from tacita.release.plans import plan_from_record
+from tacita.release.settings import plan_from_record
 from tacita.synthesis.base import Model, Synthesizer
 
 PLUGIN = Path(__file__).parent.parent / "plugin"

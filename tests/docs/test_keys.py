@@ -16,7 +16,7 @@ from tacita import synthesis
 from tacita.data.schema import Schema
 from tacita.errors import RefusedError, SchemaError, SpecError, UsageError, in_words
 from tacita.release.mechanisms import mechanism_named
-from tacita.release.plans import _tuples
+from tacita.release.settings import tuples
 from tacita.release.spec import Spec
 from tacita.release.spec_values import Part
 
@@ -56,7 +56,7 @@ def test_an_example_is_accepted(section: str, key: str, tmp_path: Path) -> None:
     if section == "specification":
         assert Spec.parse(written, Path("release.toml")).title
     elif section in TOOL.PARTS:
-        TOOL.PARTS[section].model_validate(tuples(written))
+        TOOL.PARTS[section].model_validate(parts(written))
     elif section != "settings":
         (tmp_path / "places.csv").write_text("code,label\nA1,Here\n")
         (tmp_path / "places-tree.csv").write_text("place,state\nA1,A\nB1,B\n")
@@ -65,7 +65,7 @@ def test_an_example_is_accepted(section: str, key: str, tmp_path: Path) -> None:
         assert Schema.from_dict(schema_with(section, written), folder=tmp_path).unit == "person"
 
 
-def tuples(written: dict[str, Any]) -> dict[str, Any]:
+def parts(written: dict[str, Any]) -> dict[str, Any]:
     """Parts within parts, which a whole specification turns itself."""
     return {key: tuple(one) if key == "contributions" else one for key, one in written.items()}
 
@@ -184,4 +184,4 @@ def test_every_synthesizer_is_tried() -> None:
 @pytest.mark.parametrize(("setting", "mechanism"), TRIED)
 def test_an_example_of_a_setting_makes_a_plan(setting: str, mechanism: str) -> None:
     given = LEAST[mechanism] | BESIDE.get(setting, {}) | example("settings", setting)
-    assert mechanism_named(mechanism)(**_tuples(given)).describe()["mechanism"] == mechanism
+    assert mechanism_named(mechanism)(**tuples(given)).describe()["mechanism"] == mechanism

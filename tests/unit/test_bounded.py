@@ -25,8 +25,9 @@ from tacita.noise.replay import Recording, Replaying, compare
 from tacita.plan import Plan
 from tacita.plan.bounded import Bounded
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
-from tacita.release.plans import plan_from_record, prepare
+from tacita.release.plans import prepare
 from tacita.release.run import run
+from tacita.release.settings import plan_from_record
 from tacita.release.spec import Spec
 from tacita.release.verify import checks
 from tacita.synthesis import HistogramSynthesis, PairwiseSynthesis, PanelSynthesis, QuantileSynthesis, SurveySynthesis

@@ -70,9 +70,7 @@ def test_a_plan_for_other_units_than_the_cap_is_told_how_to_name_them(tmp_path: 
     pd.DataFrame({"zip": ["10001"] * 20, "vote": ["1"] * 20}).to_parquet(path, index=False)
     data = tc.Confidential.open(str(path), tc.Schema.from_dict(SCHEMA))
     ledger = tc.Ledger.open(tmp_path / "people.ledger", cap=tc.Loss("1"), neighbours=tc.ReplaceOne("person"))
-    with pytest.raises(
-        RefusedError, match=r'give the plan the declared one, such as neighbours=ReplaceOne\("person"\)'
-    ):
+    with pytest.raises(RefusedError, match=r"give the plan the declared one: neighbours=ReplaceOne\(unit='person'\)"):
         ledger.release(tc.Table("count", "1", by=["vote"]), data, label="test")
 
 

@@ -29,7 +29,7 @@ from tacita.inference.survey.tables import ALL
 from tacita.mechanisms.table.levels import LEVEL
 from tacita.plan.bounded import Bounded
 from tacita.release.evaluation_spec import LimitsSpec
-from tacita.release.plans import plan_from_record
+from tacita.release.settings import plan_from_record
 from tacita.release.survey_tables import file_of
 from tacita.tables.magnitudes import MEASURE
 from tacita.tables.publish import attributes

@@ -287,10 +287,10 @@ class Book:
         if neighbours in self.caps:
             return self.caps[neighbours]
         declared = "; ".join(str(one) for one in self.caps) or "none"
+        or_this = f", or give the plan the declared one: neighbours={next(iter(self.caps))!r}" if self.caps else ""
         raise RefusedError(
             f"no cap is declared for {neighbours} (declared: {declared}). Declare one with "
-            "Ledger.open(path, cap=Loss(…), neighbours=…), or give the plan the declared one, such as "
-            'neighbours=ReplaceOne("person")'
+            f"Ledger.open(path, cap=Loss(…), neighbours=…){or_this}"
         )
 
     def charges(self, guarantee: Guarantee) -> list[tuple[Cap, Loss]]:

@@ -26,6 +26,7 @@ from tacita.mechanisms.eree.smooth import SmoothPlan
 from tacita.mechanisms.magnitude import SmoothSums
 from tacita.mechanisms.table import Table
 from tacita.mechanisms.table.accuracy import (
+    BETWEEN_TWO,
     MIDDLE_OF_TWO,
     ROUNDED,
     SIZES,
@@ -33,6 +34,7 @@ from tacita.mechanisms.table.accuracy import (
     alone,
     clamped_ends,
     gradient,
+    noises_of,
     parts_of_ratio,
     reach_in_clamps,
 )
@@ -100,6 +102,7 @@ def _of_table(table: Table, schema: Schema) -> Form:
             "shares": shares,
             "drawn": float(DRAWN),
             "middle": MIDDLE_OF_TWO,
+            "between": BETWEEN_TWO,
             "ends": strays_of_ends(doubt),
         }
         heaps = {"fewest": HEAPS[0], "most": HEAPS[1], "further": MOST_FOR_HEAPS, "size": SIZES[1]}
@@ -124,10 +127,12 @@ def _of_sums(table: Table, schema: Schema) -> Form:
     ends = clamped_ends(low, high, bought) if is_sum else UNSIGNED
     square = _square(table, ends, is_sum and alone(table, schema))
     if bought:
-        return {"part": float(1 - BOUGHT), "square": square, "margin": "in_clamps", "times": 1.0}
+        noises = noises_of(is_sum, low, bought)
+        return {"part": float(1 - BOUGHT), "square": square, "margin": "in_clamps", "times": 1.0, "noises": noises}
     if is_sum:
-        return {"part": 1.0, "square": square, "margin": "", "times": max(abs(low), abs(high))}
-    return {"part": 1.0, "square": square, "margin": "at", "times": gradient(table.statistic, high - low)}
+        return {"part": 1.0, "square": square, "margin": "", "times": max(abs(low), abs(high)), "noises": 1}
+    times = gradient(table.statistic, high - low)
+    return {"part": 1.0, "square": square, "margin": "at", "times": times, "noises": 1}
 
 
 def _square(table: Table, ends: tuple[float, float], single: bool) -> float:

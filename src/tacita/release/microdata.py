@@ -32,7 +32,7 @@ from tacita.privacy.json_form import digest, guarantee_from_json
 from tacita.release.alike import read_both, same_document, same_values
 from tacita.release.bundle_files import read_json, write_csv
 from tacita.release.facts import Column, TableFacts, kind_of, spoken
-from tacita.release.plans import plan_from_record
+from tacita.release.settings import plan_from_record
 from tacita.release.survey_tables import check_survey_tables_made, survey_table_facts, write_survey_tables
 from tacita.synthesis.selfcheck import Checked
 from tacita.synthesis.selfcheck.report import FIT, SPOKEN, UNFIT, Finding, Report, report_from

@@ -26,7 +26,7 @@ from tacita.pages.charts import error_bars
 from tacita.plan.how import How, Worth
 from tacita.release.facts import spoken
 from tacita.release.microdata import FOLDER, WITHHELD, check_view, verdict_of
-from tacita.release.plans import plan_from_record
+from tacita.release.settings import plan_from_record
 from tacita.release.survey_tables import file_of
 from tacita.tables.publish import attributes, without_totals
 

@@ -33,7 +33,8 @@ from tacita.privacy.json_form import guarantee_from_json, neighbours_from_json
 from tacita.release.alike import same_document
 from tacita.release.bundle_files import SIGNATURES, fingerprint
 from tacita.release.folder import MARKER, kind_of, why_not
-from tacita.release.plans import forecast_record, plan_as_set, plan_from_record
+from tacita.release.plans import forecast_record
+from tacita.release.settings import plan_as_set, plan_from_record
 from tacita.release.words import guarantee_record
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
+from attrs import evolve
 from numpy.typing import NDArray
 
 from tacita.data.schema import Categorical, Date, Identifier, Integer, Numeric, Rulebook, Schema, Variable
@@ -28,13 +29,14 @@ from tacita.errors import TacitaError, UsageError
 from tacita.implicates import Implicates, Synthetic
 from tacita.measured import Measured
 from tacita.noise.entropy import SeededEntropy
-from tacita.plan import check
+from tacita.plan import Bounded, Plan, check
 from tacita.release.bundle import Budget
 from tacita.release.folder import scratch
 from tacita.release.making import as_release, made, unpaid
 from tacita.release.mechanisms import JOB_MECHANISMS
 from tacita.release.plans import PlannedMicrodata, PlannedRelease, PlannedTable
-from tacita.synthesis.selfcheck import stamped
+from tacita.synthesis.base import Synthesizer
+from tacita.synthesis.selfcheck import SelfCheck, stamped
 
 ESTABLISHMENTS = 400
 ROWS = 8_000
@@ -147,6 +149,7 @@ def _draw(variable: Variable, count: int, rng: np.random.Generator) -> pa.Array:
 _CELLS = 2_000  # of one mock table
 _ROWS = 50  # of one mock file that no synthesizer made
 TRIED = 300  # rows that a synthesizer is tried on
+_FILES = 2  # that it is tried for: a third comes about as the second does, and drawing them is most of the work
 
 
 def try_out(planned: PlannedRelease, out: Path, mock: Callable[[], Any]) -> None:
@@ -197,7 +200,7 @@ def _tried(files: PlannedMicrodata, mock: Callable[[], Any]) -> Synthetic | None
     except Exception:
         return None
     try:
-        return cast(Synthetic, stamped(files.plan).run(rows, SeededEntropy(0)))
+        return cast(Synthetic, _small(stamped(files.plan)).run(rows, SeededEntropy(0)))
     except UsageError as problem:
         raise UsageError(f"{files.spec.spoken}: {problem}. Nothing was spent") from None
     except TacitaError:
@@ -208,6 +211,12 @@ def _tried(files: PlannedMicrodata, mock: Callable[[], Any]) -> Synthetic | None
             f"({type(problem).__name__}: {problem}), and may fail on the file after it is paid for. Change its "
             "settings, or choose another mechanism. Nothing was spent"
         ) from problem
+
+
+def _small(plan: Plan[Any]) -> Plan[Any]:
+    if isinstance(plan, Bounded | SelfCheck):
+        return evolve(plan, plan=_small(plan.plan))
+    return evolve(plan, sets=min(plan.sets, _FILES)) if isinstance(plan, Synthesizer) else plan
 
 
 def _without_survey_tables(planned: PlannedRelease) -> PlannedRelease:

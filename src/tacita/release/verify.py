@@ -46,8 +46,9 @@ from tacita.release.measurements import rebuild
 from tacita.release.microdata import FOLDER, check_made_again, check_microdata
 from tacita.release.page import render_page
 from tacita.release.page_maps import check_shapes
-from tacita.release.plans import PUBLISHING, plan_from_record
+from tacita.release.plans import PUBLISHING
 from tacita.release.records import PAGE, code_hash, records
+from tacita.release.settings import plan_from_record
 from tacita.release.signed import check_claims, signable_bundle, signable_dossier
 from tacita.release.signed import told as told_by_signatures
 from tacita.release.words import NO_GUARANTEE, account_of

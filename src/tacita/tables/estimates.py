@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.measured import Measurements
-from tacita.mechanisms.table.noise import PRUDENCE, law_of, spread_of
+from tacita.mechanisms.table.noise import PRUDENCE, half_step, law_of, spread_of
 from tacita.noise.combination import margin as combined
 from tacita.tables import sampling
 
@@ -266,6 +266,8 @@ def _shares(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
         inside = result.noisy["count"].astype(np.float64)
         noise, kurtosis = noise_of(result.facts["count"], inside.size)
         unseen = np.zeros(inside.size)
+    facts = result.facts["count"]
+    rough = 0.0 if result.plan["weights"] or "law" not in facts else half_step(law_of(facts["law"]))
     whole = np.repeat(inside.reshape(-1, levels).sum(axis=1), levels)
     known = whole > 2 * np.sqrt(noise * levels)
     safe = np.where(known, whole, 1.0)
@@ -275,7 +277,7 @@ def _shares(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
         squares = sampling.of_residuals(result, confidence)
         others = np.repeat(squares.reshape(-1, levels).sum(axis=1), levels) - squares
         parts.append((((1 - share) ** 2 * squares + share**2 * others) / safe**2, 0.0))
-    half = margin(confidence, parts) + unseen / safe
+    half = margin(confidence, parts) + (unseen + rough * np.maximum(share, 1 - share)) / safe
     value = np.where(known, share, np.nan)
     half = np.where(known, half, np.inf)
     return Estimates(keys, value, np.maximum(value - half, 0.0), np.minimum(value + half, 1.0), bounds=(0.0, 1.0))

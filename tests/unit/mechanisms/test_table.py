@@ -1,6 +1,7 @@
 """`tc.Table`: what each statistic publishes, what it costs, what it refuses, and that its margins hold."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, get_args
 
@@ -18,7 +19,7 @@ from tacita.mechanisms.table import measuring
 from tacita.mechanisms.table.plan import Statistic
 from tacita.noise.entropy import SeededEntropy
 from tacita.privacy import ReplaceOne
-from tacita.release.plans import plan_as_set, plan_from_record
+from tacita.release.settings import plan_as_set, plan_from_record
 from tacita.release.spec import NOT_ADDED_UP
 from tacita.tables.estimates import estimated
 
@@ -142,6 +143,13 @@ def test_rounding_is_part_of_the_margin() -> None:
     assert (value - half <= exact.lower + 1e-9).all()
 
 
+def test_no_margin_of_nothing_is_written_below_it() -> None:
+    """A median that all records have is known to the last digit."""
+    found = published(table_of("median", "100", of="age", by=["region"]), FRAME.assign(age=40))
+    assert found["value"].tolist() == [40.0] * 3
+    assert found["margin_of_error"].astype(str).tolist() == ["0.0"] * 3
+
+
 def test_a_limit_that_is_bought_is_spoken_of_in_percent_too() -> None:
     said = table_of("sum", of="pay", by=["region"]).forecast(SCHEMA).sentences
     assert any("times the mean" in one and "% of 10,000" in one for one in said)
@@ -162,6 +170,36 @@ def test_half_of_the_errors_of_shares_are_as_small_as_foretold(epsilon: str) -> 
     found = [estimated(plan.rehearse(FRAME, SCHEMA, seed=seed), 0.95).value[0] for seed in range(200)]
     assert np.median(np.abs(np.array(found) - truth)) == pytest.approx(told, rel=0.35, abs=1e-5)
     assert (told == 0) == (epsilon == "4")
+
+
+@pytest.mark.parametrize("epsilon", ["2", "4"])
+def test_margins_of_shares_hold_where_most_noises_are_0(epsilon: str) -> None:
+    """Errors come in steps there, and a margin a little below a step misses all errors of it."""
+    plan = table_of("share", epsilon, of="sex", by=["region"])
+    first = plan.rehearse(FRAME, SCHEMA, seed=1)
+    true = FRAME.groupby("region")["sex"].value_counts(normalize=True)
+    wanted = np.array([true[region, sex] for region in ("N", "S", "E") for sex in ("F", "M")])
+    records, rate = np.rint(np.repeat([2400, 1200, 400], 2) * wanted), float(epsilon)
+    truth = (records.reshape(-1, 2) / records.reshape(-1, 2).sum(axis=1, keepdims=True)).ravel()
+    drawn, held = np.random.default_rng(7), []
+    for _ in range(1_500):
+        noise = drawn.geometric(1 - np.exp(-rate), 6) - drawn.geometric(1 - np.exp(-rate), 6)
+        noisy = {"count": (records + noise).astype(np.int64)}
+        shown = estimated(replace(first, noisy=noisy), 0.95)
+        held.append((shown.lower <= truth + 1e-12) & (truth - 1e-12 <= shown.upper))
+    assert np.mean(held) >= 0.94
+
+
+def test_a_mean_that_may_be_negative_errs_as_foretold() -> None:
+    """Its two sums have noise of two limits each, since the interval reaches as far below 0 as above."""
+    plan, off = table_of("mean", "1/2", of="worth"), []
+    told = plan.forecast(SCHEMA).figures["median_error_in_clamps"]
+    for seed in range(150):
+        result = plan.rehearse(FRAME, SCHEMA, seed=seed)
+        limit = result.facts["mean"]["upper"]
+        clamped = FRAME["worth"].clip(-limit, limit).mean()
+        off.append(abs(estimated(result, 0.95).value[0] - clamped) * len(FRAME) / limit)
+    assert np.median(off) == pytest.approx(told, rel=0.25)
 
 
 @pytest.mark.parametrize("name", ["sum", "above", "one", "octave", "margin", "n"])
@@ -212,6 +250,7 @@ def test_wrong_settings_are_refused_in_words(settings: dict[str, Any], words: st
         ({"statistic": "sum", "of": "sex"}, "sex: is no number"),
         ({"weights": "worth"}, "weights: worth may be negative"),
         ({"statistic": "share", "of": "age"}, "is not categorical"),
+        ({"statistic": "share", "of": "sex", "by": ["sex"]}, "of: sex also stands in by"),
     ],
 )
 def test_what_a_schema_cannot_carry_is_refused_before_any_row(settings: dict[str, Any], words: str) -> None:

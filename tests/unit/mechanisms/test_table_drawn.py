@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.earners import FRAME, earners, published, table_of
-from tacita.mechanisms.table.accuracy import MIDDLE_OF_TWO
+from tacita.mechanisms.table.accuracy import MIDDLE_OF_TWO, middle_of
 from tacita.mechanisms.table.clamp import clamp_from
 from tacita.mechanisms.table.ladder import Ladder, draw_ends, runs, scores_of
 from tacita.mechanisms.table.quantiles import shift_of
@@ -91,6 +91,20 @@ def test_two_ends_enclose_as_often_as_their_law_says() -> None:
     missed = np.mean((ends[:, 0] > 2010) | (ends[:, 1] < 2010))
     assert 0.01 < missed < 0.03
     assert np.median(np.abs(ends.mean(axis=1) - 2010)) == pytest.approx(10 * MIDDLE_OF_TWO * float(stray), rel=0.1)
+
+
+@pytest.mark.parametrize("stray", [Fraction(1, 2), Fraction(2), Fraction(8)])
+def test_the_middle_of_two_ends_errs_as_foretold_where_no_value_occurs_twice(stray: Fraction) -> None:
+    """Evenly drawn values of 800 records, 1,000 steps apart in the mean: gaps between them count as well as noise."""
+    random, ladder, spare = np.random.default_rng(4), Ladder(0, 800_000), reserve(20_000, SeededEntropy(6))
+    shift, off = shift_of(stray, 0.05), []
+    for _ in range(800):
+        values = np.sort(random.integers(0, 800_000, 800))
+        rungs, counts = np.unique(ladder.rung(values), return_counts=True)
+        ends = draw_ends(rungs, counts, ladder, Fraction(1, 2), shift, 1 / (2 * stray), spare)
+        middle = (ladder.first(np.array(ends[:1])) + ladder.last(np.array(ends[1:]))) / 2
+        off.append(abs(float(middle[0]) - np.median(values)) / 1000)
+    assert np.median(off) == pytest.approx(middle_of(float(stray), shift), rel=0.12)
 
 
 def test_ends_of_a_median_at_the_end_of_a_heap_are_further_out() -> None:

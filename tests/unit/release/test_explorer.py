@@ -20,6 +20,7 @@ from tacita.data.schema import Schema
 from tacita.errors import TacitaError
 from tacita.mechanisms.eree import SmoothStaircase
 from tacita.mechanisms.table import Table
+from tacita.mechanisms.table.accuracy import FEWEST
 from tacita.privacy import AddRemoveOne, StrongAlpha
 from tacita.release import explorer
 from tacita.release.explorer import explorer_model, explorer_page, staircase_table
@@ -32,12 +33,14 @@ EXACTLY = 1e-9
 
 
 def figures_of(release: PlannedRelease, name: str, alpha: str | None = None, **price: str) -> dict[str, float] | None:
-    """What Python says; None where it refuses."""
+    """What Python says that changes with the price on the page; None where it refuses. The page does not say how many
+    records a cell needs."""
     (product,) = (one for one in release.products if one.spec.name == name)
     try:
-        return repriced(release, product, alpha=alpha, **price).plan.forecast(release.schema).figures
+        told = repriced(release, product, alpha=alpha, **price).plan.forecast(release.schema).figures
     except TacitaError:
         return None
+    return {key: one for key, one in told.items() if key != FEWEST}
 
 
 def in_page(page: str, asked: list[tuple[Any, ...]], folder: Path) -> list[dict[str, float] | None]:

@@ -3,6 +3,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -11,11 +12,13 @@ from support.mixed_people import COLUMNS, people, schema_text
 from support.specifications import head, microdata, table
 from tacita.data.schema import Schema
 from tacita.errors import VerificationError
+from tacita.implicates import Implicates
 from tacita.release.microdata import check_made_again
 from tacita.release.plans import prepare
 from tacita.release.run import run
 from tacita.release.spec import Spec
 from tacita.release.verify import compare_with_ledger, verify
+from tacita.synthesis.file.model import FileModel
 
 SPEC = (
     head("people", title="People, synthetic", neighbours="add-remove", unit="person", epsilon="5", delta="1e-6")
@@ -45,6 +48,24 @@ def test_a_file_without_a_mechanism_is_released_and_verified(folder: Path) -> No
     assert set(COLUMNS) <= set(file.columns)
     assert 0.2 < file["hours"].isna().mean() < 0.6
     assert not file["age"].isna().any()
+
+
+def test_a_trial_makes_two_files_of_many(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def counted(self: FileModel, m: int, *how: Any) -> Implicates:
+        made.append(m)
+        return files(self, m, *how)
+
+    files = FileModel.files
+    monkeypatch.setattr(FileModel, "files", counted)
+    asked = SPEC.replace('delta = "1e-9"', 'delta = "1e-9"\nsets = 4\ncheck = {}').replace(
+        "people.ledger", "four.ledger"
+    )
+    (folder / "four.toml").write_text(asked)
+    bundle = run(Spec.load(folder / "four.toml"), folder / "four").bundle
+    assert made == [2, 4]
+    assert len(list((bundle / "microdata").glob("*.parquet"))) == 4
 
 
 def test_files_of_a_release_agree_with_its_tables_and_the_page_says_where(folder: Path) -> None:

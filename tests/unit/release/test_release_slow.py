@@ -13,7 +13,8 @@ from support.specifications import key, levels, number, schema
 from tacita.errors import SpecError
 from tacita.privacy import Guarantee, Loss, NumbersWithin
 from tacita.release.page import _requirements
-from tacita.release.plans import plan_as_set, prepare
+from tacita.release.plans import prepare
+from tacita.release.settings import plan_as_set
 from tacita.release.spec import Spec
 
 SCHEMA = schema(

@@ -21,7 +21,7 @@ from tacita.noise.entropy import SystemEntropy
 from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
 from tacita.privacy.json_form import canonical
-from tacita.release.plans import plan_from_record
+from tacita.release.settings import plan_from_record
 from tacita.synthesis import PairwiseSynthesis
 
 PERSON = ReplaceOne("person")

@@ -19,7 +19,7 @@ from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import SeededEntropy
 from tacita.plan import Bounded
 from tacita.privacy import AddRemoveOne, Loss, NumbersWithin, ReplaceOne
-from tacita.release.plans import plan_from_record
+from tacita.release.settings import plan_from_record
 from tacita.synthesis import FileSynthesis, PanelSynthesis, PlainPanelSynthesis, QuantileSynthesis
 from tacita.synthesis.selfcheck import SelfCheck, stamped
 from tacita.synthesis.selfcheck.measuring import _Comparison, _means, measure

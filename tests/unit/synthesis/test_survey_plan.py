@@ -18,7 +18,7 @@ from tacita.noise.entropy import SeededEntropy
 from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, Loss
 from tacita.privacy.json_form import canonical
-from tacita.release.plans import plan_from_record
+from tacita.release.settings import plan_from_record
 from tacita.synthesis import SurveySynthesis
 
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -15,7 +15,7 @@ from tacita.data.schema import Schema
 from tacita.errors import UsageError
 from tacita.mechanisms.table.levels import error_parts
 from tacita.mechanisms.table.measuring import BOUGHT, NUMERATOR, buys_clamp
-from tacita.mechanisms.table.noise import FINEST, Budget, Reach, prudent, reach_of, spread_of
+from tacita.mechanisms.table.noise import FINEST, Budget, Reach, half_step, prudent, reach_of, spread_of
 from tacita.mechanisms.table.quantiles import DRAWN, each, least_of, shift_of, stray_of
 from tacita.noise.combination import margin as combined
 from tacita.privacy import text
@@ -32,6 +32,7 @@ _LARGER = (1_000, 10_000, 100_000)  # records whose total has a margin worth to 
 ROUNDED = 1.015  # what rounding to three digits may add to a margin
 UNSIGNED = (0.0, 1.0)  # the ends between which a record counts, in units of the further one
 MIDDLE_OF_TWO = log(2)  # median error of the middle of two ends, in strays of a draw, where values are even
+BETWEEN_TWO = 0.6745 / sqrt(2)  # the same in roots of the ranks to either end, where no value occurs twice
 _MIDDLE = 0.5  # half of all errors are smaller than the median error
 
 Foreseen = tuple[tuple[str, ...], dict[str, float]]
@@ -93,7 +94,8 @@ def _of_sums(table: Table, schema: Schema, amount: Amount, bought: bool) -> Fore
     is_sum = table.statistic in ("sum", "count", "share")
     ends = clamped_ends(low, high, bought) if is_sum else UNSIGNED
     noise = _in_clamps(table, budget, ends, alone=is_sum and alone(table, schema))
-    half, wide = (float(combined(one, [noise])[0]) for one in (_MIDDLE, float(prudent(table.confidence))))
+    noises = [noise] * noises_of(is_sum, low, bought)
+    half, wide = (float(combined(one, noises)[0]) for one in (_MIDDLE, float(prudent(table.confidence))))
     if bought:
         divided = f"for a {table.statistic} that is divided by the records of the cell; "
         return (
@@ -102,7 +104,7 @@ def _of_sums(table: Table, schema: Schema, amount: Amount, bought: bool) -> Fore
             *([_in_means(wide)] if table.of and table.statistic in ("sum", "mean") else []),
             *([_in_points(table, schema, wide, "that limit")] if table.statistic == "share" else []),
             f"{'' if is_sum else divided}what may lie above the limit widens the margin, and where large numbers "
-            "hardly become fewer towards it there is none",
+            "hardly become fewer towards it there is none, and errors are larger than that",
         ), {"margin_in_clamps": wide, "median_error_in_clamps": half}
     length = high - low
     if is_sum:
@@ -120,6 +122,12 @@ def _of_sums(table: Table, schema: Schema, amount: Amount, bought: bool) -> Fore
     said = "; ".join(f"± {one:,.3g} in a cell of {n:,}" for n, one in at.items())
     middle = {n: half * unit / n for n in SIZES}
     return (f"with {level} confidence {said}",), _by_size("margin", at) | _by_size("median_error", middle)
+
+
+def noises_of(is_sum: bool, low: float, bought: bool) -> int:
+    """How many noises of a clamp make the error of a sum, or of a mean times its records. A mean between clamps on
+    either side of 0 lies about in their middle: half of the noise of each of its two sums, which is of two clamps."""
+    return 2 if bought and low < 0 and not is_sum else 1
 
 
 def _of_levels(table: Table, schema: Schema) -> Foreseen:
@@ -230,18 +238,25 @@ def _of_quantiles(table: Table) -> Foreseen:
     for share in table.shares:
         stray = stray_of(share, each(table.budget.share(DRAWN), table.shares), table.records)
         ranks = shift_of(stray, float(1 - table.confidence), SIZES[1] / float(stray))
+        half = middle_of(float(stray), ranks)
         sentences.append(
             f"the {text(share)} quantile lies between two published values of about {ranks:,} records' ranks below "
-            f"and above it, with {level} confidence, in a cell of 1,000 ({ranks / SIZES[1]:.1%}); cells of fewer "
-            f"than about {least_of(stray, share):,} records stay empty; values are told to a step, "
-            "or to one part in a thousand"
+            f"and above it, with {level} confidence, in a cell of 1,000 ({ranks / SIZES[1]:.1%}); half of the errors "
+            f"are below {half:.2g} ranks, fewer where many records share a value; cells of fewer than about "
+            f"{least_of(stray, share):,} records stay empty; values are told to a step, or to one part in a thousand"
         )
         figures[f"ranks_{text(share)}"] = float(ranks)
-        figures[f"median_error_ranks_{text(share)}"] = MIDDLE_OF_TWO * float(stray)
+        figures[f"median_error_ranks_{text(share)}"] = half
         figures[FEWEST] = max(figures.get(FEWEST, 0.0), float(least_of(stray, share)))
     if table.weights:
         sentences.append("with weights, a record counts by its weight up to a limit, and ranks are of that weight")
     return tuple(sentences), figures
+
+
+def middle_of(stray: float, ranks: int) -> float:
+    """The median error of the middle of two ends, in ranks. The ends stray; and records lie unevenly between them, so
+    that sums of as many gaps between values to the one side and to the other differ."""
+    return hypot(MIDDLE_OF_TWO * stray, BETWEEN_TWO * sqrt(ranks))
 
 
 def _by_size(stem: str, found: dict[int, float]) -> dict[str, float]:
@@ -276,9 +291,10 @@ def _in_clamps(table: Table, budget: Budget, ends: tuple[float, float], *, alone
 
 def _share_margin(table: Table, levels: int, confidence: float) -> float:
     """Of a share of one in four, for one record."""
-    variance, kurtosis = spread_of(table.budget.law(_counted(table)).describe())
+    law = table.budget.law(_counted(table))
+    variance, kurtosis = spread_of(law.describe())
     parts = [(np.array([variance * 0.75**2]), kurtosis)] + [(np.array([variance * 0.25**2]), kurtosis)] * (levels - 1)
-    return float(combined(confidence, parts)[0])
+    return float(combined(confidence, parts)[0]) + 0.75 * half_step(law)
 
 
 def _share_error(table: Table, levels: int) -> float:

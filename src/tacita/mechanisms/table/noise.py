@@ -143,6 +143,12 @@ def law_of(described: dict[str, str]) -> DiscreteLaplace | DiscreteGaussian:
     return DiscreteLaplace(Fraction(described["scale"]))
 
 
+def half_step(law: DiscreteLaplace | DiscreteGaussian) -> float:
+    """What margins of combined whole noises need in addition where most of them are 0: half a step. Such noise is no
+    smooth one, and a margin a little below a step would miss all errors of that step."""
+    return 0.0 if law.margin(Fraction(1, 2)) else 0.5
+
+
 def spread_of(described: dict[str, str]) -> tuple[float, float]:
     """The variance of a noise and its excess kurtosis, from the public description of its law."""
     law = law_of(described)

@@ -165,6 +165,7 @@ class Rehearsed:
             ratio = off / np.where(part.forecast > 0, part.forecast, np.nan)
             if self._ranks is not None:
                 ratio = self._ranks.over_forecast(part.cells, value[at])
+            ratio = np.where(np.isfinite(margin[at]), ratio, np.nan)  # forecasts do not speak of open tails
             yield part, (value[at], margin[at], ratio)
 
     @cached_property

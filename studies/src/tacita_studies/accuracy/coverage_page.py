@@ -23,7 +23,7 @@ writes this page; the tables are in `studies/src/tacita_studies/accuracy/tables`
 - **empty**: cells of which nothing is said.
 - **error / forecast**: the median error over the one that `tacita plan` foretells, once the limit of a record is put in
   that the run bought; of quantiles in ranks. Within a factor of 1.5 is wanted. A value that many records share has
-  fewer errors in ranks than foretold.
+  fewer errors in ranks than foretold. Values without a margin are left out: no forecast speaks of an open tail.
 """
 
 

@@ -22,7 +22,8 @@ from tacita.privacy import exact
 from tacita.release.making import made, unpaid
 from tacita.release.mechanisms import MAGNITUDE_MECHANISMS
 from tacita.release.microdata import Microdata
-from tacita.release.plans import ANY_FILE, JOBS_DEFAULT, Planned, PlannedRelease, prepare
+from tacita.release.plans import Planned, PlannedRelease, prepare
+from tacita.release.settings import ANY_FILE, JOBS_DEFAULT
 from tacita.release.spec import Spec
 from tacita.synthesis.panel import PanelSynthesis
 from tacita.synthesis.panel.formal.foresight import flow_error, life_error, total_errors

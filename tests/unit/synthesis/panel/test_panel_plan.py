@@ -16,7 +16,7 @@ from tacita.ledger import Ledger
 from tacita.noise.entropy import SeededEntropy
 from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, Loss
-from tacita.release.plans import plan_from_record
+from tacita.release.settings import plan_from_record
 from tacita.synthesis.panel import (
     CategoryTree,
     CollapsingMultinomial,

@@ -20,7 +20,7 @@ from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare
 from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, Loss
-from tacita.release.plans import plan_from_record
+from tacita.release.settings import plan_from_record
 from tacita.synthesis.comparison.pseudo import CensoredPosterior
 from tacita.synthesis.comparison.pseudo.lattice import MOST, Lattice, draw_points
 

@@ -17,7 +17,7 @@ from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording, Replaying, compare
 from tacita.plan import Plan
 from tacita.privacy import AddRemoveOne, Loss, ReplaceOne
-from tacita.release.plans import plan_from_record
+from tacita.release.settings import plan_from_record
 from tacita.synthesis.comparison.pseudo import PseudoPosterior, bounds_before_after
 from tacita.synthesis.comparison.pseudo.plan import weights
 from tacita_studies.hu2024.population import population

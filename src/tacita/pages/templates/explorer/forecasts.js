@@ -20,13 +20,14 @@ const FORMS = {
     const quarter = (one) => 100 * combinedMargin(one, [[law.variance * 0.75 ** 2, law.kurtosis], ...others]);
     const equal = Array(model.levels - 1).fill([law.variance / model.levels ** 2, law.kurtosis]);
     const small = () => law.margin(0.5 ** (1 / model.levels)) ? 100 * combinedMargin("0.5", equal) : 0;
-    const wide = quarter(model.prudent), half = law.margin(0.5) ? quarter("0.5") : small();
+    const rough = law.margin(0.5) ? 0 : 75 / 2;
+    const wide = quarter(model.prudent) + rough, half = rough ? small() : quarter("0.5");
     return { ...bySize("margin_points", wide), ...bySize("median_error_points", half) };
   },
   sums(model, at) {
     const noise = inClamps(model, at, model.part, model.square);
     if (!noise) return null;
-    const [wide, half] = [model.prudent, "0.5"].map((one) => combinedMargin(one, [noise]) * model.times);
+    const [wide, half] = [model.prudent, "0.5"].map((one) => combinedMargin(one, Array(model.noises).fill(noise)) * model.times);
     if (model.margin === "at") return { ...bySize("margin", wide), ...bySize("median_error", half) };
     const tail = model.margin && `_${model.margin}`;
     return { [`margin${tail}`]: wide, [`median_error${tail}`]: half };
@@ -54,9 +55,10 @@ const FORMS = {
       const { fewest, most: above, further, size } = model.heaps;
       const inside = Math.min(Math.max(size / stray, fewest), above);
       const out = Math.min(Math.log(inside / fewest), Math.log(above / inside), further);
+      const ends = Math.ceil((model.ends + out) * stray);
       return [
-        [`ranks_${share}`, Math.ceil((model.ends + out) * stray)],
-        [`median_error_ranks_${share}`, model.middle * stray],
+        [`ranks_${share}`, ends],
+        [`median_error_ranks_${share}`, Math.hypot(model.middle * stray, model.between * Math.sqrt(ends))],
       ];
     };
     return Object.fromEntries(model.shares.flatMap(ranks));
