@@ -6,7 +6,7 @@ Proof: `bounded.md`.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from attrs import field, frozen
@@ -134,7 +134,12 @@ class Bounded(Plan[R]):
     def run(self, data: Confidential, entropy: Entropy) -> R:
         entropy.announce(Request("key of the choice of rows", "uniform words", np.zeros(0), np.zeros(0)))
         key = entropy.words(_KEY_WORDS).tobytes().hex()  # used here and kept nowhere
-        return self.plan.run(with_rows_bounded(data, self._id(data.schema), self.at_most, key), entropy)
+        return self._promised(self.plan.run(with_rows_bounded(data, self._id(data.schema), self.at_most, key), entropy))
 
     def restore(self, stored: bytes) -> R:
-        return self.plan.restore(stored)
+        return self._promised(self.plan.restore(stored))
+
+    def _promised(self, result: R) -> R:
+        """What says of itself what it cost has to say what a unit loses, not what one of its rows does."""
+        promised = getattr(result, "promised", None)
+        return result if promised is None else cast("R", promised(self))

@@ -50,9 +50,7 @@ def test_tables_whose_cells_would_stay_empty_are_named(release: Path) -> None:
     assert "would stay empty" not in _said(release, 100_000)
 
 
-def test_more_records_than_a_file_may_have_are_refused_by_the_name_of_the_option(
-    release: Path, tacita: Call
-) -> None:
+def test_more_records_than_a_file_may_have_are_refused_by_the_name_of_the_option(release: Path, tacita: Call) -> None:
     said = tacita("plan", release, "--records", "1000000001")
     assert said.code == 2
     assert "--records" in said.err
