@@ -1,4 +1,4 @@
-"""Files larger than the memory that the engine may use: a table and a synthetic file are made all the same."""
+"""Files larger than the memory that the engine may use: every kind of product is made all the same."""
 
 from pathlib import Path
 
@@ -18,8 +18,9 @@ from tacita.noise.entropy import SeededEntropy
 from tacita.plan import check
 from tacita.plan.bounded import Bounded
 from tacita.privacy import AddRemoveOne
+from tacita.synthesis.selfcheck import SelfCheck
 
-ROWS, LIMIT = 1_200_000, "60MB"
+ROWS, LIMIT = 300_000, "60MB"
 PERSON = AddRemoveOne("person")
 SCHEMA = Schema.from_dict(
     {
@@ -27,8 +28,11 @@ SCHEMA = Schema.from_dict(
         "variables": {
             "person": {"role": "id", "entity": "person"},
             "sex": {"role": "confidential", "type": "categorical", "levels": ["F", "M"]},
-            "region": {"role": "confidential", "type": "categorical", "levels": ["N", "E", "S"]},
+            "region": {"role": "public", "type": "categorical", "levels": ["N", "E", "S"]},
             "pay": {"role": "confidential", "type": "numeric", "lower": 0, "upper": 1000, "scale": 2},
+            "w": {"role": "weight", "type": "numeric", "lower": 1, "upper": 9, "scale": 1},
+            "jobs1": {"role": "confidential", "type": "integer", "lower": 0, "upper": 99},
+            "jobs2": {"role": "confidential", "type": "integer", "lower": 0, "upper": 99},
         },
     }
 )
@@ -36,14 +40,17 @@ SCHEMA = Schema.from_dict(
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ids of 60 letters, which no dictionary shortens: more than the limit by themselves."""
+    """Ids of 240 letters, which no dictionary shortens: more than the limit by themselves."""
     random, path = np.random.default_rng(1), tmp_path_factory.mktemp("large") / "large.parquet"
     table = pa.table(
         {
-            "person": [f"{one:060d}" for one in random.permutation(ROWS)],
+            "person": [f"{one:0240d}" for one in random.permutation(ROWS)],
             "sex": random.choice(["F", "M"], ROWS),
             "region": random.choice(["N", "E", "S"], ROWS),
             "pay": random.integers(0, 100_000, ROWS) / 100,
+            "w": random.integers(10, 91, ROWS) / 10,
+            "jobs1": random.integers(1, 100, ROWS),
+            "jobs2": random.integers(1, 100, ROWS),
         }
     )
     assert table.nbytes > 60e6
@@ -56,15 +63,25 @@ def limited(file: Path, folder: Path) -> Confidential:
     return Confidential.open(file, SCHEMA, engine=engine)
 
 
-def test_a_table_and_a_file_are_the_same_with_little_memory(file: Path, tmp_path: Path) -> None:
-    mean = Table("mean", of="pay", by=["sex", "region"], epsilon="1", neighbours=PERSON)
-    pairs = tacita.PairwiseSynthesis(["sex", "region"], "1", delta="1e-9", neighbours=PERSON)
-    for plan in (mean, pairs):
-        found = []
-        for data in (limited(file, tmp_path), Confidential.open(file, SCHEMA)):
-            check(plan, data)
-            found.append((data.fingerprint(), plan.run(data, SeededEntropy(3)).to_bytes()))
-        assert found[0] == found[1]
+PLANS = {
+    "mean": Table("mean", of="pay", by=["sex", "region"], epsilon="1", neighbours=PERSON),
+    "median": Table("median", of="pay", by=["region"], epsilon="1", neighbours=PERSON),
+    "pairs": tacita.PairwiseSynthesis(["sex", "region"], "1", delta="1e-9", neighbours=PERSON),
+    "file": tacita.FileSynthesis(["sex", "region", "pay"], "1", neighbours=PERSON),
+    "quantiles": tacita.QuantileSynthesis(["sex", "pay"], "1", neighbours=PERSON),
+    "survey": tacita.SurveySynthesis(["pay"], "1", weight="w", by=["region"]),
+    "panel": tacita.PanelSynthesis({"jobs": "jobs{year}"}, "1", unit="person", keep=["region"], years=(1, 2)),
+    "self-check": SelfCheck(tacita.PairwiseSynthesis(["sex", "region"], "1", neighbours=PERSON), share="1/2"),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_product_is_the_same_with_little_memory(name: str, file: Path, tmp_path: Path) -> None:
+    found = []
+    for data in (limited(file, tmp_path), Confidential.open(file, SCHEMA)):
+        check(PLANS[name], data)
+        found.append((data.fingerprint(), PLANS[name].run(data, SeededEntropy(3)).to_bytes()))
+    assert found[0] == found[1]
 
 
 def test_rows_are_bounded_by_sorting_on_disk(file: Path, tmp_path: Path) -> None:

@@ -134,6 +134,8 @@ REVIEWED = {
     "data/cells.py::Tally.over": "the engine's sums of whole numbers",
     "data/cells.py::unit_totals": "the engine's sums of whole numbers",
     "data/cells.py::values": "the engine's sums of whole numbers",
+    "data/elsewhere.py::CodedElsewhere.sums": "the engine's sums of products of whole numbers",
+    "data/elsewhere.py::AddedElsewhere.steps": "the engine's sums of whole numbers",
     "data/pairs.py::moved": "the engine's sums of whole numbers",
     "data/pairs.py::_units": "the engine's sums of whole numbers",
     "data/confidential.py::Confidential._content": "the engine's sums of 30-bit whole numbers",

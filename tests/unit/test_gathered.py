@@ -7,11 +7,13 @@ import pandas as pd
 import pytest
 
 from support.mixed_people import COLUMNS, people, schema
-from tacita.data import gathered
+from tacita.data import elsewhere
+from tacita.data.coding import Cross, InCell, InList, States
 from tacita.data.confidential import Confidential
+from tacita.data.elsewhere import Elsewhere
 from tacita.data.engine import connect, divided, exactly, nearest
 from tacita.data.engine.backends import DuckEngine
-from tacita.data.gathered import Elsewhere, Here, States
+from tacita.data.gathered import Here
 from tacita.data.reading import read
 from tacita.data.schema import Integer, Numeric, Schema
 from tacita.errors import UsageError
@@ -56,7 +58,7 @@ def test_more_tables_than_fit_in_a_question_are_asked_for_in_several(
 ) -> None:
     coded = Elsewhere(data, tuple(COLUMNS)).coded(codings())
     at_once = list(coded.tables(SETS))
-    monkeypatch.setattr(gathered, "_AT_ONCE", 2)
+    monkeypatch.setattr(elsewhere, "_AT_ONCE", 2)
     for one, two in zip(at_once, coded.tables(SETS), strict=True):
         np.testing.assert_array_equal(one, two)
 
@@ -69,6 +71,38 @@ def test_octaves_and_steps_are_those_of_arrays(data: Confidential, names: list[s
         np.testing.assert_array_equal(here.octaves(size, count), there.octaves(size, count))
     for low, high in ((-(10**4), 10**6), (0, 1 << 22), (-5, 0)):
         np.testing.assert_array_equal(here.steps(size, low, high), there.steps(size, low, high))
+
+
+def test_cells_are_those_of_arrays(data: Confidential) -> None:
+    """Cells are combinations that occur: counts, sums and values by cell, and codes of the cell itself."""
+    names = ["sex", "group"]
+    sizes = [len(schema().levels(name)) for name in names]
+    both = (Here(read(data, COLUMNS)), Elsewhere(data, tuple(COLUMNS)))
+    for asked in (names, ["group"], []):
+        (levels, counts), (levels_there, counts_there) = (
+            one.combinations(asked, [len(schema().levels(name)) for name in asked]) for one in both
+        )
+        np.testing.assert_array_equal(levels, levels_there)
+        np.testing.assert_array_equal(counts, counts_there)
+        assert counts.sum() == ROWS
+    levels, counts = both[0].combinations(names, sizes)
+    cross = Cross(tuple(names), tuple(sizes), levels)
+    codes = [InCell(len(cross)), InList("works", 2), *codings()[3:]]
+    found = []
+    for one in both:
+        apart, values = one.by(cross), one.by(cross).values_by_cell("hours")
+        coded = apart.coded(codes)
+        (alone, crossed) = coded.tables([(0,), (1, 0, 3)])
+        np.testing.assert_array_equal(alone, counts)
+        centred = apart.less({"worth": 1000.5}).added(["kids", "worth"])
+        steps, sums = centred.steps(7.7, -100, 10**6), coded.sums([(2,), (1, 3), (3, 3)], 1)
+        assert steps.shape == (len(cross),)
+        assert sums.shape == (len(cross), 3)
+        np.testing.assert_array_equal(sums.sum(axis=0, keepdims=True), one.coded(codes).sums([(2,), (1, 3), (3, 3)], 1))
+        sorted_ = np.lexsort(values)
+        found.append([crossed, steps, sums, *(part[sorted_] for part in values)])
+    for here, there in zip(*found, strict=True):
+        np.testing.assert_array_equal(here, there)
 
 
 def test_steps_by_cell_add_up_to_those_of_all(data: Confidential) -> None:

@@ -47,7 +47,7 @@ class Result(Protocol):
     def to_bytes(self) -> bytes: ...
 
 
-Brings = Literal["counts", "values", "records"]
+Brings = Literal["counts", "values", "groups", "records"]
 R = TypeVar("R", bound=Result, covariant=True)
 
 
@@ -134,7 +134,7 @@ class Plan(Generic[R], metaclass=Renaming):
     @property
     def brings(self) -> Brings:
         """What its run brings from the engine to this machine: counts and sums, by stored values of the cells; one line
-        for each value or sampled unit of a cell; or the columns it reads of every record."""
+        for each value or sampled unit of a cell; or the columns it reads of every record, at once or by groups."""
         return "records"
 
     @property

@@ -15,8 +15,8 @@ from tacita.lazy import third_party
 from tacita.mechanisms import change, eree, magnitude, slow, table
 from tacita.plan import Plan
 
-JOB_MECHANISMS = tuple(name for name in eree.__all__ if hasattr(getattr(eree, name), "guarantee"))
-MAGNITUDE_MECHANISMS = {getattr(magnitude, name).measures: name for name in magnitude.__all__}
+JOB_MECHANISMS = tuple(eree.PLANS)
+MAGNITUDE_MECHANISMS = magnitude.MEASURES
 TABLE_MECHANISMS = (*JOB_MECHANISMS, *MAGNITUDE_MECHANISMS.values(), *table.__all__, *change.__all__, *slow.__all__)
 
 

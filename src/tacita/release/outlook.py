@@ -107,7 +107,10 @@ def _show_small(console: Console, plan: Any, schema: Schema, forecast: Forecast,
 
 _BROUGHT = {
     "counts": "counts and sums, one line for each combination of stored values that its cells have",
-    "values": "counts, one line for each value or sampled unit that occurs in a cell",
+    "values": "counts, one line for each value or sampled unit that occurs in a cell: one column at a time, at most "
+    "40 MB for a million records",
+    "groups": "{columns} columns of one group of records after another, about {size} MB for a million records; the "
+    "largest group must fit in memory",
     "records": "{columns} columns of every record, about {size} MB for a million records; all must fit in memory",
 }
 

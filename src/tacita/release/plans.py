@@ -32,7 +32,6 @@ from tacita.release.settings import (
     mechanism_of,
 )
 from tacita.release.spec import MicrodataSpec, Spec, TableSpec
-from tacita.synthesis.selfcheck import SelfCheck
 from tacita.tables.public_totals import refuse_public_totals
 from tacita.tables.statistics import TOTAL
 from tacita.tables.summed import refuse_levels
@@ -197,6 +196,8 @@ def _planned(product: Named, spec: Spec, schema: Schema, rehearsal: bool) -> tup
     mechanism = mechanism_of(product)
     plan: Plan[Any] = _named(product, mechanism, **arguments_of(spec, product, mechanism))
     if isinstance(product, MicrodataSpec) and product.check is not None:
+        from tacita.synthesis.selfcheck import SelfCheck  # loaded where a product has one
+
         plan = _named(product, SelfCheck, plan, **product.check.settings)
     at_most = spec.cap.at_most if product.at_most is None else product.at_most
     if at_most is not None:

@@ -14,7 +14,6 @@ from tacita.privacy import Neighbours, text
 from tacita.privacy.json_form import neighbours_from_json
 from tacita.release.mechanisms import MAGNITUDE_MECHANISMS, TABLE_MECHANISMS, mechanism_named, synthesizer_names
 from tacita.release.spec import MicrodataSpec, Spec, TableSpec
-from tacita.synthesis.selfcheck import SelfCheck
 
 JOBS_DEFAULT, ANY_FILE, TWO_YEARS, SLOW = "SmoothStaircase", "Table", "Change", "SlowSums"
 _OF_TABLE = (
@@ -131,5 +130,8 @@ def plan_from_record(record: Mapping[str, Any]) -> Plan[Any]:
     if isinstance(settings.get("neighbours"), dict):
         settings["neighbours"] = neighbours_from_json(settings["neighbours"])
     plan = mechanism_named(record["mechanism"]).from_record(settings)
-    plan = SelfCheck(plan, **record["check"]) if "check" in record else plan
+    if "check" in record:
+        from tacita.synthesis.selfcheck import SelfCheck  # loaded where a product has one
+
+        plan = SelfCheck(plan, **record["check"])
     return Bounded(plan, record["at_most"]) if "at_most" in record else plan

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tacita.data.gathered import States
+from tacita.data.coding import States
 from tacita.data.reading import refuse_linked
 from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.errors import UsageError

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from tacita.mechanisms.change.plan import Change
+from typing import TYPE_CHECKING
+
+from tacita.lazy import lazily
+
+if TYPE_CHECKING:
+    from tacita.mechanisms.change.plan import Change
 
 __all__ = ["Change"]
+
+__getattr__ = lazily(__name__, {"Change": "plan"})

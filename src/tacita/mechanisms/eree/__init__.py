@@ -5,10 +5,28 @@ worker attributes in under the strong definition. `LogLaplace` where ε is too s
 there to compare, and to replicate the paper with calibration="paper".
 """
 
-from tacita.mechanisms.eree.log_laplace import LogLaplace
-from tacita.mechanisms.eree.plain import EdgeLaplace, TruncatedLaplace
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tacita.lazy import lazily
 from tacita.mechanisms.eree.requirements import TABLE_1, Answer, requirements
-from tacita.mechanisms.eree.smooth import SmoothGamma, SmoothLaplace, SmoothStaircase, SmoothStudent, SmoothVector
+
+if TYPE_CHECKING:
+    from tacita.mechanisms.eree.log_laplace import LogLaplace
+    from tacita.mechanisms.eree.plain import EdgeLaplace, TruncatedLaplace
+    from tacita.mechanisms.eree.smooth import SmoothGamma, SmoothLaplace, SmoothStaircase, SmoothStudent, SmoothVector
+
+PLANS = {
+    "EdgeLaplace": "plain",
+    "LogLaplace": "log_laplace",
+    "SmoothGamma": "smooth",
+    "SmoothLaplace": "smooth",
+    "SmoothStaircase": "smooth",
+    "SmoothStudent": "smooth",
+    "SmoothVector": "smooth",
+    "TruncatedLaplace": "plain",
+}
 
 __all__ = [
     "TABLE_1",
@@ -23,3 +41,5 @@ __all__ = [
     "TruncatedLaplace",
     "requirements",
 ]
+
+__getattr__ = lazily(__name__, PLANS)

@@ -5,8 +5,20 @@ totals of both. The noise of a cell follows its largest unit, a noisy size of wh
 error can be published.
 """
 
-from tacita.mechanisms.magnitude.flows import SmoothFlows
-from tacita.mechanisms.magnitude.growth import SmoothGrowth
-from tacita.mechanisms.magnitude.sums import SmoothSums
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tacita.lazy import lazily
+
+if TYPE_CHECKING:
+    from tacita.mechanisms.magnitude.flows import SmoothFlows
+    from tacita.mechanisms.magnitude.growth import SmoothGrowth
+    from tacita.mechanisms.magnitude.sums import SmoothSums
+
+MEASURES = {"flows": "SmoothFlows", "growth": "SmoothGrowth", "sum": "SmoothSums"}
+HOMES = {"SmoothFlows": "flows", "SmoothGrowth": "growth", "SmoothSums": "sums"}
 
 __all__ = ["SmoothFlows", "SmoothGrowth", "SmoothSums"]
+
+__getattr__ = lazily(__name__, HOMES)

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from tacita.data.gathered import States
+from tacita.data.coding import States
 from tacita.data.reading import refuse_linked
 from tacita.data.schema import Categorical, Date, Integer, Numeric, Schema
 from tacita.data.schema.units import Domain, Span

@@ -11,7 +11,7 @@ from attrs import Attribute, field, frozen
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Identifier, Schema
 from tacita.errors import UsageError
-from tacita.plan import Plan
+from tacita.plan import Brings, Plan
 from tacita.plan.fields import as_names, by_name, each_once, whole
 from tacita.plan.how import as_collected
 from tacita.synthesis.base import MOST_FILES, Model
@@ -149,6 +149,10 @@ class PanelPlan(Plan[M], metaclass=FormerPanels):
     def one_row(self) -> bool:
         """A wide file has one row for each unit."""
         return self.period is None
+
+    @property
+    def brings(self) -> Brings:
+        return "records" if self.group is None else "groups"
 
     @property
     def public(self) -> str:

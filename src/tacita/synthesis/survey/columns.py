@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tacita.data import rowwise
+from tacita.data import gathered, rowwise
+from tacita.data.coding import Cross
 from tacita.data.confidential import Confidential
 from tacita.data.reading import read, refuse_linked
 from tacita.data.schema import Categorical, Integer, Numeric, Schema
@@ -205,16 +206,25 @@ def read_survey(data: Confidential, columns: Columns) -> SurveyRows:
     return SurveyRows(z, frame.cell[place], frame)
 
 
-def read_values(data: Confidential, columns: Columns) -> tuple[Mapping[str, Floats], Frame, Integers]:
-    """Numbers as collected, the public frame, and which of its combinations each record has."""
-    found = read(data, columns.names)
-    frame, place = _framed(found, columns)
-    return {one.name: found[one.name] for one in columns.measures}, frame, place
+def gathered_by(data: Confidential, columns: Columns) -> tuple[gathered.Columns, Frame]:
+    """The columns where they are, with the cells of the model, and the public frame."""
+    found = gathered.columns_of(data, columns.names)
+    frame = _frame_in(found, columns)
+    if not columns.by:
+        return found, frame
+    sizes = tuple(len(columns.schema.levels(name)) for name in columns.by)
+    cells = np.unique(frame.levels[:, : len(columns.by)], axis=0)
+    return found.by(Cross(columns.by, sizes, cells)), frame
 
 
 def read_frame(data: Confidential, columns: Columns) -> Frame:
     """The public columns only."""
-    return _framed(read(data, columns.design or columns.names), columns)[0]
+    return _frame_in(gathered.columns_of(data, columns.design or columns.names), columns)
+
+
+def _frame_in(found: gathered.Columns, columns: Columns) -> Frame:
+    sizes = [len(columns.schema.levels(name)) for name in columns.design]
+    return frame_of(*found.combinations(columns.design, sizes), len(columns.by))
 
 
 def _framed(found: Mapping[str, Floats], columns: Columns) -> tuple[Frame, Integers]:

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 from attrs import frozen
 
-from tacita.data.gathered import CodedRows
+from tacita.data.coding import Coding, InCell, InList
+from tacita.data.gathered import Columns as Gathered
 from tacita.data.schema import Schema
 from tacita.data.schema.units import published
 from tacita.implicates import Implicates
@@ -31,7 +32,7 @@ from tacita.synthesis.file.released import Tables, record_of, tables_from
 from tacita.synthesis.file.targets import Answer, public_answers
 from tacita.synthesis.file.totals import Drawn
 from tacita.synthesis.file.values import Bins
-from tacita.synthesis.survey.columns import Columns, Floats, Frame, Integers, frame_from, frame_record
+from tacita.synthesis.survey.columns import Columns, Frame, Integers, frame_from, frame_record
 from tacita.synthesis.survey.holding import held
 from tacita.synthesis.survey.records import cells_of
 from tacita.synthesis.survey.totals import (
@@ -76,47 +77,50 @@ class Distribution:
     totals: Totals
 
 
+def in_cells(frame: Frame, by: int) -> bool:
+    """Without design variables all are one cell."""
+    return not by or frame.cells * _FEW_IN_CELLS <= frame.records
+
+
 def public_codes(frame: Frame, by: int) -> Integers:
     """What the model knows of every record: its cell, or its design variables where cells are too many for that."""
-    crossed = not by or frame.cells * _FEW_IN_CELLS <= frame.records  # without design variables all are one cell
-    columns = frame.cell[:, None] if crossed else frame.levels[:, :by]
+    columns = frame.cell[:, None] if in_cells(frame, by) else frame.levels[:, :by]
     return np.ascontiguousarray(np.repeat(columns, frame.counts, axis=0), dtype=np.int64)
 
 
-def measure(
-    values: Mapping[str, Floats], frame: Frame, place: Integers, columns: Columns, budget: Budget, entropy: Entropy
-) -> Distribution:
+def measure(gathered: Gathered, frame: Frame, columns: Columns, budget: Budget, entropy: Entropy) -> Distribution:
     """Shapes of all numbers, tables, and totals of weight × value."""
     names, records = [one.name for one in columns.measures], frame.records
     grids = {name: Grid.of(one.kind) for name, one in zip(names, columns.measures, strict=True)}
     cut = [name for name in names if grids[name].size > FEW]
     each = budget.total * _SHAPES / len(names)
     shapes = {
-        name: measure_number(values[name], grids[name], records, budget, each, entropy, name)
+        name: measure_number(gathered.values(name), grids[name], records, budget, each, entropy, name)
         if name in cut
         else Shape(records)
         for name in names
     }
     bins = bins_for(records, len(names), budget)
     numbers = numbers_of(columns, shapes, bins)
-    order = np.argsort(place, kind="stable")  # as the frame has the records
-    known = public_codes(frame, len(columns.by))
-    codes = np.column_stack([known, *(number.code(values[number.name][order]) for number in numbers)])
-    levels = (*public_levels(known), *(one.size for one in numbers))
+    known = public_levels(public_codes(frame, len(columns.by)))
+    design: list[Coding] = [InCell(*known)]
+    if not in_cells(frame, len(columns.by)):
+        design = [InList(name, size) for name, size in zip(columns.by, known, strict=True)]
+    coded = [*design, *numbers]
+    levels = tuple(one.size for one in coded)
     amount = budget.total * _TOTALS
     least = worth_totals(budget, amount, len(names))
     if records < least:
         amount = Fraction(0)
     rest = budget.total - each * len(cut) - amount
-    first = known.shape[1]
+    first = len(known)
     sets: list[tuple[int, ...]] = [(a,) for a in range(first, len(levels))]
     sets += [(a, b) for a, b in combinations(range(len(levels)), 2) if b >= first]
-    answers = asked(CodedRows(codes, levels), budget.tables(sets, levels, rest), entropy)
-    cell = frame.cell[place]
+    answers = asked(gathered.coded(coded), budget.tables(sets, levels, rest), entropy)
     # A centre parts the records in two; where they are few, neither part can be told from the noise.
     many = records >= _CENTRED * least
     centres = {name: _middle(shapes[name] if many else Shape(), grids[name]) for name in names[:-1]}
-    totals = measure_totals(values, cell, frame.cells, columns, budget, amount, centres, entropy) if amount else NONE
+    totals = measure_totals(gathered, frame, columns, budget, amount, centres, entropy) if amount else NONE
     return Distribution(frame, Tables(records, bins, shapes, answers, {}), totals)
 
 

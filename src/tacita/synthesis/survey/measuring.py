@@ -9,14 +9,15 @@ from math import isqrt, log10
 
 import numpy as np
 
-from tacita.data import rowwise
+from tacita.data.coding import States
+from tacita.data.gathered import Columns as Gathered
 from tacita.errors import UsageError
 from tacita.mechanisms.kng.line import draw_threshold
 from tacita.noise.discrete import DiscreteLaplace, add_discrete_laplace
 from tacita.noise.entropy import Entropy, Request, reserve
 from tacita.noise.gaussian import DiscreteGaussian, add_discrete_gaussian
 from tacita.privacy import text
-from tacita.synthesis.survey.columns import Floats, Frame, Integers, Measure, SurveyRows
+from tacita.synthesis.survey.columns import Floats, Frame, Integers, Measure
 
 STEPS = 256  # a value is a whole number of half-ranges/STEPS: sums are whole numbers, and noise on them is exact
 _PLACES = 1 << 30  # of a threshold between the public bounds
@@ -131,22 +132,69 @@ class Measurement:
     shape: Floats
 
 
-def measure(rows: SurveyRows, measures: Sequence[Measure], budget: Budget, entropy: Entropy) -> Measurement:
+def measure(
+    gathered: Gathered, frame: Frame, measures: Sequence[Measure], budget: Budget, entropy: Entropy
+) -> Measurement:
     d = len(measures)
-    reach = _reach(len(rows.z), budget)
-    ranges = tuple(_located(rows.z[:, at], one, budget.threshold, reach, entropy) for at, one in enumerate(measures))
-    steps = np.column_stack([one.steps(rows.z[:, at]) for at, one in enumerate(ranges)])
-    sums = np.zeros((rows.frame.cells, d), dtype=np.int64)
+    reach = _reach(frame.records, budget)
+    ranges = tuple(
+        _located(one.forward(gathered.values(one.name)), one, budget.threshold, reach, entropy) for one in measures
+    )
+    stepped = [Stepped.of(one, range_) for one, range_ in zip(measures, ranges, strict=True)]
+    exact_sums = gathered.coded(stepped).sums([(at,) for at in range(d)], STEPS)
+    sums = np.zeros((frame.cells, d), dtype=np.int64)
     for at, one in enumerate(measures):
-        exact = rowwise.sums(rows.cell, steps[:, at], rows.frame.cells)
-        sums[:, at] = budget.noisy_sums(exact, entropy, f"sums of {one.name} in cells")
+        sums[:, at] = budget.noisy_sums(exact_sums[:, at], entropy, f"sums of {one.name} in cells")
+    pairs = [(i, j) for i in range(d) for j in range(i, d)]
+    exact_products = gathered.by(None).coded(stepped).sums(pairs, STEPS)
     products = np.zeros((d, d), dtype=np.int64)
-    for i in range(d):
-        for j in range(i, d):
-            exact = np.array([(steps[:, i] * steps[:, j]).sum(dtype=np.int64)])
-            label = f"sum of products of {measures[i].name} and {measures[j].name}"
-            products[i, j] = products[j, i] = budget.noisy_products(exact, i == j, entropy, label)[0]
-    return Measurement(rows.frame, ranges, sums, products, np.zeros((0, 0)))
+    for at, (i, j) in enumerate(pairs):
+        label = f"sum of products of {measures[i].name} and {measures[j].name}"
+        products[i, j] = products[j, i] = budget.noisy_products(exact_products[:, at], i == j, entropy, label)[0]
+    return Measurement(frame, ranges, sums, products, np.zeros((0, 0)))
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """A number by its whole steps above the lowest end of a released range: of each step, the first value in it."""
+
+    name: str
+    starts: tuple[float, ...]
+
+    @classmethod
+    def of(cls, one: Measure, range_: Range) -> Stepped:
+        """Found by halving the stretch between two values, on the scale of the numbers a machine can tell apart."""
+        lower, upper = float(one.kind.lower), float(one.kind.upper)
+        wanted = np.arange(1 - STEPS, STEPS + 1)
+        low, high = (np.full(wanted.size, _rank(np.array([end]))[0]) for end in (lower, upper))
+        while (low < high).any():
+            middle = (low >> 1) + (high >> 1) + (low & high & 1)
+            reached = range_.steps(one.forward(_ranked(middle))) >= wanted
+            low, high = np.where(reached, low, np.minimum(middle + 1, high)), np.where(reached, middle, high)
+        starts = _ranked(low)
+        reached = range_.steps(one.forward(starts)) >= wanted
+        return cls(one.name, tuple(starts[reached].tolist()))
+
+    @property
+    def size(self) -> int:
+        return len(self.starts) + 1
+
+    @property
+    def states(self) -> States:
+        return States(self.starts)
+
+    def code(self, values: Floats) -> Integers:
+        return np.searchsorted(np.array(self.starts), values, side="right").astype(np.int64)
+
+
+def _rank(values: Floats) -> Integers:
+    """Floats in their order as whole numbers; both zeros are 0."""
+    bits = (values + 0.0).view(np.int64)
+    return np.where(bits < 0, -(bits & np.int64(2**63 - 1)), bits)
+
+
+def _ranked(ranks: Integers) -> Floats:
+    return np.where(ranks < 0, -1.0, 1.0) * np.abs(ranks).view(np.float64)
 
 
 def _reach(records: int, budget: Budget) -> float:

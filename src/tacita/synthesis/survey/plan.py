@@ -23,7 +23,7 @@ from tacita.privacy import Loss
 from tacita.synthesis.base import Model
 from tacita.synthesis.file.budget import Budget as TableBudget
 from tacita.synthesis.survey.base import SurveyPlan
-from tacita.synthesis.survey.columns import Columns, Transform, columns_of, read_frame, read_survey, read_values
+from tacita.synthesis.survey.columns import Columns, Transform, columns_of, gathered_by, read_frame
 from tacita.synthesis.survey.distribution import (
     Distribution,
     DistributionModel,
@@ -63,6 +63,7 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
     later: ClassVar[Mapping[str, Any]] = {"law": None, "population": None}
     proof = "synthesis/survey/survey.md"
     concentrated = True
+    brings = "values"
 
     delta: Fraction = field(default=Fraction(0), converter=as_delta)
     weights: Weights = field(default="synthetic", validator=one_of(Weights))
@@ -190,13 +191,13 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
         columns = self.layout(data.schema)
         if not self.normal(data.schema):
             return self._distribution(data, columns, entropy)
-        rows = read_survey(data, columns)
-        budget = self.budget(rows.frame.records)
-        measured = measure(rows, columns.measures, budget, entropy)
+        gathered, frame = gathered_by(data, columns)
+        budget = self.budget(frame.records)
+        measured = measure(gathered, frame, columns.measures, budget, entropy)
         if not budget.shape:
             return measured
         centres = Chain(evidence_of(measured, budget, len(self.by)), np.random.default_rng(0)).centres()
-        return replace(measured, shape=measure_shape(rows, columns.measures, measured, centres, budget, entropy))
+        return replace(measured, shape=measure_shape(gathered, columns.measures, measured, centres, budget, entropy))
 
     def run(self, data: Confidential, entropy: Entropy) -> Model[Any]:
         released = self.measure(data, entropy)
@@ -208,5 +209,5 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
         return model.from_bytes(self, stored)
 
     def _distribution(self, data: Confidential, columns: Columns, entropy: Entropy) -> Distribution:
-        values, frame, place = read_values(data, columns)
-        return measure_distribution(values, frame, place, columns, self._of_any, entropy)
+        gathered, frame = gathered_by(data, columns)
+        return measure_distribution(gathered, frame, columns, self._of_any, entropy)

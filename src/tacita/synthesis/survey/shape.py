@@ -12,9 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtri
 
+from tacita.data.gathered import Columns as Gathered
 from tacita.mechanisms.kng.line import Lattice, bisect, halves
 from tacita.noise.entropy import Entropy
-from tacita.synthesis.survey.columns import Floats, Measure, SurveyRows
+from tacita.synthesis.survey.columns import Floats, Measure
 from tacita.synthesis.survey.measuring import SHAPE_LEVELS, Budget, Measurement
 
 _LATTICE = Lattice(-2.0, 2.0, unit=0.25, centre=0.0)  # in half-ranges, of which two values are at most two apart
@@ -23,7 +24,7 @@ _LEAST_STEP = 1e-4
 
 
 def measure_shape(
-    rows: SurveyRows,
+    gathered: Gathered,
     measures: Sequence[Measure],
     found: Measurement,
     centres: Floats,
@@ -33,7 +34,8 @@ def measure_shape(
     """Quantiles of each number's distance from its cell's centre, one row per number."""
     rows_of = []
     for at, (one, range_) in enumerate(zip(measures, found.ranges, strict=True)):
-        left = np.sort(np.clip(range_.held(rows.z[:, at]) - centres[rows.cell, at], -2.0, 2.0))
+        values, cell = gathered.values_by_cell(one.name)
+        left = np.sort(np.clip(range_.held(one.forward(values)) - centres[cell, at], -2.0, 2.0))
         epsilons = [budget.shape] * SHAPE_LEVELS
         rows_of.append(bisect(left, _LATTICE, halves(SHAPE_LEVELS), epsilons, entropy, f"shape of {one.name}"))
     return np.stack(rows_of)

@@ -14,12 +14,12 @@ from typing import Any
 from attrs import evolve, frozen
 
 from tacita.data.cells import Amount, number_kind
-from tacita.data.gathered import Here
+from tacita.data.gathered import Columns as Gathered
 from tacita.data.schema import Schema
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.pinned.measuring import Pin, Pinning, clamps_off, spending, worth_pinning
-from tacita.synthesis.survey.columns import Columns, Floats, Integers
+from tacita.synthesis.survey.columns import Columns, Frame
 
 _LARGEST = 20  # means, that a record may add: about what the largest of a skewed answer do
 _WANTED = 0.01  # noise of a total of all records, where that is within reach
@@ -78,9 +78,8 @@ def whole_noise(budget: Budget, amount: Fraction, numbers: int) -> float:
 
 
 def measure_totals(
-    values: Mapping[str, Floats],
-    cell: Integers,
-    cells: int,
+    gathered: Gathered,
+    frame: Frame,
     columns: Columns,
     budget: Budget,
     amount: Fraction,
@@ -93,16 +92,15 @@ def measure_totals(
     """
     weight = columns.measures[-1].name
     amounts = {weight: Amount((weight,)), **{name: _Off((weight, name), at) for name, at in centres.items()}}
-    values = {weight: values[weight], **{name: values[name] - at for name, at in centres.items()}}
+    gathered, cells = gathered.less(centres), frame.cells
     each = amount / len(amounts)
-    first = each if cells == 1 else each * _part_of_whole(budget, each, len(cell))
+    first = each if cells == 1 else each * _part_of_whole(budget, each, frame.records)
     together = Pinning(1, True, columns.schema)
-    whole = together.measure_all(Here(values), amounts, spending(first, pure=budget.pure), entropy)
+    whole = together.measure_all(gathered.by(None), amounts, spending(first, pure=budget.pure), entropy)
     if cells == 1:
         return Totals(whole, {}, centres)
     apart, left = Pinning(cells, True, columns.schema), spending(each - first, pure=budget.pure)
-    inside = Here(values, cell, cells)
-    parts = {name: apart.measure_again(inside, amounts[name], pin, left, entropy) for name, pin in whole.items()}
+    parts = {name: apart.measure_again(gathered, amounts[name], pin, left, entropy) for name, pin in whole.items()}
     return Totals(whole, parts, centres)
 
 
