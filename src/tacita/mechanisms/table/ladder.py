@@ -149,7 +149,7 @@ def _near(
 ) -> tuple[Integers, Integers, Integers, Integers]:
     """Of these stretches those that lie together and hold all whose score is less than `most` at either end: a cell has
     many more values than can be drawn."""
-    reached, wanted = _reached(counts), share.numerator * int(counts.sum())
+    reached, wanted = _reached(counts), share.numerator * int(counts.sum(dtype=np.int64))
     away = share.denominator * shift + most
     lowest = int(np.searchsorted(reached, (wanted - away) // share.denominator, side="right"))
     highest = int(np.searchsorted(reached, -((-wanted - away) // share.denominator), side="left")) - 1
@@ -193,7 +193,7 @@ def draw_ends(
     """
     most = furthest(ladder, share, shift, rate)
     first, weights, below, upto = _near(rungs, counts, ladder, share, shift, most)
-    starts, total = ladder.weight_below(first), int(counts.sum())
+    starts, total = ladder.weight_below(first), int(counts.sum(dtype=np.int64))
     low, high = (
         _Side.of(starts, weights, _scores(below, upto, total, share, away), most, int(ladder.reached[-1]))
         for away in (-shift, shift)
