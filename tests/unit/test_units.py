@@ -222,6 +222,14 @@ def test_a_record_is_not_taken_for_column_names(tmp_path: Path, line: str) -> No
     assert "[variables.q1_2019]" in draft_schema(path)
 
 
+def test_row_numbers_without_a_name_are_spoken_of(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text('"","name","age"\n"1","John Roe",41\n')
+    with pytest.raises(SchemaError, match=r"first column has no name .* index = False") as refused:
+        draft_schema(path)
+    assert "Roe" not in str(refused.value)
+
+
 # ---------------------------------------------------------------- panels
 
 

@@ -129,7 +129,7 @@ def plan(
     spec: SpecFile,
     records: Annotated[
         int | None,
-        typer.Option("--records", metavar="N", min=1, help="About how many records the file has, where that is known."),
+        typer.Option("--records", metavar="N", min=1, max=10**9, help="About how many records the file has, if known."),
     ] = None,
 ) -> None:
     """Say what a release would promise, cost and deliver. Touches no data and spends nothing.

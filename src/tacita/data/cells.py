@@ -30,7 +30,7 @@ MOST_CELLS = 20_000_000
 _OWN = "tacita_"  # how no column of a file is called
 _N = f"{_OWN}n"
 _POWERS = frozenset(2.0**power for power in range(32))
-_DENSE = 4  # times as many keys as rows are added up in an array of all of them, sooner than by sorting
+_DENSE = 8  # times as many keys as rows are added up in an array of all of them, sooner than by sorting
 
 
 @dataclass(frozen=True)
@@ -286,8 +286,9 @@ def values(
 def _added_up(key: Integers, mass: Integers, keys: int) -> tuple[Integers, Integers]:
     """The keys that occur, rising, and the sum of the masses of each."""
     if keys <= _DENSE * max(key.size, 1):
-        records = rowwise.sums(key, np.ones_like(key), keys)  # a mass may be 0
-        there = np.flatnonzero(records)
+        occurs = np.zeros(keys, dtype=bool)
+        occurs[key] = True  # a mass may be 0
+        there = np.flatnonzero(occurs)
         return there, rowwise.sums(key, mass, keys)[there]
     there, member = np.unique(key, return_inverse=True)
     return there, rowwise.sums(member, mass, there.size)

@@ -166,11 +166,18 @@ def storage_types(path: Path) -> dict[str, Storage]:
 def _names(first_line: list[str], path: Path) -> list[str]:
     """Refuse a first line that is a record: a draft would show it."""
     for place, name in enumerate(first_line, start=1):
+        if place == 1 and not name.strip():
+            continue
         if not name.strip() or _VALUE.fullmatch(name.strip()) or name in first_line[: place - 1]:
             raise SchemaError(
                 f"data {path.name}: its first line does not hold column names (see column {place}), and a draft would "
                 "show a record; add a line with a name for each column, none of them a number, a date or used twice"
             )
+    if not first_line[0].strip():
+        raise SchemaError(
+            f"data {path.name}: its first column has no name in the first line, as where R or pandas wrote row numbers "
+            "there; write the file without them (row.names = FALSE, index = False), or give the column a name"
+        )
     return first_line
 
 

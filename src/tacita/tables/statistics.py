@@ -160,9 +160,9 @@ def _numbers(
     if found.decimals is not None:
         places = np.minimum(places, found.decimals)
     unit = 10.0 ** -places.astype(np.float64)
-    value = np.round(np.where(shown, found.value, 0) / unit) * unit
+    value = np.round(np.where(shown, found.value, 0) / unit) * unit + 0.0  # never −0
     half = half + np.abs(value - np.where(shown, found.value, 0))  # rounding is an error too
-    margin = np.ceil(np.where(bounded, half, 0) / unit - 1e-9) * unit
+    margin = np.ceil(np.where(bounded, half, 0) / unit - 1e-9) * unit + 0.0
     digits = np.maximum(places, 0)
     value = np.array([round(one, at) for one, at in zip(value.tolist(), digits.tolist(), strict=True)])
     margin = np.array([round(one, at) for one, at in zip(margin.tolist(), digits.tolist(), strict=True)])

@@ -142,6 +142,13 @@ def test_rounding_is_part_of_the_margin() -> None:
     assert (value - half <= exact.lower + 1e-9).all()
 
 
+def test_no_margin_of_nothing_is_written_below_it() -> None:
+    """A median that all records have is known to the last digit."""
+    found = published(table_of("median", "100", of="age", by=["region"]), FRAME.assign(age=40))
+    assert found["value"].tolist() == [40.0] * 3
+    assert found["margin_of_error"].astype(str).tolist() == ["0.0"] * 3
+
+
 def test_a_limit_that_is_bought_is_spoken_of_in_percent_too() -> None:
     said = table_of("sum", of="pay", by=["region"]).forecast(SCHEMA).sentences
     assert any("times the mean" in one and "% of 10,000" in one for one in said)
@@ -212,6 +219,7 @@ def test_wrong_settings_are_refused_in_words(settings: dict[str, Any], words: st
         ({"statistic": "sum", "of": "sex"}, "sex: is no number"),
         ({"weights": "worth"}, "weights: worth may be negative"),
         ({"statistic": "share", "of": "age"}, "is not categorical"),
+        ({"statistic": "share", "of": "sex", "by": ["sex"]}, "of: sex also stands in by"),
     ],
 )
 def test_what_a_schema_cannot_carry_is_refused_before_any_row(settings: dict[str, Any], words: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from support.bundles import spec, table
+from support.command_line import Call
 from support.mixed_people import COLUMNS, schema_text
 from tacita.release.outlook import show_plan
 from tacita.release.plans import prepare
@@ -15,7 +16,7 @@ from tacita.release.spec import Spec
 FILE = f'[[microdata]]\nname = "people"\ncolumns = {COLUMNS}\nepsilon = "1"\ndelta = "0"\n'
 TABLES = (
     table("means", statistic="mean", of="worth", by=["sex"])
-    + table("per-kid", statistic="ratio", of=["worth", "kids"], by=["sex", "group"])
+    + table("per-kid", statistic="ratio", of=["worth", "kids"], by=["sex", "group"], epsilon="1/2")
     + table("middle", statistic="quantiles", of="age", quantiles=["0.1", "0.9"], by=["sex"])
 )
 
@@ -47,3 +48,9 @@ def test_tables_whose_cells_would_stay_empty_are_named(release: Path) -> None:
     warned = said.index("With 300 records a cell has about 50, and needs about")
     assert said.index("(per-kid)") < warned < said.index("(middle)")
     assert "would stay empty" not in _said(release, 100_000)
+
+
+def test_more_records_than_a_file_may_have_are_refused_by_the_name_of_the_option(release: Path, tacita: Call) -> None:
+    said = tacita("plan", release, "--records", "1000000001")
+    assert said.code == 2
+    assert "--records" in said.err

@@ -222,14 +222,24 @@ def test_many_records_at_a_bound_stay_there_and_wide_bounds_move_no_mean(seed: i
     assert abs(np.average(values, weights=counts) - np.average(values, weights=truth)) < 0.8 * deviation
 
 
-def test_what_a_table_is_off_by_anyway_is_noise_and_chance_and_less_where_states_stand_in_order() -> None:
-    levels, records = (16, 16), 5000
-    free = np.full(levels, records / 256)
-    (loud,) = BUDGETS[0].tables([(0, 1)], levels, Fraction(1, 1000))
-    (quiet,) = BUDGETS[0].tables([(0, 1)], levels, Fraction(10**6))
-    drawn = np.random.default_rng(1).multinomial(records, [1 / 256] * 256, size=50)
-    by_chance = np.abs(drawn - records / 256).sum(axis=1).mean()
-    assert off_anyway(quiet, levels, (0, 0), free) == pytest.approx(by_chance, rel=0.05)
-    noise = loud.error(levels)
-    assert off_anyway(loud, levels, (0, 0), free) == pytest.approx(noise + by_chance, rel=0.05)
-    assert off_anyway(loud, levels, (16, 16), free) < 0.5 * noise + 1.05 * by_chance
+def test_what_a_table_is_off_by_anyway_is_noise_but_for_empty_cells_and_less_where_states_stand_in_order() -> None:
+    levels = (16, 16)
+    (one,) = BUDGETS[0].tables([(0, 1)], levels, Fraction(1, 1000))
+    full = np.full(levels, 2.0 * one.error(levels) / 256)
+    whole = off_anyway(one, levels, (0, 0), full)
+    assert whole == pytest.approx(0.3 * one.error(levels), rel=0.01)
+    half = np.where(np.arange(16) < 8, full, 0.0)
+    assert off_anyway(one, levels, (0, 0), half) == pytest.approx(whole / 2, abs=1)
+    assert 0 < off_anyway(one, levels, (16, 16), full) < 0.5 * whole
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_tables_leaning_less_to_large_ones_have_noise_more_alike_for_the_same_amount(budget: Budget) -> None:
+    levels, sets, amount = (3, 40, 40), [(0, 1), (1, 2)], Fraction(1, 50)
+    ratios = []
+    for leaning in (1.0, 0.5, 0.0):
+        small, large = budget.tables(sets, levels, amount, leaning)
+        assert Fraction(99, 100) * amount < small.cost + large.cost <= amount
+        ratios.append(small.variance / large.variance)
+    assert ratios[0] > ratios[1] > ratios[2]
+    assert ratios[2] == pytest.approx(1, rel=1e-3)

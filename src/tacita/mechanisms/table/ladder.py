@@ -126,16 +126,46 @@ def runs(rungs: Integers, counts: Integers, ladder: Ladder) -> tuple[Integers, I
     """Stretches of candidates that all records see alike: gap, value, gap, value, …, gap.
 
     For each its first rung, the weight of its rungs, the records below it, and those not above it."""
+    return _stretches(rungs, _reached(counts), ladder, ladder.bottom, ladder.top + 1)
+
+
+def _reached(counts: Integers) -> Integers:
+    """The records below each of the values, and below none."""
+    return np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+
+
+def _stretches(
+    rungs: Integers, reached: Integers, ladder: Ladder, begin: int, end: int
+) -> tuple[Integers, Integers, Integers, Integers]:
+    """The same of the rungs from `begin` on and before `end`."""
     edges = np.stack([rungs, rungs + 1], axis=1).ravel()
-    borders = np.concatenate(([ladder.bottom], edges, [ladder.top + 1]))
-    reached = np.repeat(np.concatenate(([0], np.cumsum(counts, dtype=np.int64))), 2)
-    return borders[:-1], np.diff(ladder.weight_below(borders)), reached[:-1], reached[1:]
+    borders = np.concatenate(([begin], edges, [end]))
+    twice = np.repeat(reached, 2)
+    return borders[:-1], np.diff(ladder.weight_below(borders)), twice[:-1], twice[1:]
+
+
+def _near(
+    rungs: Integers, counts: Integers, ladder: Ladder, share: Fraction, shift: int, most: int
+) -> tuple[Integers, Integers, Integers, Integers]:
+    """Of these stretches those that lie together and hold all whose score is less than `most` at either end: a cell has
+    many more values than can be drawn."""
+    reached, wanted = _reached(counts), share.numerator * int(counts.sum())
+    away = share.denominator * shift + most
+    lowest = int(np.searchsorted(reached, (wanted - away) // share.denominator, side="right"))
+    highest = int(np.searchsorted(reached, -((-wanted - away) // share.denominator), side="left")) - 1
+    start, stop = max(lowest - 1, 0), min(highest + 1, rungs.size)
+    begin = int(rungs[start - 1]) + 1 if start else ladder.bottom
+    end = int(rungs[stop]) if stop < rungs.size else ladder.top + 1
+    return _stretches(rungs[start:stop], reached[start : stop + 1], ladder, begin, end)
 
 
 def scores_of(below: Integers, upto: Integers, share: Fraction, shift: int) -> Integers:
     """How far each stretch is from the rank share·n + shift, in units of 1/denominator of a record; a value is as far
     as the nearest of its records."""
-    total = int(upto[-1])
+    return _scores(below, upto, int(upto[-1]), share, shift)
+
+
+def _scores(below: Integers, upto: Integers, total: int, share: Fraction, shift: int) -> Integers:
     wanted = share.numerator * total + share.denominator * shift
     return np.maximum(np.maximum(share.denominator * below - wanted, wanted - share.denominator * upto), 0)
 
@@ -161,9 +191,13 @@ def draw_ends(
     >>> draw_ends(values, counts, ladder, Fraction(1, 2), 2, Fraction(9), reserve(8, SeededEntropy(1)))
     (40, 40)
     """
-    first, weights, below, upto = runs(rungs, counts, ladder)
-    starts, most = ladder.weight_below(first), furthest(ladder, share, shift, rate)
-    low, high = (_Side.of(starts, weights, scores_of(below, upto, share, away), most) for away in (-shift, shift))
+    most = furthest(ladder, share, shift, rate)
+    first, weights, below, upto = _near(rungs, counts, ladder, share, shift, most)
+    starts, total = ladder.weight_below(first), int(counts.sum())
+    low, high = (
+        _Side.of(starts, weights, _scores(below, upto, total, share, away), most, int(ladder.reached[-1]))
+        for away in (-shift, shift)
+    )
     levels = np.unique(np.concatenate([low.scores, high.scores]))
     # So much of the low end and of the high end has at most the score of a level.
     lows, highs = low.reached(levels), high.reached(levels)
@@ -192,13 +226,14 @@ class _Side:
     right: int
 
     @classmethod
-    def of(cls, starts: Integers, weights: Integers, scores: Integers, most: int) -> _Side:
+    def of(cls, starts: Integers, weights: Integers, scores: Integers, most: int, whole: int) -> _Side:
+        """`whole` is the weight of all rungs, of which the stretches may be a part."""
         near = np.flatnonzero(scores < most)  # without a gap, since scores fall and then rise
         first, last = near[0], near[-1] + 1
         order = first + np.argsort(scores[first:last], kind="stable")
         passed = np.concatenate(([0], np.cumsum(weights[order], dtype=np.int64)))
         end = int(starts[last - 1] + weights[last - 1])
-        out = int(starts[-1] + weights[-1]) - int(passed[-1])
+        out = whole - int(passed[-1])
         return cls(
             np.append(scores[order], most), starts[order], np.append(passed, passed[-1] + out), int(starts[first]), end
         )

@@ -247,7 +247,7 @@ class Table(Plan[Measurements]):
             number_kind(schema, name)
         if self.weights is not None and number_kind(schema, self.weights).lower < 0:
             raise UsageError(f"weights: {self.weights} may be negative by its bounds; a weight is at least 0")
-        if twice := [name for name in numbers if name in self.by]:
+        if twice := [name for name in self.of if name in self.by]:
             raise UsageError(f"of: {twice[0]} also stands in by; name it in one of the two")
         units = self.units(schema)
         if units and self.statistic in ("share", "median", "quantiles"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from math import ceil, floor, log, sqrt
 from statistics import NormalDist
@@ -165,6 +166,7 @@ def strays_for_heaps(strays: float) -> float:
     return min(log(inside / fewest), log(most / inside), MOST_FOR_HEAPS)
 
 
+@lru_cache(maxsize=64)  # the same for all cells
 def strays_of_ends(doubt: float) -> float:
     """The same in strays. Where rungs are many beside these ranks, the ends miss theirs by d and e strays with density
     exp(−max(|d|, |e|)): the larger is a Gamma number of shape 2, the other lies evenly within. One end is further than

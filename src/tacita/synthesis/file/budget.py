@@ -45,17 +45,20 @@ class Budget:
     pure: bool
     replace: bool
 
-    def tables(self, sets: Sequence[tuple[int, ...]], levels: tuple[int, ...], amount: Fraction) -> list[Question]:
-        """Tables of these attributes within an amount, so divided that the summed error of all cells is least."""
+    def tables(
+        self, sets: Sequence[tuple[int, ...]], levels: tuple[int, ...], amount: Fraction, leaning: float = 1.0
+    ) -> list[Question]:
+        """Tables of these attributes within an amount, so divided that the summed error of all cells is least; the less
+        `leaning` to large ones, the more alike is the noise of all of them."""
         if not self.pure:
-            asked = some_queries(sets, levels, amount, self.replace)
+            asked = some_queries(sets, levels, amount, self.replace, leaning)
             return [Question(one.attributes, one.contrast, one.variance, one.rho, False) for one in asked]
         change = 2 if self.replace else 1
         prices = {one: price(one, levels, self.replace) for one in sets}
-        total = change * sum(sqrt(one.numbers) for one in prices.values())
-        questions = []
+        weights = {attributes: one.numbers ** (leaning / 2) for attributes, one in prices.items()}
+        total, questions = change * sum(weights.values()), []
         for attributes, one in prices.items():
-            scale = Fraction(int(total / sqrt(one.numbers) / float(amount) * _ROOM * _FINE) + 1, _FINE)
+            scale = Fraction(int(total / weights[attributes] / float(amount) * _ROOM * _FINE) + 1, _FINE)
             questions.append(Question(attributes, one.contrast, scale, change / scale, True))
         return questions
 

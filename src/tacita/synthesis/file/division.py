@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from math import pi, sqrt
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ _MOST_ONES = Fraction(2, 5)
 _QUIET = 0.035  # of the records moved by the noise of a pair: then all pairs are measured
 _PER_COLUMN = 8
 _MOST_CELLS = 1_000_000  # of a pair
+_LOUD = 0.5  # leaning to large pairs where not all are measured: much of their noise does not pass
+_HIDDEN = 0.3  # of the noise: of deviations, those are followed most that stand out from it
+_MOST_MOVED = 2.0  # times what a cell has
 _PER_TREND = 12  # cells whose noise passes for each trend: a field with trends follows single cells too
 
 
@@ -38,6 +41,8 @@ class Division:
     """Share of the records that noise moves in a table of two columns, on average."""
     distance: float = 0.0
     """Share of the records by which such a table of the files will be off."""
+    leaning: float = 1.0
+    """To large pairs, as in `Budget.tables`."""
 
 
 def open_pairs(levels: tuple[int, ...]) -> list[tuple[int, int]]:
@@ -59,20 +64,23 @@ def division(
         noise, distance = _off(all_of_them, levels, records)
         return Division(amount * _ONES, Fraction(0), amount * (1 - _ONES), len(pairs), noise, distance)
     ones = min(_MOST_ONES, _ONES * Fraction((loud / _QUIET) ** 0.3).limit_denominator(1000))
-    number = min(round(len(pairs) * (_QUIET / loud) ** 0.2), _PER_COLUMN * len(levels), len(pairs))
+    number = min(round(len(pairs) * (_QUIET / loud) ** 0.3), _PER_COLUMN * len(levels), len(pairs))
     number = max(number, min(len(levels) - 1, len(pairs)))
     choosing = CHOOSING if number < len(pairs) else Fraction(0)
     rest = 1 - ones - choosing
-    asked = budget.tables(pairs, levels, amount * rest * len(pairs) / number)
-    return Division(amount * ones, amount * choosing, amount * rest, number, *_off(asked, levels, records))
+    asked = budget.tables(pairs, levels, amount * rest * len(pairs) / number, _LOUD)
+    off = _off(asked, levels, records)
+    return Division(amount * ones, amount * choosing, amount * rest, number, *off, _LOUD)
 
 
-def off_anyway(one: Question, levels: tuple[int, ...], ordered: tuple[int, ...], free: Floats) -> float:
-    """Records by which a table would be off that has nothing to tell: by noise, of which little passes where the field
-    has trends over the states of a number, and by chance. Of what was released before, and so no secret."""
+def off_anyway(one: Question, levels: tuple[int, ...], ordered: tuple[int, ...], free: Floats) -> int:
+    """Records by which a table would be off though it is measured: what its noise hides, of which little passes where
+    the field has trends over the states of a number, and which moves no cell by much more than it has. Of what was
+    released before, and so no secret."""
     trend = trend_of(one.attributes, levels, ordered)
     passing = 1.0 if trend is None else min(1.0, sqrt(_PER_TREND * trend.shape[1] / free.size))
-    return passing * one.error(levels) + float(np.minimum(np.sqrt(2 * free / pi), 2 * free).sum())
+    each = passing * one.error(levels) / free.size
+    return round(_HIDDEN * float(np.minimum(each, _MOST_MOVED * free).sum()))
 
 
 def _off(asked: Sequence[Question], levels: tuple[int, ...], records: int) -> tuple[float, float]:

@@ -58,10 +58,10 @@ def measure_tables(
         number = spent.number + sum(pair in keep for pair in sure)
         if number > len(sure):
             expected = [one for one, _ in margins(ones, levels, float(records))]
-            likely = budget.tables(pairs, levels, for_pairs * len(pairs) / spent.number)
+            likely = budget.tables(pairs, levels, for_pairs * len(pairs) / spent.number, spent.leaning)
             free = [np.outer(expected[a], expected[b]) / records for a, b in pairs]
             scores = [
-                round(off_anyway(one, levels, ordered, table)) - distance(exact, table)
+                off_anyway(one, levels, ordered, table) - distance(exact, table)
                 for one, exact, table in zip(likely, coded.tables(pairs), free, strict=True)
             ]
             rate = budget.rate(spent.choosing / (number - len(sure)))
@@ -71,7 +71,7 @@ def measure_tables(
             pairs, for_pairs = sure, for_pairs + spent.choosing
     pairs = [pair for pair in pairs if pair not in keep]
     known = kept + ones
-    known += asked(coded, budget.tables(pairs, levels, for_pairs * first), entropy) if pairs else ()
+    known += asked(coded, budget.tables(pairs, levels, for_pairs * first, spent.leaning), entropy) if pairs else ()
     if not for_rounds:
         return known
     whole = spent.ones + for_pairs
@@ -80,7 +80,7 @@ def measure_tables(
         return known + found
     # What nothing more was found for makes columns and pairs more precise.
     again = budget.tables(singles, levels, left * spent.ones / whole)
-    again += budget.tables(pairs, levels, left * for_pairs / whole)
+    again += budget.tables(pairs, levels, left * for_pairs / whole, spent.leaning)
     return known + found + asked(coded, again, entropy)
 
 

@@ -49,10 +49,13 @@ def queries(levels: tuple[int, ...], rho: Fraction, replace: bool) -> list[Query
     return _queries(prices, variances, (together(levels, variances) if replace else 1.0) / float(rho))
 
 
-def some_queries(sets: Sequence[tuple[int, ...]], levels: tuple[int, ...], rho: Fraction, replace: bool) -> list[Query]:
-    """Tables of these attributes or pairs, whose costs add up to ρ."""
+def some_queries(
+    sets: Sequence[tuple[int, ...]], levels: tuple[int, ...], rho: Fraction, replace: bool, leaning: float = 1.0
+) -> list[Query]:
+    """Tables of these attributes or pairs, whose costs add up to ρ; the less `leaning` to large ones, the more alike is
+    the noise of all of them."""
     prices = {one: price(one, levels, replace) for one in sets}
-    return _queries(prices, _variances(sets, prices, 1.0), 1 / float(rho))
+    return _queries(prices, _variances(sets, prices, 1.0, leaning), 1 / float(rho))
 
 
 def singles(levels: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -160,7 +163,8 @@ def price(attributes: tuple[int, ...], levels: tuple[int, ...], replace: bool) -
 
 
 def _variances(
-    sets: Sequence[tuple[int, ...]], prices: dict[tuple[int, ...], Price], rho: float
+    sets: Sequence[tuple[int, ...]], prices: dict[tuple[int, ...], Price], rho: float, leaning: float = 1.0
 ) -> dict[tuple[int, ...], float]:
-    total = sum(float(prices[one].cost) / prices[one].weight ** 2 for one in sets)
-    return {one: prices[one].weight ** 2 * total / rho for one in sets}
+    weights = {one: prices[one].weight ** (2 * leaning) for one in sets}
+    total = sum(float(prices[one].cost) / weights[one] for one in sets)
+    return {one: weights[one] * total / rho for one in sets}

@@ -217,14 +217,20 @@ def _bars() -> Iterator[Bar]:
 
 
 BARS = tuple(_bars())
+LIMITS = tuple(bar for bar in BARS if bar.method == FORMAL and bar.metric != IMPOSSIBLE)
+
+
+def limits_missed(files: Sequence[Figures], truth: Figures) -> tuple[str, ...]:
+    """Which formal limits the files of one draw break, at whatever ε they were made."""
+    rows = list(_distances(Author(formal(MAIN)), DISTANCES, files, truth, {}))
+    return tuple(bar.metric for bar in LIMITS if not bar.verdict(bar.row(rows)))
 
 
 def draws_that_hold(rows: Rows) -> tuple[int, int]:
     """How many draws of the noise there are, the first with the others, and in how many every formal limit holds."""
-    bars = [bar for bar in BARS if bar.method == FORMAL and bar.metric != IMPOSSIBLE]
     others = rows.of(OTHER_DRAWS)
     numbers = sorted({row.where["draw"] for row in others})
     draws = [rows.of(DISTANCES), *([row for row in others if row.where["draw"] == one] for one in numbers)]
-    verdicts = [[bar.verdict(bar.row(draw)) for bar in bars] for draw in draws]
+    verdicts = [[bar.verdict(bar.row(draw)) for bar in LIMITS] for draw in draws]
     whole = [one for one in verdicts if None not in one]
     return len(whole), sum(map(all, whole))

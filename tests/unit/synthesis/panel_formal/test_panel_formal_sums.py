@@ -123,19 +123,18 @@ def test_gains_losses_entries_and_exits_are_foretold() -> None:
     assert any(one.startswith("not supported by these files, at any size: regressions") for one in said.sentences)
 
 
-@pytest.mark.parametrize(("rows", "small"), [(200, True), (4000, False)])
-def test_small_panels_alone_have_noise_on_a_cube(rows: int, small: bool) -> None:
-    """Which those are is public, and it is told with the released numbers."""
-    model = plan(epsilon="4", sets=1).run(Confidential.from_frame(wide(rows), wide_schema()), SeededEntropy(1))
+@pytest.mark.parametrize(("rows", "epsilon", "small"), [(200, "4", True), (4000, "4", False), (4000, "400", False)])
+def test_sums_of_sizes_have_noise_on_a_cube_in_small_panels_and_where_epsilon_is_large(
+    rows: int, epsilon: str, small: bool
+) -> None:
+    """Which those are is public, and it is told with the released numbers; other numbers' sums always have it."""
+    model = plan(epsilon=epsilon, sets=1).run(Confidential.from_frame(wide(rows), wide_schema()), SeededEntropy(1))
     found = model.released["all"][1]
-    assert found.hidden == small
-    assert {name for name, noisy in found.tables.items() if noisy.cube} <= {
-        "levels",
-        "tops",
-        "flows",
-        "centres pay",
-        "years pay",
-    }
+    assert found.hides(rows) == small
+    cubes = {name for name, noisy in found.tables.items() if noisy.cube}
+    of_sizes = {"levels", "tops", "flows"}
+    assert {"centres pay", "years pay"} <= cubes <= {"centres pay", "years pay", *of_sizes}
+    assert bool(cubes & of_sizes) == (small or epsilon == "400")
     for noisy in found.tables.values():
         assert Noisy.from_dict(noisy.to_dict()).spread == noisy.spread
 

@@ -24,7 +24,8 @@ _OCTAVES, _SUM, _YEARS = 1, 3, 9
 _SMALL = {"octaves": 16, "sum": 24, "years": 1, "range": 6, "lives": 4, "gaps": 2}
 _SMALL |= {"levels": -7, "tops": -3, "flows": -2}
 # What is added where ε is large: noise of counts is less than a unit then, that of sums is not.
-_LARGE = {"levels": 20, "tops": -6, "years": 12, "flows": 6, "sizes": -7, "lives": -3, "public": -1, "leaving": -2}
+_LARGE = {"levels": 20, "tops": -6, "years": 20, "flows": 6, "sizes": -7, "lives": -3, "public": -1, "leaving": -2}
+_LARGE |= {"entrants": -3, "steps": -6, "centres": -2, "ratios": -3, "moves": -2}
 _EPSILON = 100  # ε at which half of that is added
 _ENDS = Fraction(1, 20)  # of ε, for those that begin in each year, and the same for those that end
 _MOSTLY_SEEN = 0.1  # of units: noise of all first sizes together that leaves their law to be seen
@@ -79,7 +80,12 @@ class Budget:
 
     def hides(self, cells: int, units: int) -> bool:
         """Whether noise hides most of the first sizes, which are counted in so many cells: a small panel."""
-        return 2 / float(self["sizes"]) * sqrt(2 * cells) >= _MOSTLY_SEEN * units
+        return mostly_hidden(2**1.5 / float(self["sizes"]), cells, units)
+
+    def on_cubes(self, cells: int, units: int) -> bool:
+        """Whether sums of sizes and steps of each year have noise on a cube: in a small panel, and where ε is large.
+        Between the two noise of counts and of sums was shared out for Laplace noise, and files are better with it."""
+        return self.hides(cells, units) or sum(part for _, part in self.parts) >= _EPSILON
 
     def __getitem__(self, name: str) -> Fraction:
         return dict(self.parts)[name]
@@ -88,6 +94,11 @@ class Budget:
     def most_weight(self) -> int:
         """The largest weight that all transitions of one unit have together."""
         return max([count * weight_of(count) for count in range(1, self.years)], default=0)
+
+
+def mostly_hidden(spread: float, cells: int, units: int) -> bool:
+    """Whether noise of such a spread in each of so many counts of first sizes leaves little of their law to be seen."""
+    return spread * sqrt(cells) >= _MOSTLY_SEEN * units
 
 
 def _part(name: str, usual: int, small: Fraction, large: Fraction) -> Fraction:

@@ -198,8 +198,8 @@ def flow_error(layout: Layout, promise: Promise, units: int, counted: Mapping[st
     noise = 2 * 2**0.5 * budget.most_weight / float(budget["steps"])
     doubt = min(noise * (len(ROWS) * Steps.count) ** 0.5 / max(seen, 1), 1.0)
     own = [promise.change.flows(cap, most_of(layout, 0)).most for cap in caps.tolist()]
-    hides = budget.hides(2 * Bins.sizes(most_of(layout, 0)).count, units)
-    noisy = np.array(own) * each_rate(2 * (years - 1), cube=hides) * 2**0.5 / float(budget["flows"])
+    cubes = budget.on_cubes(2 * Bins.sizes(most_of(layout, 0)).count, units)
+    noisy = np.array(own) * each_rate(2 * (years - 1), cube=cubes) * 2**0.5 / float(budget["flows"])
     hidden = np.array([float(np.maximum(moved - cap, 0).sum()) * per for cap in caps])
     at = int(np.argmin(noisy**2 + (doubt * hidden) ** 2))
     come = life_error(promise, layout, units) / units * total / 2
@@ -259,10 +259,10 @@ def _measured(
 ) -> Measurement:
     """What `measuring` would release of these numbers, as far as sums go."""
     (years, units), name, most = values.shape, layout.yearly[at].name, most_of(layout, at)
-    own, hidden = values.sum(axis=0), budget.hides(2 * Bins.sizes(most_of(layout, 0)).count, units)
+    own, cubes = values.sum(axis=0), budget.on_cubes(2 * Bins.sizes(most_of(layout, 0)).count, units)
 
     def noisy(question: str, table: Integers, sensitivity: Sensitivity) -> Noisy:
-        scale, cube = noise_of(sensitivity, budget[question], table.size, cube=hidden)
+        scale, cube = noise_of(sensitivity, budget[question], table.size, cube=cubes or at > 0)
         scale = min(scale, Fraction(LARGEST_SCALE))
         if cube:
             noise = random.uniform(-1, 1, table.shape) * random.gamma(table.size + 1, float(scale))
@@ -281,14 +281,14 @@ def _measured(
     if at:
         share = budget[f"years {name}"]
         cap = year_clamp(
-            counts, units, years, years, float(change.rate(share, share)) * each_rate(years, cube=hidden), most
+            counts, units, years, years, float(change.rate(share, share)) * each_rate(years, cube=True), most
         )
         sums = whole(values, cap).sum(axis=1)
         tables[f"years {name}"] = noisy(f"years {name}", sums, change.of_each(cap))
         return Measurement(tables, caps | {f"years {name}": cap})
     bins, shares = Bins.sizes(most), [budget["levels"], budget["tops"], budget["tops of all years"]]
     usual: Floats = np.bincount(bins.of(values[0]), minlength=bins.count).astype(np.float64)
-    cube = hidden and change.rungs_on_cubes
+    cube = cubes and change.rungs_on_cubes
     rate, least = each_rate(years, cube=cube) / float(shares[0]), least_each(years, cube=cube) * float(shares[0])
     cap = size_cap(usual, bins, rate, least=least)
     wide = change.ladder([0, cap, 2 * cap, 4 * cap], shares, years)[0]

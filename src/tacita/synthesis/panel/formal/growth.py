@@ -77,7 +77,7 @@ class FirstSizes:
         noisy = found["sizes"]
         status = statuses(made.layout)
         bins = Bins.sizes(most_of(made.layout, 0))
-        counts = first_sizes(found.tables, made.layout, made.rows, found.hidden)
+        counts = first_sizes(found.tables, made.layout, made.rows, found.hides(made.rows))
         kinds = varied(counts, noisy.spread, doubt)
         laws, row = law_of(kinds), stock(made)
         if status > 1:

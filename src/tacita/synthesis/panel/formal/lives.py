@@ -143,7 +143,7 @@ class Leaving:
         self._made, self._left, self._rows, self._random = made, counts.copy(), rows, random
         self._chance = np.ones((1, 1))
         if "leaving" in found.tables:
-            self._chance = _chances_to_leave(found["leaving"], found["present"], rows, found.hidden)
+            self._chance = _chances_to_leave(found["leaving"], found["present"], rows, found.hides(made.rows))
         barred = changed_levels(made, made.layout.static[0]) if made.layout.static else None
         self._settled = np.zeros(made.rows, bool) if barred is None else barred[made.static[made.layout.static[0]]]
         self._unseen()

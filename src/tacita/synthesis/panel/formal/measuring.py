@@ -54,18 +54,21 @@ from tacita.synthesis.panel.panel import MISSING, Panel
 
 POSITIONS = 10  # of a change within a life
 ANY_HISTORY = WholeHistory()
+ALWAYS_ON_CUBES = ("centres ", "years ")  # of numbers beside the size
 
 
 class Asking:
     """One question after another; a question's noise follows from the most that a neighbouring file can `change`."""
 
-    def __init__(self, budget: Budget, entropy: Entropy, group: str, change: WholeHistory, hidden: bool) -> None:
-        self.hidden = hidden  # a small panel
+    def __init__(self, budget: Budget, entropy: Entropy, group: str, change: WholeHistory, cells: int, units: int) -> None:
+        self.hidden = budget.hides(cells, units)  # a small panel
+        self.cubes = budget.on_cubes(cells, units)
         self.budget, self.found, self.caps, self.change = budget, dict[str, Noisy](), dict[str, int](), change
         self._entropy, self._group = entropy, group
 
     def ask(self, name: str, table: Integers, sensitivity: Sensitivity) -> Noisy:
-        scale, cube = noise_of(sensitivity, self.budget[name], table.size, cube=self.hidden)
+        cube = self.cubes or name.startswith(ALWAYS_ON_CUBES)
+        scale, cube = noise_of(sensitivity, self.budget[name], table.size, cube=cube)
         add = add_cube if cube else add_discrete_laplace
         values = add(table.astype(np.int64), scale, self._entropy, f"{self._group}: {name}")
         self.found[name] = Noisy(values, scale, cube)
@@ -76,7 +79,7 @@ def measure(
     panel: Panel, budget: Budget, entropy: Entropy, group: str, change: WholeHistory = ANY_HISTORY
 ) -> Measurement:
     cells = 2 * Bins.sizes(most_of(panel.layout, 0)).count
-    asking = Asking(budget, entropy, group, change, budget.hides(cells, panel.rows))
+    asking = Asking(budget, entropy, group, change, cells, panel.rows)
     _lives(panel, asking)
     if asking.hidden:
         _octaves(panel, 0, asking)
@@ -167,7 +170,7 @@ def _sizes(panel: Panel, sizes: Integers, asking: Asking) -> None:
     rungs = [asking.budget[name] for name in ("levels", "tops", "tops of all years")]
     rate = change.rate(asking.budget["entrants"], asking.budget["entrants"])
     asking.caps["entrants"] = size_cap(laws[0] / years, bins, 2 * rate)
-    cube = asking.hidden and change.rungs_on_cubes
+    cube = asking.cubes and change.rungs_on_cubes
     rates = [each_rate(years, cube=cube) / float(one) for one in rungs]
     least = [least_each(years, cube=cube) * float(one) for one in rungs]
     cap = asking.caps["levels"] = size_cap(usual, bins, rates[0], least=least[0])
@@ -215,7 +218,7 @@ def _growth(panel: Panel, sizes: Integers, asking: Asking) -> None:
     if asking.hidden:
         usual = Usual(Bins.sizes(most_of(layout, 0)), usual_sizes(asking.found, layout, panel.rows, True))
     share, cells = float(asking.budget["flows"]), 2 * (years - 1)
-    rate, least = each_rate(cells, cube=asking.hidden) / share, least_each(cells, cube=asking.hidden) * share
+    rate, least = each_rate(cells, cube=asking.cubes) / share, least_each(cells, cube=asking.cubes) * share
     cap = step_cap(noisy, rows, units, rate, usual=usual, least=least)
     far = step_cap(noisy, rows, units, 2 / float(asking.budget["flows of all years"]), cap, usual)
     asking.caps["flows"], asking.caps["flows of all years"] = cap, far
@@ -309,7 +312,7 @@ def _sums(panel: Panel, at: int, asking: Asking) -> None:
     share = asking.budget[f"years {name}"]
     life = float(units_there(asking.found, layout, panel.rows).sum()) / max(panel.rows, 1)
     life = min(max(life, 1.0), float(years))
-    rate = float(change.rate(share, share)) * each_rate(years, cube=asking.hidden)
+    rate = float(change.rate(share, share)) * each_rate(years, cube=True)
     cap = asking.caps[f"years {name}"] = year_clamp(counts, panel.rows, life, years, rate, most)
     there = np.maximum(whole_steps(panel, name), 0)
     asking.ask(f"years {name}", whole(there, cap).sum(axis=1, dtype=np.int64), change.of_each(cap))

@@ -12,6 +12,7 @@ import numpy as np
 from tacita.agreement.trees import onto_simplices
 from tacita.noise.cube import CubeLaw
 from tacita.privacy import text
+from tacita.synthesis.panel.formal.budget import mostly_hidden
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers, Steps
 from tacita.synthesis.panel.formal.smoothing import balanced_cap, law_of, pick_from, towards, varied, with_tail
 from tacita.synthesis.panel.formal.units import most_of
@@ -68,10 +69,12 @@ class Measurement:
     def __getitem__(self, name: str) -> Noisy:
         return self.tables[name]
 
-    @property
-    def hidden(self) -> bool:
-        """Whether noise hid most of the first sizes: sums of years of such panels have noise on a cube."""
-        return any(one.cube for one in self.tables.values())
+    def hides(self, units: int) -> bool:
+        """Whether noise hides most of the first sizes of so many units: a small panel. Earlier measurements do not tell
+        what then stands in for them."""
+        sizes = self["sizes"]
+        told = any(name.startswith("octaves ") for name in self.tables)
+        return told and mostly_hidden(sizes.spread, sizes.values.size, units)
 
 
 def size_counts(noisy: Noisy, bins: Bins) -> Floats:

@@ -37,7 +37,7 @@ Sensitivity = int | Fraction | Each
 
 
 def noise_of(sensitivity: Sensitivity, epsilon: Fraction, cells: int, *, cube: bool) -> tuple[Fraction, bool]:
-    """The scale of a question's noise, and whether it is on a cube, as small panels have it."""
+    """The scale of a question's noise, and whether it is on a cube."""
     if isinstance(sensitivity, Each):
         return sensitivity.noise(epsilon, cells, cube=cube)
     return Fraction(sensitivity) / epsilon, False
