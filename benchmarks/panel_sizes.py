@@ -1,9 +1,9 @@
 """From which ε on the formal limits of the kinney2007 study hold together, for panels of several sizes.
 
-The limits are those of the study (`tacita_studies.kinney2007.rows`): employment within 5% and job creation within 15% in
-24 years, entry and exit rates of all years within 5%, a k-marginal of 900. Beside the draws stands the chance that the
-forecast of the plan gives to all but the k-marginal, of which it does not speak: years for themselves, with errors that
-are normal (of entries and exits Laplace) and have the median that was foretold.
+The limits are those of the study (`tacita_studies.kinney2007.rows`): employment within 5% and job creation within 15%
+in 24 years, entry and exit rates of all years within 5%, a k-marginal of 900. Beside the draws stands the chance that
+the forecast of the plan gives to all but the k-marginal, of which it does not speak: years for themselves, with errors
+that are normal (of entries and exits Laplace) and have the median that was foretold.
 
     python benchmarks/panel_sizes.py [--sizes 5000,20000] [--epsilons 16,32] [--draws 3]
 """
@@ -11,6 +11,7 @@ are normal (of entries and exits Laplace) and have the median that was foretold.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections import Counter
 
@@ -47,14 +48,19 @@ def foretold(plan: PanelSynthesis, industry: Industry, truth: Figures, there: Fl
     return chance
 
 
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("--sizes", default=SIZES)
     asked.add_argument("--epsilons", default=EPSILONS)
     asked.add_argument("--draws", type=int, default=DRAWS)
     given = asked.parse_args()
-    print("| establishments | ε | draws in which all limits hold | the forecast | limits missed | processor s |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    _say("| establishments | ε | draws in which all limits hold | the forecast | limits missed | processor s |")
+    _say("| --- | --- | --- | --- | --- | --- |")
     for size in map(int, given.sizes.split(",")):
         industry = Industry(ONE.sic3, ONE.sector, size)
         panel = industry.simulate(seed=2007)
@@ -69,7 +75,7 @@ def main() -> None:
                 held += not broken
             said = ", ".join(f"{name} ({count})" for name, count in missed.most_common())
             spent = time.process_time() - begun
-            print(f"| {size:,} | {epsilon} | {held} of {given.draws} | {chance:.0%} | {said} | {spent:.0f} |", flush=True)
+            _say(f"| {size:,} | {epsilon} | {held} of {given.draws} | {chance:.0%} | {said} | {spent:.0f} |")
 
 
 if __name__ == "__main__":

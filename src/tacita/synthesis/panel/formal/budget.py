@@ -26,9 +26,10 @@ _SMALL |= {"levels": -7, "tops": -3, "flows": -2}
 # What is added where ε is large: noise of counts is less than a unit then, that of sums is not.
 _LARGE = {"levels": 20, "tops": -6, "years": 20, "flows": 6, "sizes": -7, "lives": -3, "public": -1, "leaving": -2}
 _LARGE |= {"entrants": -3, "steps": -6, "centres": -2, "ratios": -3, "moves": -2}
-_EPSILON = 100  # ε at which half of that is added
+_EPSILON = 100  # ε at which half of that is added, and from which on sums of sizes have noise on a cube
 _ENDS = Fraction(1, 20)  # of ε, for those that begin in each year, and the same for those that end
 _MOSTLY_SEEN = 0.1  # of units: noise of all first sizes together that leaves their law to be seen
+_MANY = 50_000  # units times ε from which on sums of sizes have noise on a cube
 _UNITS = 10_000  # units times ε at which half of that is added
 
 
@@ -83,9 +84,10 @@ class Budget:
         return mostly_hidden(2**1.5 / float(self["sizes"]), cells, units)
 
     def on_cubes(self, cells: int, units: int) -> bool:
-        """Whether sums of sizes and steps of each year have noise on a cube: in a small panel, and where ε is large.
-        Between the two noise of counts and of sums was shared out for Laplace noise, and files are better with it."""
-        return self.hides(cells, units) or sum(part for _, part in self.parts) >= _EPSILON
+        """Whether sums of sizes and steps of each year have noise on a cube: all but where there is neither a small
+        panel nor much ε or many units. There it asks for wider clamps, and steps of units come out worse."""
+        epsilon = sum(part for _, part in self.parts)
+        return self.hides(cells, units) or epsilon >= _EPSILON or epsilon * units >= _MANY
 
     def __getitem__(self, name: str) -> Fraction:
         return dict(self.parts)[name]

@@ -60,7 +60,9 @@ ALWAYS_ON_CUBES = ("centres ", "years ")  # of numbers beside the size
 class Asking:
     """One question after another; a question's noise follows from the most that a neighbouring file can `change`."""
 
-    def __init__(self, budget: Budget, entropy: Entropy, group: str, change: WholeHistory, cells: int, units: int) -> None:
+    def __init__(
+        self, budget: Budget, entropy: Entropy, group: str, change: WholeHistory, cells: int, units: int
+    ) -> None:
         self.hidden = budget.hides(cells, units)  # a small panel
         self.cubes = budget.on_cubes(cells, units)
         self.budget, self.found, self.caps, self.change = budget, dict[str, Noisy](), dict[str, int](), change

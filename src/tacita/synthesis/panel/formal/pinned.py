@@ -21,7 +21,8 @@ _USUAL = 0.05  # how far a total moves in a year beyond the number of units, whe
 _OTHERWISE = 0.05  # how far the part above the clamp of single years goes its own way in a year
 _UNSEEN = 0.5  # of what lies above the clamp: how far it may be off
 _LEAST = 0.05  # of what a unit has in other years, that it has at least in one
-_BELOW = 0.1  # of a number: the least that is taken to lie below a clamp from which the rest is told
+_MOSTLY = 0.9  # of a number: what lies below a clamp from which the rest is well told
+_ROUGHLY = 0.3  # of a number: by how much it may be off where it is not
 _SURELY = 3.0  # variances by which released sums must differ from them to contradict
 _HIDDEN = 20.0  # a sum is so many times what was drawn, where nothing of it was seen
 _WIDTH = 1.4  # of logarithms of usual sizes
@@ -96,12 +97,15 @@ def _total(
     above = above_clamp(counts, units, clamp, most * years, random)
     off = float(np.hypot(noisy.spread * grain(clamp), _UNSEEN * above))
     total = int(noisy.values[0]) * grain(clamp) + above
-    # Sums of single years tell the same, as far as it lies below their clamp.
+    # Sums of single years tell the same: well where most of it lies below their clamp, and else of use only where a
+    # unit that noise made up has the other clamp far too high.
     sums, spread, cap = yearly_sums(found, name)
     life = float(units_there(found.tables, layout, units).sum()) / max(units, 1)
     below = share_below(counts, units, min(max(life, 1.0), float(years)), cap, most)
-    other = max(float(sums.sum()), 1.0) / max(below, _BELOW)
-    total, off = joint(total, off, other, float(np.hypot(spread * years**0.5, (1 - below) * other) / max(below, _BELOW)))
+    if below > 1 - _MOSTLY:
+        other = max(float(sums.sum()), 1.0) / below
+        untold = 1 - below if below > _MOSTLY else max(1 - below, _ROUGHLY)
+        total, off = joint(total, off, other, float(np.hypot(spread * years**0.5, untold * other) / below))
     total = max(total, off / 2, 1.0)
     if random is not None:
         # A sum is not negative, and keeps its mean.
