@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -133,6 +133,10 @@ class Measurements:
     @property
     def statistic(self) -> str:
         return str(self.plan.get("statistic") or self.facts["statistic"])
+
+    def promised(self, plan: Any) -> Measurements:
+        """The same as a result of the plan around the one that measured it (`plan/bounded.py`)."""
+        return replace(self, plan=plan.describe(), guarantee=str(plan.guarantee))
 
     def to_bytes(self) -> bytes:
         meta = {

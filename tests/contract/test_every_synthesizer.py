@@ -144,7 +144,7 @@ def test_its_documentation_has_an_example(name: str) -> None:
 
 @every_example
 def test_a_plan_is_what_it_describes(example: Example, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacita.release.plans.mechanism_named", class_of)
+    monkeypatch.setattr("tacita.release.settings.mechanism_named", class_of)
     plan = example.plan
     record = json.loads(json.dumps(plan.describe()))
     assert record == plan.describe()

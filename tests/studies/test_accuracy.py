@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 
 from tacita.errors import SpecError, UsageError
 from tacita.inference import OneMeasurement
+from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH
 from tacita_studies.accuracy import command
 from tacita_studies.accuracy.answers import Answers, Panel
 from tacita_studies.accuracy.folder import HERE, TABLES, in_folder
+from tacita_studies.accuracy.foretold_files import between, skewness
 from tacita_studies.accuracy.measure import attempts, combined, read
 from tacita_studies.accuracy.page import Summary, error_of, page
 from tacita_studies.accuracy.prepared import PREPARED
@@ -179,6 +182,15 @@ def test_several_files_have_intervals_and_a_forecast_in_ranks(rows: list[dict[st
     ranks = [row for row in rows if row["statistic"] == "rank of pay"]
     assert {row["truth"] for row in ranks} == {300.0}
     assert all(row["forecast"] > 0 and row["margin"] is None and row["covered"] is None for row in ranks)
+
+
+def test_means_are_foretold_the_worse_the_more_skewed_a_number_is() -> None:
+    near, usual, far = (between(sigma, 0.02, 0.2) for sigma in (0.5, LIKE_INCOMES, LIKE_WEALTH))
+    assert near < usual == pytest.approx(0.02)
+    assert far == pytest.approx(0.2)
+    steps = (np.arange(50_000) + 0.5) / 50_000
+    numbers = [np.exp([sigma * NormalDist().inv_cdf(one) for one in steps]) for sigma in (0.5, 2.0)]
+    assert [skewness(one) for one in numbers] == pytest.approx([0.5, 2.0], abs=0.1)
 
 
 def test_a_plan_that_refuses_is_one_row_with_its_words(rows: list[dict[str, Any]], out: Path) -> None:

@@ -31,6 +31,7 @@ from tacita.release.settings import plan_from_record
 from tacita.release.spec import Spec
 from tacita.release.verify import checks
 from tacita.synthesis import HistogramSynthesis, PairwiseSynthesis, PanelSynthesis, QuantileSynthesis, SurveySynthesis
+from tacita.synthesis.selfcheck import SelfCheck
 
 SCHEMA = Schema.from_dict(
     {
@@ -204,6 +205,36 @@ def test_what_a_product_states_is_what_one_unit_loses(tmp_path: Path) -> None:
     assert any("follow from them" in line for line in checks(tmp_path / "bundle"))
     own = Spec.load(specification(tmp_path, cap="at_most = 5", product="at_most = 2"))
     assert prepare(own).microdata[0].plan.describe()["at_most"] == 2
+
+
+def test_a_table_says_what_a_unit_loses_and_not_a_row(tmp_path: Path) -> None:
+    """Tables said of the loss of one row that it was a patient's, and their bundles did not verify."""
+    path = specification(tmp_path, cap="at_most = 5")
+    head = path.read_text().split("[[microdata]]")[0]
+    path.write_text(f'{head}[[table]]\nname = "visits"\nby = ["ward"]\nepsilon = "1"\n')
+    for bundle in ("first", "from what was stored"):
+        run(Spec.load(path), tmp_path / bundle)
+        said = pd.read_parquet(tmp_path / bundle / "tables" / "visits.parquet")["guarantee"]
+        assert set(said) == {"ε = 1 under one patient's record replaced"}
+        assert any("follow from them" in line for line in checks(tmp_path / bundle))
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        Table("count", "1/5", by=["ward"], neighbours=PATIENT),
+        HistogramSynthesis(["ward"], "1/5", neighbours=PATIENT),
+        SelfCheck(HistogramSynthesis(["ward"], "1/5", neighbours=PATIENT)),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_result_shows_the_promise_of_the_bounded_plan(inner: Any) -> None:
+    plan = Bounded(inner, at_most=5)
+    result = plan.rehearse(frame([(1, "a", 0), (1, "b", 2), (2, "a", 1)]), SCHEMA, seed=1)
+    for one in (result, plan.restore(result.to_bytes())):
+        shown = one.guarantee if isinstance(inner, Table) else repr(one)
+        assert "ε = 1 under one patient added or removed" in shown
+        assert one.to_bytes() == result.to_bytes()
 
 
 def test_without_a_bound_the_same_file_is_refused(tmp_path: Path) -> None:

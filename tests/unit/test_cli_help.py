@@ -58,8 +58,12 @@ def test_help_loads_no_engine() -> None:
     assert said.stdout.splitlines()[-1] == "[]"
 
 
-def test_plan_loads_no_library_that_only_rows_and_pictures_need(folder: Path) -> None:
-    slow = ("altair", "ibis", "numba", "pandas", "pyarrow.compute", "pyarrow.parquet", "scipy.stats")
+def test_plan_loads_no_library_that_only_rows_and_pictures_need_and_no_other_mechanism(folder: Path) -> None:
+    mechanisms = "tacita.mechanisms.magnitude.base", "tacita.mechanisms.change.plan", "tacita.mechanisms.slow.sums"
+    slow = (
+        *("altair", "ibis", "numba", "pandas", "pyarrow.compute", "pyarrow.parquet", "scipy.stats"),
+        *(*mechanisms, "tacita.synthesis.selfcheck"),
+    )
     code = (
         "import sys; from tacita.cli import main\n"
         "try: main()\n"

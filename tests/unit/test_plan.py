@@ -10,6 +10,7 @@ from tacita.comparison import HistogramSynthesis
 from tacita.data.confidential import Confidential, rows
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
+from tacita.mechanisms import eree, magnitude
 from tacita.privacy import AddRemoveOne, Guarantee, Loss, ReplaceOne
 from tacita.release import mechanisms
 from tacita.synthesis import PairwiseSynthesis, QuantileSynthesis
@@ -34,6 +35,15 @@ PERSON = AddRemoveOne("person")
 def test_what_could_be_read_in_two_ways_is_refused(make: Any, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         make()
+
+
+def test_names_that_are_known_before_a_mechanism_is_loaded_are_its_own() -> None:
+    plans = {name for name in eree.__all__ if hasattr(getattr(eree, name), "guarantee")}
+    assert set(mechanisms.JOB_MECHANISMS) == plans
+    measures = {getattr(magnitude, name).measures: name for name in magnitude.__all__}
+    assert measures == mechanisms.MAGNITUDE_MECHANISMS
+    for name in mechanisms.TABLE_MECHANISMS:
+        assert mechanisms.mechanism_named(name).__name__ == name
 
 
 def test_a_registered_plan_does_not_take_the_name_of_another(monkeypatch: pytest.MonkeyPatch) -> None:

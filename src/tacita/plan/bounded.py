@@ -134,7 +134,15 @@ class Bounded(Plan[R]):
     def run(self, data: Confidential, entropy: Entropy) -> R:
         entropy.announce(Request("key of the choice of rows", "uniform words", np.zeros(0), np.zeros(0)))
         key = entropy.words(_KEY_WORDS).tobytes().hex()  # used here and kept nowhere
-        return self.plan.run(with_rows_bounded(data, self._id(data.schema), self.at_most, key), entropy)
+        bounded = with_rows_bounded(data, self._id(data.schema), self.at_most, key)
+        found: R = self._promised(self.plan.run(bounded, entropy))
+        return found
 
     def restore(self, stored: bytes) -> R:
-        return self.plan.restore(stored)
+        found: R = self._promised(self.plan.restore(stored))
+        return found
+
+    def _promised(self, result: Any) -> Any:
+        """What says of itself what it cost has to say what a unit loses, not what one of its rows does."""
+        promised = getattr(result, "promised", None)
+        return result if promised is None else promised(self)

@@ -29,6 +29,7 @@ from tacita.errors import TacitaError, VerificationError
 from tacita.ledger import Ledger
 from tacita.ledger.terms import Cap, restated
 from tacita.ledger.views import verify_extract
+from tacita.plan.bounded import Bounded
 from tacita.privacy import Guarantee, Loss, in_sequence
 from tacita.privacy.json_form import canonical, digest, guarantee_from_json, loss_from_json, neighbours_from_json
 from tacita.release.alike import read_both, read_table, same_document, same_page, same_values
@@ -350,7 +351,10 @@ def _make_again(folder: Path, plan: dict[str, Any], ledger: dict[str, Any]) -> N
         measurements = read_table(folder / "measurements" / f"{name}.parquet", _MOST_CELLS, _MOST_LETTERS)
         measured = rebuild(measurements, known, schema)
         # What an earlier version stored has the plan in the words of its entry.
-        prints = (digest(replace(measured, plan=words).to_bytes()) for words in (mechanism, now))
+        told = [(mechanism, measured.guarantee), (now, measured.guarantee)]
+        if isinstance(known, Bounded):  # and of several rows of a unit what one of them loses
+            told.append((known.plan.describe(), str(known.plan.guarantee)))
+        prints = (digest(replace(measured, plan=words, guarantee=said).to_bytes()) for words, said in told)
         if not any((mechanism, one) in sealed for one in prints):
             raise VerificationError(f"measurements/{name}.parquet is not what the ledger stored")
         rebuilt.append(measured)

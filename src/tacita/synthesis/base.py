@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, NoReturn, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
@@ -46,6 +46,8 @@ class Model(Generic[Released]):
     released: Released
     seed: int
     rehearsal: bool
+    guarantee: Guarantee | None = field(default=None, kw_only=True)
+    """Of the plan around its own, where there is one; what it shows of itself."""
 
     @abstractmethod
     def files(self, m: int, random: Any, rows: int | None) -> Implicates:
@@ -135,6 +137,10 @@ class Model(Generic[Released]):
         seed = content["seed"]
         return cls(plan, schema, released, int(seed, 16) if isinstance(seed, str) else seed, content["rehearsal"])
 
+    def promised(self, plan: Any) -> Self:
+        """The same as a result of the plan around its own (`plan/bounded.py`)."""
+        return evolve(self, guarantee=plan.guarantee)
+
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise RefusedError(
             "a model cannot be pickled or copied: a pickle runs code where it is opened, and says nothing of its "
@@ -142,14 +148,14 @@ class Model(Generic[Released]):
         )
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(self.plan.columns)}; {self.plan.guarantee})"
+        return f"{type(self).__name__}({', '.join(self.plan.columns)}; {self.guarantee or self.plan.guarantee})"
 
     def _repr_html_(self) -> str:
         stamp = "REHEARSAL, no guarantee: " if self.rehearsal else ""
         rows = [
             ("plan", type(self.plan).__name__),
             ("columns", ", ".join(self.plan.columns)),
-            ("guarantee", f"{stamp}{self.plan.guarantee}"),
+            ("guarantee", f"{stamp}{self.guarantee or self.plan.guarantee}"),
             (
                 "files",
                 "sample(m=…) draws them; they cost nothing further" if self.paid_files is None else self.paid_files,

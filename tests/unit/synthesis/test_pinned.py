@@ -13,7 +13,7 @@ from tacita.noise.entropy import SeededEntropy
 from tacita.noise.replay import Recording
 from tacita.synthesis.pinned.adjusting import Values, hold, wanted, with_beyond
 from tacita.synthesis.pinned.measuring import End, Pin, Pinning, Summing, worth_pinning
-from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, Spread, likely_off
+from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, Spread, _loosened, likely_off
 from tacita.synthesis.quantile.curve import Curve
 
 SCHEMA = Schema.from_dict(
@@ -199,6 +199,16 @@ def test_several_files_have_above_the_clamp_what_may_lie_there() -> None:
     assert np.log(above).std() > 0.5
     one = spread.held(pin, values, free, 4000, None, 0.1 * true, tailed=True)
     assert np.maximum(one - top, 0.0).sum() <= 1.01 * pin.beyond, "a single file has no more than is expected"
+
+
+def test_several_files_have_no_more_above_the_clamp_on_average_than_one() -> None:
+    chances = -np.log1p(-(np.arange(1000) + 0.5) / 1000) - 1  # evenly, of an exponential law around its mean
+    for spread in (10.0, 400.0):
+        pin = Pin(0.0, 900.0, 0.0, 1e9, 0.0, 100.0, (5000.0,), spread)
+        above = np.array([_loosened(pin, 0.0, float(one)).beyond for one in chances])
+        assert above.mean() == pytest.approx(_loosened(pin, 0.0, None).beyond, rel=0.01)
+        assert above.min() >= 0
+        assert above.std() > 0.9 * min(spread, pin.beyond)
 
 
 def test_a_total_that_is_mostly_noise_changes_nothing() -> None:

@@ -126,7 +126,8 @@ def test_round_values_that_many_share_leave_no_quantile_aside() -> None:
 @pytest.mark.parametrize("name", ["two numbers", "four numbers", "scales", "keep"])
 def test_conditional_quantiles_never_cross(name: str, seed: int) -> None:
     """Not for predictors of the file, nor for any others, and also not in the redraws."""
-    more = {"rows": 1500} if name == "four numbers" else {}
+    straight = {"scales": {"size": "log", "pay": "log"}}
+    more: dict[str, Any] = {"four numbers": {"rows": 1500}, "scales": straight}.get(name, {})
     model = plan(name, "30" if seed % 2 else "200", **more).rehearse(firms(1500, seed), SCHEMA, seed=seed)
     random = np.random.default_rng(seed)
     checked = 0

@@ -149,7 +149,7 @@ class Spread:
             return Adding(pin, number, wanted(pin, 0, adding, random, doubt), scales=False).bent(each)
         total = wanted(pin, 0, adding, random, moved)
         missing = total - float(pin.held(adding).sum())
-        loose = _loosened(pin, missing, 0.0 if random is None else pin.spread * float(random.exponential()))
+        loose = _loosened(pin, missing, None if random is None else float(random.exponential()) - 1)
         bent = Adding(loose, number, total, scales=False).bent(each)
         if not tailed or random is None:
             return bent
@@ -157,15 +157,14 @@ class Spread:
         return with_beyond(Values(bent, free, *self.bounds), each, loose, _DOUBT, random)
 
 
-def _loosened(pin: Pin, missing: float, open_by: float) -> Pin:
+def _loosened(pin: Pin, missing: float, chance: float | None) -> Pin:
     """With as much more above the clamps as records are `missing` below them: where tails were taken for too short,
-    clamps are too low as well. That is known about as well as the total is, and so much more is left open."""
-    beyond, short = max(missing, 0.0) + open_by, max(-missing, 0.0) + open_by
-    return replace(
-        pin,
-        beyond=pin.beyond + beyond * (pin.upper > 0),
-        short=pin.short + short * (pin.lower < 0),
-    )
+    clamps are too low as well. By `chance`, of mean 0 and -1 at least, more or less is there, as far as it is open:
+    files that are combined add up to no more than one file does.
+    """
+    ends = pin.beyond + max(missing, 0.0) * (pin.upper > 0), pin.short + max(-missing, 0.0) * (pin.lower < 0)
+    open_by = [0.0 if chance is None else chance * min(pin.spread, one) for one in ends]
+    return replace(pin, beyond=ends[0] + open_by[0], short=ends[1] + open_by[1])
 
 
 def _end(far: Floats, bound: float, records: float) -> End:

@@ -100,7 +100,7 @@ class _Measuring:
         self.free = np.ones(self.inside.rows, dtype=np.bool_) if spikes is None else ~self._at(masses)
         # Records that differ in a kept column must not trade their parts of a step.
         self.spread = spread_within_step(self.values, self.column.step, self.inside.record, self.entropy, self.label)
-        by_planes = self.variable.has_predictors and (apart or not masses)
+        by_planes = self.variable.has_predictors and (apart or not masses) and not self.column.folds
         seen = own = None
         if large and worth < ABUNDANT and (by_planes or by_octaves):
             seen = self._look(masses, apart=spikes is not None)
@@ -109,7 +109,8 @@ class _Measuring:
             by_octaves = by_octaves and (seen is None or (seen.has_heavy_tail and seen.spans_octaves))
             find = self._by_octaves if by_octaves else self._own
             masses, own = find(masses, worth, apart=spikes is not None)
-            own = replace(own, scored=worth < ABUNDANT or not smooth or own.has_long_tail)
+            scored = worth < ABUNDANT or not smooth or own.has_long_tail or self.column.folds
+            own = replace(own, scored=scored)
         elif own.has_heavy_tail:
             own = self._with_total(own, PLAIN)  # on a scale of ratios planes know little of what a mean hangs on
         if not self.left:
@@ -154,9 +155,11 @@ class _Measuring:
 
     def _by_planes(self, own: Own) -> Own | None:
         """The range that a look sets for planes, or None where the number has long tails, ends at a limit that many
-        share, or does not stay close to one of its predictors: ranks then lose less.
+        share, differs by ratio on a scale of differences, or does not stay close to one of its predictors: ranks then
+        lose less.
         """
-        if own.has_long_tail or own.has_edge:
+        by_ratio = self.column.scale == "identity" and is_wide(self.column) and own.spans_octaves
+        if own.has_long_tail or own.has_edge or by_ratio:
             return None
         if self.variable.numbers:
             paid = self._paid(CLOSENESS)
@@ -243,7 +246,7 @@ class _Measuring:
         # Within cells of categorical predictors, scores are counted from their middle.
         response = own.score(self.values)[self.free] - middle[self.free]
         above = 0.5 if parts else own.above
-        return parts, self._ranks(response, above, self._paid(Fraction(1)), "ranks with")
+        return parts, self._ranks(response, above, self._paid(Fraction(1)), "ranks with", parts)
 
     def _parts(self, own: Own, epsilon: Fraction) -> tuple[tuple[Part, ...], Floats]:
         """A model for each combination of categorical predictors, small ones together, and each record's middle."""
@@ -271,13 +274,19 @@ class _Measuring:
                 middle[here] = model.middle
         return tuple(parts), middle
 
-    def _ranks(self, response: Floats, above: float, epsilon: Fraction, what: str) -> Ranks:
+    def _ranks(
+        self, response: Floats, above: float, epsilon: Fraction, what: str, parts: tuple[Part, ...] = ()
+    ) -> Ranks:
         ours, released = self.inside.scores
+        # Files have ranks within each part: only how predictors vary there moves them.
+        _, drafted = self.inside.cells
+        members = [np.isin(drafted, one.cells) for one in parts if one.cells]
         labels = [f"{self.label}, {what} {one.name}" for one in self.variable.numbers]
         scored, stays = self.inside.has_scores, self.inside.stays
         # Point masses that are not drawn apart have ranks as well.
         numbers, records = ours[self.free], self.records if self.apart else self.inside.records
-        return measure_ranks(response, numbers, released, scored, above, epsilon, records, stays, self.entropy, labels)
+        ranks = measure_ranks(response, numbers, released, scored, above, epsilon, records, stays, self.entropy, labels)
+        return ranks.within(released, members)
 
 
 def _share(masses: Masses) -> float:

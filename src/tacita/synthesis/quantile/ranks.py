@@ -7,7 +7,8 @@ records are zero, and it can be shrunk by what the noise is known to be. Post-pr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -41,6 +42,17 @@ class Ranks:
     # Of tables of four that rest on one measured number each: the scale of its noise in records. Other tables have
     # noise of scale 1/ε in each count.
     moved: tuple[float, ...] = ()
+    # Standard deviations of predictors over all records, where `covariance` is that within cells of categories.
+    spread: Floats | None = None
+
+    def within(self, released: Floats, parts: Sequence[NDArray[np.bool_]]) -> Ranks:
+        """For files whose ranks are given out within each of these parts of the draft."""
+        if not parts:
+            return self
+        away = released.copy()
+        for here in parts:
+            away[here] -= away[here].mean(axis=0) if here.any() else 0.0
+        return replace(self, covariance=released_moments(away)[1], spread=np.sqrt(np.diag(self.covariance)))
 
     def scores(self, u: Floats, predictors: Floats, random: np.random.Generator | None) -> Floats:
         """Normal scores given the predictors; with a generator, the noise of the tables is drawn as well."""
@@ -57,7 +69,7 @@ class Ranks:
     def _fit(self, random: np.random.Generator | None) -> tuple[Floats, float]:
         """Slopes, and the share of the variance that they explain."""
         correlations = self._correlations(random)
-        spread = np.sqrt(np.maximum(np.diag(self.covariance), 1e-12))
+        spread = np.sqrt(np.maximum(np.diag(self.covariance), 1e-12)) if self.spread is None else self.spread
         # The score of a value that many share is the mean of theirs: it goes with others by as much less as it varies.
         moments = correlations * np.where(self.scored, spread**2, spread)
         return _slopes(self.covariance, spread, moments)
@@ -79,14 +91,16 @@ class Ranks:
 
     def to_dict(self) -> dict[str, Any]:
         arrays = {name: getattr(self, name).tolist() for name in ("tables", "centre", "covariance")}
-        return {**arrays, "epsilon": self.epsilon, "scored": list(self.scored), "moved": list(self.moved)}
+        within = {} if self.spread is None else {"spread": self.spread.tolist()}
+        return {**arrays, **within, "epsilon": self.epsilon, "scored": list(self.scored), "moved": list(self.moved)}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Ranks:
         centre, covariance = (np.array(stored[name], dtype=np.float64) for name in ("centre", "covariance"))
         tables = np.array(stored["tables"], dtype=np.float64)
         moved = tuple(stored.get("moved", ()))
-        return cls(tables, stored["epsilon"], centre, covariance, tuple(stored["scored"]), moved)
+        spread = np.array(stored["spread"], dtype=np.float64) if "spread" in stored else None
+        return cls(tables, stored["epsilon"], centre, covariance, tuple(stored["scored"]), moved, spread)
 
 
 def _slopes(covariance: Floats, spread: Floats, moments: Floats) -> tuple[Floats, float]:

@@ -85,6 +85,11 @@ class Column:
         return held.astype(np.int64) if isinstance(self.kind, Integer) else held
 
     @property
+    def folds(self) -> bool:
+        """Whether its scale is that of ratios on either side of 0: no straight line goes through both."""
+        return self.scale == "arcsinh" and self.bounds[0] < 0 < self.bounds[1]
+
+    @property
     def _shift(self) -> float:
         assert not isinstance(self.kind, Categorical)
         return 0.0 if self.kind.lower > 0 else self.step - float(self.kind.lower)

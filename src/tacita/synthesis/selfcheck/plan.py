@@ -77,6 +77,10 @@ class Checked:
         kept = [] if self.model is None else [self.model.to_bytes()]
         return packed(FORM, about, pa.table({"model": pa.array(kept, type=pa.large_binary())}))
 
+    def promised(self, plan: Any) -> Checked:
+        """The same as a result of the plan around its own (`plan/bounded.py`)."""
+        return self if self.model is None else evolve(self, model=self.model.promised(plan))
+
     def __repr__(self) -> str:
         return f"Checked({self.model!r}, {self.report.verdict})"
 

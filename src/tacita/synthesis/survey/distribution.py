@@ -103,7 +103,7 @@ def measure(gathered: Gathered, frame: Frame, columns: Columns, budget: Budget, 
     bins = bins_for(records, len(names), budget)
     numbers = numbers_of(columns, shapes, bins)
     known = public_levels(public_codes(frame, len(columns.by)))
-    design: list[Coding] = [InCell(*known)]
+    design: list[Coding] = [InCell(known[0])]
     if not in_cells(frame, len(columns.by)):
         design = [InList(name, size) for name, size in zip(columns.by, known, strict=True)]
     coded = [*design, *numbers]

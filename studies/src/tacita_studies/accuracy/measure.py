@@ -31,6 +31,7 @@ from tacita.synthesis.panel.settings import PanelPlan
 from tacita.synthesis.quantile import QuantileSynthesis
 from tacita_studies.accuracy.answers import Answers, Asked, Floats, Panel
 from tacita_studies.accuracy.folder import TriedFile
+from tacita_studies.accuracy.foretold_files import of_files
 from tacita_studies.accuracy.published import PublishedTable, from_survey_tables
 from tacita_studies.accuracy.rows import FAILED, REFUSED, AccuracyRow
 from tacita_studies.accuracy.statistics import asked, columns_of, restricted, usual
@@ -105,7 +106,7 @@ class Attempt:
             share, flat = self._shares.get(one.name), self._of_flows.get(one.name)
             for at, cell in enumerate(one.cells):
                 if math.isfinite(one.truth[at]):
-                    spoken = forecast if self._seen(one, at) else None
+                    spoken = self._of_files.get(one.name, {}).get(cell, forecast if self._seen(one, at) else None)
                     row = replace(base, statistic=one.name, cell=cell, forecast=spoken)
                     if share is not None:
                         row = replace(row, forecast=share * abs(float(one.truth[at])), foretold="median")
@@ -178,6 +179,11 @@ class Attempt:
         usual = float(self.original.groupby(self.panel.period)[size].sum().mean())
         flows, lives = flow_error(layout, plan.promise, units) * usual, life_error(plan.promise, layout, units)
         return {f"creation of {size}": flows, f"destruction of {size}": flows, "entry": lives, "exit": lives}
+
+    @cached_property
+    def _of_files(self) -> Mapping[str, Mapping[str, float]]:
+        """What a plan of files says of means and totals, given how skewed the numbers are."""
+        return {} if self.panel is not None else of_files(self.product.plan, self.planned.schema, self.frame)
 
     @cached_property
     def frame(self) -> pd.DataFrame:

@@ -1,0 +1,92 @@
+"""What the forecast of `QuantileSynthesis` said of means and totals, in the units of each statistic.
+
+A plan says of a mean how far it will be off if the number is as skewed as incomes are, and if it is as skewed as
+wealth. Here the files are public, and how skewed a number is is put in: between the two, and beyond, errors grow by
+ratio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import exp, log
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from attrs import evolve
+
+from tacita.data.schema import Schema
+from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH
+from tacita.synthesis.quantile import QuantileSynthesis
+from tacita_studies.accuracy.answers import Floats, labels
+
+_NORMAL = NormalDist()
+_TOP = 0.01  # of the records: what share of all they have says how skewed a number is
+_SHARED = 2  # of the fewest records that tell more of a number than its middle: with fewer, groups share a model
+
+
+def of_files(plan: Any, schema: Schema, frame: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """The typical error of each cell of each statistic that the plan speaks about, by the name of the statistic."""
+    if not isinstance(plan, QuantileSynthesis) or plan.keep:
+        return {}
+    return {name: cells for name, cells in _of_means(plan, schema, frame) if cells}
+
+
+def skewness(amounts: Floats) -> float:
+    """The σ of log-normal numbers of which the largest hundredth has as much of the total.
+
+    >>> round(skewness(np.ones(1000)), 2)
+    0.0
+    >>> steps = (np.arange(100_000) + 0.5) / 100_000
+    >>> round(skewness(np.exp([1.5 * _NORMAL.inv_cdf(one) for one in steps])), 1)
+    1.5
+    """
+    sizes = np.sort(np.abs(amounts))[::-1]
+    above = _TOP * sizes.size
+    whole = int(above)
+    top = float(sizes[:whole].sum()) + (above - whole) * float(sizes[whole])
+    share = min(max(top / float(sizes.sum()), 1e-6), 1 - 1e-6)
+    return max(_NORMAL.inv_cdf(share) - _NORMAL.inv_cdf(_TOP), 0.0)
+
+
+def between(sigma: float, usual: float, heavy: float) -> float:
+    """The error of a number that is so skewed, from those of two."""
+    grows = log(heavy / usual) / (LIKE_WEALTH - LIKE_INCOMES) if usual and heavy else 0.0
+    return usual * exp(grows * (sigma - LIKE_INCOMES))
+
+
+def _of_means(plan: QuantileSynthesis, schema: Schema, frame: pd.DataFrame) -> Iterator[tuple[str, dict[str, float]]]:
+    weight = plan.weighed_by(schema)
+    weights = np.ones(len(frame)) if weight is None else frame[weight].to_numpy(dtype=np.float64)
+    of, weighted = ("mean error", "") if weight is None else ("weighted mean error", ", weighted")
+    groups = plan.groups
+    models = schema.domain_size(groups) if groups else 1
+    cell = labels(frame, groups)
+    for name in plan.columns:
+        if name == weight or not pd.api.types.is_numeric_dtype(frame[name]):
+            continue
+        amounts = np.nan_to_num(frame[name].to_numpy(dtype=np.float64)) * weights
+        errors, missed = {}, 0.0
+        for group in dict.fromkeys(cell.tolist()):
+            own = amounts[cell == group]
+            there = own[own != 0]
+            if not there.size:
+                continue
+            # One that most records have as 0 is as far off as with only the others, the plan says.
+            figures = evolve(plan, rows=there.size * models).forecast(schema).figures
+            if f"{name}: {of}" not in figures:
+                break
+            error = between(skewness(there), *(figures[f"{name}: {of}{how}"] for how in ("", ", heavy tail")))
+            below = weights[cell == group].sum()
+            missed += (error * np.abs(own).sum()) ** 2
+            if groups and own.size < _SHARED * figures["fewest records of a number"]:
+                continue  # small groups share a model, and nothing is said of one of them
+            errors[str(group)] = error * float(np.abs(own).sum()) / below, below
+        else:
+            by = f" by {', '.join(groups)}" if groups else ""
+            if groups:
+                yield f"mean of {name}{by}{weighted}", {group: mean for group, (mean, _) in errors.items()}
+                yield f"total of {name}{by}{weighted}", {group: mean * size for group, (mean, size) in errors.items()}
+            yield f"mean of {name}{weighted}", {"all": missed**0.5 / weights.sum()}
+            yield f"total of {name}{weighted}", {"all": missed**0.5}
