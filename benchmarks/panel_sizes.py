@@ -5,7 +5,7 @@ in 24 years, entry and exit rates of all years within 5%, a k-marginal of 900. B
 the forecast of the plan gives to all but the k-marginal, of which it does not speak: years for themselves, with errors
 that are normal (of entries and exits Laplace) and have the median that was foretold.
 
-    python benchmarks/panel_sizes.py [--sizes 5000,20000] [--epsilons 16,32] [--draws 3]
+    python benchmarks/panel_sizes.py [--sizes 5000,20000] [--epsilons 16,32] [--draws 3] [--reduced]
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ def main() -> None:
     asked.add_argument("--sizes", default=SIZES)
     asked.add_argument("--epsilons", default=EPSILONS)
     asked.add_argument("--draws", type=int, default=DRAWS)
+    asked.add_argument("--reduced", action="store_true", help="one draw of 5,000 establishments at ε = 16")
     given = asked.parse_args()
+    if given.reduced:
+        given.sizes, given.epsilons, given.draws = "5000", "16", 1
     _say("| establishments | ε | draws in which all limits hold | the forecast | limits missed | processor s |")
     _say("| --- | --- | --- | --- | --- | --- |")
     for size in map(int, given.sizes.split(",")):
