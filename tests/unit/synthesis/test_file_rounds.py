@@ -189,6 +189,17 @@ def test_more_tables_share_the_amount_where_each_is_clear_and_never_more_than_tw
     assert 24 < numbers[2] < 48
 
 
+def test_columns_are_tied_by_what_is_beyond_noise_alone() -> None:
+    """Of 300 records in five by five states: told, drowned by noise, and all but a few in one cell."""
+    apart, drowned, one_cell = 60 * np.eye(5), np.full((5, 5), 12.0), np.zeros((5, 5))
+    drowned[0, 1] = drowned[2, 3] = 70.0
+    one_cell[0, 0] = 296.0
+    for counts, variance, tied in ((apart, 100.0, 1), (drowned, 900.0, 0), (one_cell, 100.0, 0)):
+        field = Field((5, 5), [np.full(5, 1 / 5)] * 2, (), np.zeros((3, 2), dtype=np.int64))
+        field.tie([Wanted((0, 1), counts, variance, 25)], 300.0)
+        assert len(field.tied) == tied
+
+
 @pytest.mark.parametrize("rows", [1, 3, 500])
 def test_records_that_are_drawn_by_several_processors_are_those_of_one(
     monkeypatch: pytest.MonkeyPatch, rows: int
@@ -199,7 +210,7 @@ def test_records_that_are_drawn_by_several_processors_are_those_of_one(
         monkeypatch.setattr(fields, "_WORKERS", workers)
         field = Field((3, 3), [np.full(3, 1 / 3)] * 2, (), np.zeros((rows, 2), dtype=np.int64))
         wanted = [Wanted((0, 1), 100 * np.eye(3), 1.0, 9)]
-        field.tie(wanted)
+        field.tie(wanted, 300.0)
         assert len(field.tied) == 1
         field.fit(wanted, 300.0, 3, np.random.default_rng(1))
         pools.append(field.pool)

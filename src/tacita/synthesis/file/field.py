@@ -37,6 +37,7 @@ _DEGREE = 2  # of a trend
 _MOST_TRENDS = 60
 _FAINT = 0.5  # quantile of the measured pairs: others are taken for as related as that
 _TIED = 0.95  # of the records
+_SEEN = 0.5  # of the records must be in cells beyond noise, to tell
 _LEAPS = 0.3  # of the records, in a pass: values that rules link are drawn together
 _WORKERS = min(os.cpu_count() or 1, 4)
 _FEWEST_APART = 2_000  # records: fewer are not worth a thread
@@ -120,10 +121,10 @@ class Field:
     def set_margins(self, margins: Sequence[Floats]) -> None:
         self.margins = np.concatenate(list(margins))
 
-    def tie(self, wanted: Sequence[Wanted]) -> None:
+    def tie(self, wanted: Sequence[Wanted], records: float) -> None:
         """Draw two attributes together from now on where one nearly says the other: one by one they would not move."""
         pairs = [one for one in wanted if len(one.attributes) == 2]
-        found = [np.array(one.attributes, dtype=np.int64) for one in pairs if _nearly_one_to_one(one)]
+        found = [np.array(one.attributes, dtype=np.int64) for one in pairs if _nearly_one_to_one(one, records)]
         self.tied = tuple(one for one in found if one.min() >= self.held)
 
     def fit(self, wanted: Sequence[Wanted], records: float, passes: int, random: np.random.Generator) -> None:
@@ -309,10 +310,16 @@ def _within(prior: float) -> float:
     return min(max(prior, _NARROWEST), _WIDEST)
 
 
-def _nearly_one_to_one(one: Wanted) -> bool:
-    """Whether nearly all records are in the fullest cell of their row, and of their column; of what is beyond noise."""
+def _nearly_one_to_one(one: Wanted, records: float) -> bool:
+    """Whether nearly all records are in the fullest cell of their row, and of their column; of what is beyond noise.
+
+    Noise that hides most records leaves few cells, one of each row, of any table. One cell alone ties nothing either.
+    """
     seen = np.where(one.counts > 2 * one.variance**0.5, one.counts, 0.0)
-    return all(float(seen.max(axis=axis).sum()) > _TIED * max(float(seen.sum()), 1.0) for axis in (0, 1))
+    whole = float(seen.sum())
+    if whole < _SEEN * records or any(np.count_nonzero(seen.any(axis=axis)) < 2 for axis in (0, 1)):
+        return False
+    return all(float(seen.max(axis=axis).sum()) > _TIED * whole for axis in (0, 1))
 
 
 def trend_of(attributes: tuple[int, ...], levels: tuple[int, ...], ordered: tuple[int, ...]) -> Floats | None:

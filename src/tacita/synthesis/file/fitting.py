@@ -75,7 +75,7 @@ def fitted(
     wanted = wanted_of(answers, [one for one, _ in ones], records)
     shares = [one / one.sum() for one, _ in ones]
     field = Field(levels, shares, bars, unrelated(shares, bars, _STAGES[0][0], random), ordered, public)
-    field.tie(wanted)
+    field.tie(wanted, records)
     for rows, passes in _STAGES:
         field.resize(rows, random)
         field.fit(wanted, records, passes, random)
@@ -118,7 +118,7 @@ class Sketch:
             rows = int(min(max(self.records, _SKETCH[0]), _SKETCH[1]))
             start = unrelated(shares, self.bars, rows, self.random)
             self.field = Field(self.levels, shares, self.bars, start, self.ordered)
-            self.field.tie(wanted)
+            self.field.tie(wanted, self.records)
             self.field.fit(wanted, self.records, _LEARNING, self.random)
         else:
             self.field.set_margins(shares)
