@@ -131,7 +131,7 @@ def test_columns_that_say_todo_are_left_aside_and_named_when_used(tmp_path: Path
 
 
 def test_columns_called_weight_are_weights_in_files_of_persons(tmp_path: Path) -> None:
-    names = ["finalwgt", "pw", "WEIGHT", "perwt1", "income", "twist", "height"]
+    names = ["finalwgt", "pw", "WEIGHT", "perwt1", "income", "twist", "eight"]
     pq.write_table(pa.table({name: [1.5] for name in names}), tmp_path / "a.parquet")
     drafted = tomllib.loads(draft_schema(tmp_path / "a.parquet", unit="person", role="confidential"))["variables"]
     assert [name for name in names if drafted[name]["role"] == "weight"] == names[:4]

@@ -30,7 +30,11 @@ Storage = Literal["text", "integer", "numeric", "date", "other date"]
 # What a name never is: nothing but digits and what stands between them in numbers, dates and times; or an address.
 _VALUE = re.compile(r"[-+]?[\d.,:/ T-]*\d[\d.,:/ TZ%-]*|\S+@\S+")
 _ROLES = "id | public | confidential | worker | workplace | weight | design | size"
-_WEIGHT = re.compile(r"\w*weights?\d*|\w*w(?:gt|t)s?\d*|pw\d*", re.IGNORECASE)  # what survey weights are often called
+_WEIGHT = re.compile(
+    r"\w*weights?\d*|\w*w(?:gt|t)s?\d*|pw\d*|wt[a-z]{3}\d?yr", re.IGNORECASE
+)  # what survey weights are often called
+_BODY = re.compile(r"(?:^|_)(?:birth|body|baby|child|infant|mother|current|target)_?weights?$", re.IGNORECASE)
+_STATURE = re.compile(r"(?:\w*_)?(?:height|bmi|stature)(?:_\w*)?", re.IGNORECASE)
 # How values of a CSV file are written that are no text. Codes such as 01 are: as a number they would lose their zero.
 _WRITTEN: tuple[tuple[Storage, str], ...] = (
     ("integer", r"^-?(0|[1-9]\d*)$"),
@@ -133,8 +137,22 @@ def _spelled(column: Any) -> Any:
 
 
 def weight_columns(columns: Mapping[str, Storage]) -> tuple[str, ...]:
-    """Numbers that are called what survey weights are often called."""
-    return tuple(name for name, storage in columns.items() if storage not in TEXTS and _WEIGHT.fullmatch(name))
+    """Numbers that are called what survey weights are often called, and not what people or babies weigh: a plain
+    "weight" beside a height is not taken for one.
+
+    >>> weight_columns({"birth_weight": "integer", "finalwgt": "numeric", "WTMEC2YR": "numeric"})
+    ('finalwgt', 'WTMEC2YR')
+    >>> weight_columns({"weight": "integer", "height": "integer"})
+    ()
+    """
+    bodies = any(_STATURE.fullmatch(name) for name in columns)
+    return tuple(
+        name
+        for name, storage in columns.items()
+        if storage not in TEXTS
+        and _WEIGHT.fullmatch(name)
+        and not (_BODY.search(name) or (bodies and name.lower() == "weight"))
+    )
 
 
 def _identity(path: Path) -> str:
