@@ -50,7 +50,8 @@ def _draw_gaps(made: Panel, found: Measurement, random: np.random.Generator, mid
         return
     for place, wanted in enumerate((shares * inner(made).sum(axis=1)).tolist()):
         were, count = made.gaps[place - 1], int(wanted + random.random())
-        stay = int(staying * min(count, int((were & inner(made)[place]).sum())) + random.random())
+        # `staying` is a share of all that were away, of whom some have left for good since.
+        stay = min(int(staying * min(count, int(were.sum())) + random.random()), int((were & inner(made)[place]).sum()))
         draw_gaps(made, place, np.array([count - stay, stay]), were.astype(np.int64), random)
 
 
