@@ -124,6 +124,26 @@ def _asked_kind() -> Any:
     return typer.prompt("What is the file", default="persons")
 
 
+@app.command(epilog="Example:  tacita codes release.toml --epsilon 0.1 --buy")
+def codes(
+    spec: SpecFile,
+    epsilon: Annotated[str, typer.Option(metavar="E", help="What the codes may cost, all columns together.")],
+    delta: Annotated[str, typer.Option(metavar="D", help="The δ that goes with it.")] = "1e-9",
+    buy: Annotated[bool, typer.Option("--buy", help="Pay for the codes and write the lists.")] = False,
+) -> None:
+    """Find the codes of columns that nobody has a code list of: name the file in the schema all the same.
+
+    It is for each categorical column whose levels_file is not there. Codes that few records have are not found; they
+    become what `outside` says. Without --buy no data is opened and nothing is spent.
+    """
+    from tacita.release.codes import wanted
+    from tacita.release.outlook import show_codes
+    from tacita.release.spec import Spec
+
+    want = wanted(Spec.load(spec), epsilon, delta)
+    show_codes(console(), want, spec, buy=buy)
+
+
 @app.command(epilog="Example:  tacita plan release.toml --records 20000")
 def plan(
     spec: SpecFile,

@@ -85,7 +85,8 @@ def draft_schema(
         '#   role = "id"',
         f"#   entity = {', or '.join(map(_quoted, named))}",
         "# and nothing else: it is never published, and how many rows each has is then checked.",
-        '# Instead of one level for each code: levels_file = "codes.csv" with columns code,label.',
+        '# Instead of one level for each code: levels_file = "codes.csv" with columns code,label. Where nobody has a',
+        '# list, name the file all the same, with outside = "other", and see: tacita codes --help',
         '# Categories: outside = "<level>" and missing = "<level>" say where other values and empty cells go; numbers:',
         '# missing = 0, or missing = "own state" to keep them missing. Without these they are an error.',
     ]

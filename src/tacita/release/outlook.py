@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tacita.data.schema import Schema
     from tacita.plan import Forecast
     from tacita.privacy import Guarantee, Neighbours
+    from tacita.release.codes import Wanted
     from tacita.release.plans import PlannedRelease
     from tacita.release.run import Finished
 
@@ -237,6 +238,24 @@ def _no(words: str, fix: str) -> Text:
 
 def _sentence(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"
+
+
+def show_codes(console: Console, want: Wanted, spec: Path, *, buy: bool) -> None:
+    """What code lists cost and will find; with `buy` they are bought first, and what was found is said."""
+    from tacita.release.codes import buy as bought
+
+    found = bought(want) if buy else None
+    if found is None:
+        console.print("This is a plan. No data was opened and nothing was spent.\n")
+    console.print(f"Codes of {', '.join(want.files)}: {want.plan.guarantee}", highlight=False)
+    for sentence in want.plan.forecast(want.schema).sentences:
+        _say(console, sentence)
+    for name, path in want.files.items():
+        if found is None:
+            _say(console, f"{name}: {path.name} is not there and would be written")
+        else:
+            _say(console, f"{name}: {len(found.lists[name]):,} codes found, written to {path.name}")
+    console.print(f"Next: {'tacita plan' if buy else 'the same with --buy, or lists by hand, then tacita plan'} {spec}")
 
 
 def show_finished(console: Console, finished: Finished, bundle: Path) -> None:

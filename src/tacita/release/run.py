@@ -1,6 +1,6 @@
 """Runs a specification: opens the file, pays through the ledger, publishes, writes the bundle.
 
-This is the one module of the release layer that may open confidential files. What it hands to the rest are
+With `codes` this is the one module of the release layer that may open confidential files. What it hands to the rest are
 measured values.
 """
 

@@ -158,6 +158,7 @@ def csv_rows(name: str, where: str, folder: Path | None) -> tuple[tuple[str, ...
     except FileNotFoundError:
         raise SchemaError(
             f"{where}: {name} was not found beside the schema; correct the path or add the file"
+            + ("; `tacita codes` can find its codes, at a price" if where.endswith(".levels_file") else "")
         ) from None
     except (OSError, UnicodeDecodeError, csv.Error):
         raise SchemaError(f"{where}: {name} cannot be read as CSV text in UTF-8; save it as such") from None
