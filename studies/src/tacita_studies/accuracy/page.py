@@ -119,9 +119,10 @@ def _overall(rows: Sequence[Json], refused: Sequence[Json]) -> str:
     if covered:
         words += f"Of {len(covered):,} margins, {100 * np.mean(covered):.1f}% cover. "
     if ratios:
-        far = np.mean([not 1 / 3 <= ratio <= 3 for ratio in ratios])
+        worse, better = np.mean([ratio > 3 for ratio in ratios]), np.mean([ratio < 1 / 3 for ratio in ratios])
         words += f"Of {len(ratios)} statistics with a forecast, the median of outcome over forecast is "
-        words += f"{np.median(ratios):.2f}, and {100 * far:.0f}% lie beyond a factor of 3. "
+        words += f"{np.median(ratios):.2f}; {100 * worse:.0f}% are more than three times as far off as foretold, "
+        words += f"{100 * better:.0f}% less than a third (single numbers in few draws often are, by chance). "
     words += f"Tries that were refused or failed: {len(grouped(refused, 'file', 'plan', 'setting', 'epsilon'))}."
     return fill(words, 120) + "\n"
 
