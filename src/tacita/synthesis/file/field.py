@@ -171,12 +171,12 @@ class Field:
 
         Counts that were `moved` by as much noise again, and priors around means that are drawn from the priors
         themselves: what is likeliest then is a draw from what is possible (exact for normal laws). Each table jumps to
-        where it would end by itself; `fit` does the rest. Of `others` nothing was measured: they are as related as
-        most of those that were.
+        where it would end by itself; `fit` does the rest. Of `others` nothing was measured: those that were chosen
+        looked more related, so they are no more so than half of these.
         """
         size = records / len(self.pool)
         tables = [one.attributes for one, _ in moved]
-        low = [np.quantile([some[one] for one in tables], _FAINT) for some in (self.prior, self.prior_slopes)]
+        faint = float(np.quantile([self._related(one) for one in tables], _FAINT))
         for (one, noise), counts in zip(moved, self._tables(tables), strict=True):
             table, trend = one.attributes, self.trends[one.attributes]
             means = self.means[table] = self._means(table, self.prior[table], self.prior_slopes[table], random)
@@ -194,9 +194,25 @@ class Field:
                 self.theta[table] += (trend @ leaning).reshape(step.shape)
         for table in others:
             self._begin(table)
-            rest, slopes = self._means(table, float(low[0]), float(low[1]), random)
             trend = self.trends[table]
-            self.theta[table] = rest if trend is None else rest + (trend @ slopes).reshape(rest.shape)
+            if trend is None:
+                self.theta[table], _ = self._means(table, faint, 0.0, random)
+            else:  # half of it a trend
+                rest, slopes = self._means(table, faint / 2, faint / (2 * trend.shape[1]), random)
+                self.theta[table] = rest + (trend @ slopes).reshape(rest.shape)
+
+    def _related(self, table: tuple[int, ...]) -> float:
+        """The mean square of θ over the records of unrelated attributes, less what each attribute has by itself."""
+        starts = np.concatenate(([0], np.cumsum(self.levels)))
+        theta = self.theta[table]
+        for axis, a in enumerate(table):
+            own = self.margins[starts[a] : starts[a + 1]]
+            theta = theta - np.average(theta, axis=axis, weights=own, keepdims=True)
+        held = theta**2
+        for a in reversed(table):
+            own = self.margins[starts[a] : starts[a + 1]]
+            held = held @ (own / own.sum())
+        return float(held)
 
     def _means(
         self, table: tuple[int, ...], prior: float, slopes: float, random: np.random.Generator
