@@ -61,7 +61,7 @@ STUDIES ?= haney2017 tran2023 bowen2018 hu2024 kinney2007
 studies: .venv/.dev ## the papers' experiments beside their printed numbers; STUDIES=tran2023 for one, STUDY="--replicates 3"
 	@for name in $(STUDIES); do $(BIN)/tacita study $$name --out $(OUT)/studies/$$name --force $(STUDY) || exit 1; done
 
-accuracy: .venv/.dev ## every plan on real public files: docs/accuracy.md; ACCURACY="--file scf2019 --draws 3", or "--data DIR"
+accuracy: .venv/.dev ## every plan on real public files: docs/accuracy.md; ACCURACY="--keep --file scf2019 --draws 3", or "--data DIR"
 	@$(BIN)/python -m tacita_studies.accuracy --out $(OUT)/accuracy $(ACCURACY)
 
 docs: .venv/.dev ## the documentation as a site in build/docs, with the API reference; a link that leads nowhere is an error

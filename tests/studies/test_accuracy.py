@@ -1,6 +1,8 @@
 """The accuracy suite on made-up files: its truth is that of the file, its coverage counts misses, refusals are rows."""
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -16,8 +18,9 @@ from tacita_studies.accuracy import command
 from tacita_studies.accuracy.answers import Answers, Panel
 from tacita_studies.accuracy.folder import HERE, TABLES, in_folder
 from tacita_studies.accuracy.foretold_files import between, skewness
+from tacita_studies.accuracy.lines import Line, Summary, error_of, kept, measured, printed
 from tacita_studies.accuracy.measure import attempts, combined, read
-from tacita_studies.accuracy.page import Summary, error_of, page
+from tacita_studies.accuracy.page import page
 from tacita_studies.accuracy.prepared import PREPARED
 from tacita_studies.accuracy.rows import AccuracyRow
 from tacita_studies.accuracy.statistics import asked
@@ -198,7 +201,8 @@ def test_a_plan_that_refuses_is_one_row_with_its_words(rows: list[dict[str, Any]
     assert row["statistic"] == "refused"
     assert "age" in row["cell"]
     assert row["published"] is None
-    assert "impossible, 1: refused." in (out / "accuracy.md").read_text(encoding="utf-8")
+    (line,) = [one for one in printed((out / "accuracy.md").read_text(encoding="utf-8")) if not one.answered]
+    assert (line.setting, line.price, line.cells) == ("impossible", "1", row["cell"])
 
 
 def test_published_tables_are_held_against_the_file_cell_by_cell(rows: list[dict[str, Any]]) -> None:
@@ -314,10 +318,60 @@ def test_a_cell_without_an_answer_is_infinitely_far_off() -> None:
 
 def test_the_page_is_made_of_results_alone(out: Path, tmp_path: Path) -> None:
     document = json.loads((out / "results.json").read_text(encoding="utf-8"))
-    assert (out / "accuracy.md").read_text(encoding="utf-8") == page(document)
-    command.run(["--from", str(out / "results.json"), "--page", str(tmp_path / "page.md"), "--out", str(tmp_path)])
-    assert (tmp_path / "page.md").read_text(encoding="utf-8") == page(document)
+    lines = printed((out / "accuracy.md").read_text(encoding="utf-8"))
+    assert sorted(lines, key=str) == sorted(measured([document]), key=str)
+    assert {one.measured for one in lines if one.answered} == {f"{document['date']}, 2 draws"}
+    told = ["--from", str(out / "results.json"), "--page", str(tmp_path / "page.md"), "--out", str(tmp_path)]
+    command.run([*told, "--data", str(out.parent)])
+    assert (tmp_path / "page.md").read_text(encoding="utf-8") == (out / "accuracy.md").read_text(encoding="utf-8")
     assert not (tmp_path / "results.json").exists()
+
+
+def test_a_later_run_keeps_what_it_was_not_asked_for_with_its_day(folder: Path, out: Path, tmp_path: Path) -> None:
+    document = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    earlier = measured([{**document, "date": "2001-01-01"}])
+    gone = replace(earlier[0], setting="no longer tried")
+    elsewhere = replace(earlier[0], file="another file")
+    path = tmp_path / "page.md"
+    path.write_text(page([gone, *earlier, elsewhere]), encoding="utf-8")
+    told = ["--data", str(folder), "--file", "people", "--plan", "Table", "--draws", "1", "--workers", "1"]
+    command.run([*told, "--out", str(tmp_path / "out"), "--keep", str(path)])
+    now = printed(path.read_text(encoding="utf-8"))
+    assert gone not in now
+    assert elsewhere in now
+    again = [one for one in now if (one.file, one.plan) == ("people", "Table")]
+    assert {one.measured for one in again} == {f"{datetime.now(UTC):%Y-%m-%d}, 1 draw"}
+    asked_before = [one.statistic for one in earlier if (one.file, one.plan) == ("people", "Table")]
+    assert [one.statistic for one in again] == asked_before
+    others = [one for one in now if one not in again and one != elsewhere]
+    before = [one for one in earlier if (one.file, one.plan) != ("people", "Table")]
+    assert sorted(others, key=str) == sorted(before, key=str)
+
+
+def test_a_page_is_read_as_it_was_printed() -> None:
+    line = Line(
+        "made up",
+        "Table",
+        "counts, a to b",
+        "1, δ = 1e-09",
+        "2026-11-19, 2 draws",
+        "table: count",
+        "3",
+        "1.0%, 12 times",
+    )
+    others = [
+        replace(line, setting="b", error="no answer, no answer", covered="96% (1,922 of 2,001)", outcome="1,204.50"),
+        replace(line, setting="b", statistic="share of x", error="0.01, 0.2"),
+        Line("made up", "Table", "c; d", "no guarantee", "earlier, 1 draw", "refused", "Lower “ε”; it is 2."),
+    ]
+    first = page([line, *others])
+    assert sorted(printed(first), key=str) == sorted((line, *others), key=str)
+    assert page(kept(printed(first), [], {})) == page(kept([line, *others], [], {}))
+    assert [(one.errors, one.margins, one.over_forecast) for one in (line, *others[:2])] == [
+        ((0.01, 11.0), (0, 0), None),
+        ((np.inf, np.inf), (1922, 2001), 1204.5),
+        (None, (0, 0), None),
+    ]
 
 
 def test_codes_are_read_as_they_are_written(folder: Path, tmp_path: Path) -> None:

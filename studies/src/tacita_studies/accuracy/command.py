@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -18,13 +19,15 @@ from tacita.errors import TacitaError, UsageError
 from tacita_studies.accuracy.coverage import Rehearsed
 from tacita_studies.accuracy.coverage_page import coverage_page
 from tacita_studies.accuracy.folder import TriedFile, in_folder, public_files
+from tacita_studies.accuracy.lines import kept, measured, printed
 from tacita_studies.accuracy.measure import Attempt, attempts
 from tacita_studies.accuracy.page import page
 from tacita_studies.harness.replicates import each
 
-DRAWS = 8  # about half an hour on two cores
+DRAWS = 8
 TABLE_DRAWS = 200  # of the suite of tables, in about as long
 _USUAL_DATA = Path("../shared/data")
+_PAGE = Path("docs/accuracy.md")
 
 
 @dataclass(frozen=True)
@@ -80,12 +83,18 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, default=Path("build/accuracy"), help="the folder of results")
     parser.add_argument("--page", type=Path, help="where the page goes (usually beside the results)")
     parser.add_argument("--from", dest="made", type=Path, nargs="+", help="measure nothing: the page of these results")
+    whole = "the page of an earlier run, whose other tries stay as they were; it is written again"
+    parser.add_argument("--keep", type=Path, nargs="?", const=_PAGE, help=f"{whole} (usually {_PAGE})")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     return parser
 
 
+def known_files(told: argparse.Namespace) -> list[TriedFile]:
+    return in_folder(told.data) if told.data is not None else public_files(told.public, tables=told.tables)
+
+
 def chosen(told: argparse.Namespace) -> tuple[TriedFile, ...]:
-    known = in_folder(told.data) if told.data is not None else public_files(told.public, tables=told.tables)
+    known = known_files(told)
     names = [one.name for one in known]
     if strangers := [name for name in told.file if name not in names]:
         raise UsageError(f"--file {strangers[0]}: is not there; known are {', '.join(names)}")
@@ -95,26 +104,41 @@ def chosen(told: argparse.Namespace) -> tuple[TriedFile, ...]:
 def run(arguments: Sequence[str]) -> dict[str, Any]:
     """The content of results.json, or of coverage.json for tables, written with its page."""
     told = _arguments().parse_args(arguments)
-    name, paged = ("coverage", coverage_page) if told.tables else ("results", page)
+    if told.keep is not None and told.tables:
+        raise UsageError("--keep: is for the page of all plans, not for that of --tables")
+    name = "coverage" if told.tables else "results"
     if told.made:
         documents = [json.loads(path.read_text(encoding="utf-8")) for path in told.made]
-        rows = [row for document in documents for row in document["rows"]]
     else:
-        draws = told.draws if told.draws is not None else TABLE_DRAWS if told.tables else DRAWS
-        if draws < 1:
-            raise UsageError("--draws: at least one")
-        job = (TableJob if told.tables else Job)(chosen(told), tuple(told.plan), draws, told.seed)
-        rows = [row for rows in each(job, len(job.places), told.workers, _say, "tries") for row in rows]
-    document = {"version": version("tacita"), "rows": rows}
-    told.out.mkdir(parents=True, exist_ok=True)
-    if not told.made:
-        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+        documents = [_measured(told)]
+        text = json.dumps(documents[0], indent=1, ensure_ascii=False, allow_nan=False)
+        told.out.mkdir(parents=True, exist_ok=True)
         (told.out / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    rows = [row for document in documents for row in document["rows"]]
+    document = documents[0] if len(documents) == 1 else {"version": version("tacita"), "rows": rows}
     whole = not (told.file or told.plan or told.data or told.made)
-    usual = "table-coverage" if told.tables else "accuracy"
-    place = told.page or (Path(f"docs/{usual}.md") if whole else told.out / f"{usual}.md")
-    place.write_text(paged(document), encoding="utf-8")
+    usual = Path("docs/table-coverage.md") if told.tables else _PAGE
+    place = told.page or told.keep or (usual if whole else told.out / usual.name)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(coverage_page(document) if told.tables else _paged(documents, told), encoding="utf-8")
     return document
+
+
+def _measured(told: argparse.Namespace) -> dict[str, Any]:
+    draws = told.draws if told.draws is not None else TABLE_DRAWS if told.tables else DRAWS
+    if draws < 1:
+        raise UsageError("--draws: at least one")
+    job = (TableJob if told.tables else Job)(chosen(told), tuple(told.plan), draws, told.seed)
+    rows = [row for rows in each(job, len(job.places), told.workers, _say, "tries") for row in rows]
+    return {"version": version("tacita"), "date": f"{datetime.now(UTC):%Y-%m-%d}", "rows": rows}
+
+
+def _paged(documents: Sequence[dict[str, Any]], told: argparse.Namespace) -> str:
+    """The page of these results; with --keep also of what that page says of other tries that the suite still has."""
+    before = printed(told.keep.read_text(encoding="utf-8")) if told.keep is not None else []
+    known = () if told.data is None and not told.public.is_dir() else known_files(told)
+    suite = {file.name: [(one.mechanism, one.name) for one in attempts(file)] for file in known}
+    return page(kept(before, measured(documents), suite))
 
 
 def _say(what: str, done: int, total: int) -> None:

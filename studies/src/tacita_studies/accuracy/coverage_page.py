@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
-from tacita_studies.accuracy.page import grouped
+from tacita_studies.accuracy.lines import grouped
 
 Json = Mapping[str, Any]
 LEAST, MOST = 0.94, 0.99  # of margins of 95% that should hold the truth

@@ -1,25 +1,23 @@
-"""docs/accuracy.md, made from the rows of results.json and nothing else."""
+"""docs/accuracy.md, made from its lines and nothing else."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from textwrap import fill
-from typing import Any
 
 import numpy as np
 
-from tacita_studies.accuracy.rows import FAILED, REFUSED
+from tacita_studies.accuracy.lines import COLUMNS, NOTHING, Line, shown_margins, shown_percent
 
-Json = Mapping[str, Any]
-_ABSOLUTE = ("share", "rank correlation", "distance", "regression", "entry", "exit")  # a truth of zero is ordinary here
 _HEAD = """# Accuracy on real files
 
 What every plan is worth on public files that nobody here made, at settings that a user would choose. `make accuracy`
 measures all of it and writes this page; failures are left in. How files and settings are described, and how to try
 files of your own, is in [contributing](../CONTRIBUTING.md#accuracy-on-real-files).
 
+- **measured**: on which day, and in how many draws. A run of a part of the suite leaves the other tries as they were.
 - **error**: of the published number against the file's own, median over cells and draws, and the one that nine in ten
   are within. In percent of the truth; as it is for shares, correlations, distances, coefficients and units that enter
   or leave.
@@ -30,180 +28,111 @@ files of your own, is in [contributing](../CONTRIBUTING.md#accuracy-on-real-file
 """
 
 
-@dataclass(frozen=True)
-class Summary:
-    """All rows of one statistic of one try: the medians over cells and draws."""
-
-    median: float
-    most: float
-    margins: int
-    covered: float
-    outcome_over_forecast: float
-
-    @classmethod
-    def of(cls, rows: Sequence[Json]) -> Summary:
-        errors = np.array([error for row in rows if (error := error_of(row)) is not None])
-        covered = [row["covered"] for row in rows if row["covered"] is not None]
-        foretold = [row for row in rows if row["forecast"] is not None and row["published"] is not None]
-        return cls(
-            float(np.median(errors)) if errors.size else math.nan,
-            float(np.quantile(errors, 0.9, method="higher")) if errors.size else math.nan,
-            len(covered),
-            float(np.mean(covered)) if covered else math.nan,
-            _outcome(foretold),
-        )
-
-
-def _outcome(rows: Sequence[Json]) -> float:
-    """The error over what was foretold: mean over mean, or the median where a median was foretold."""
-    said = np.array([row["forecast"] for row in rows])
-    if not said.sum():
-        return math.nan
-    off = np.array([abs(row["published"] - row["truth"]) for row in rows])
-    median = rows[0]["foretold"] == "median"
-    return float(np.median(off[said > 0] / said[said > 0])) if median else float(off.sum() / said.sum())
-
-
-def is_absolute(statistic: str) -> bool:
-    return statistic.removeprefix("table: ").startswith(_ABSOLUTE)
-
-
-def error_of(row: Json) -> float | None:
-    """How far off: infinitely where a cell has no answer, None where nothing can be said in percent."""
-    if row["truth"] is None or (row["truth"] == 0 and not is_absolute(row["statistic"])):
-        return None
-    if row["published"] is None:
-        return math.inf
-    off = abs(row["published"] - row["truth"])
-    if is_absolute(row["statistic"]):
-        return float(off)
-    return float(off / abs(row["truth"]))
-
-
-def page(document: Json) -> str:
+def page(lines: Sequence[Line]) -> str:
     """The whole page.
 
-    >>> row = {"plan": "Table", "file": "demo", "setting": "counts", "epsilon": 1.0, "delta": 0.0, "draw": 0,
-    ...     "neighbours": "one record replaced", "statistic": "count", "cell": "all", "truth": 100.0,
-    ...     "published": 102.0, "margin": 5.0, "covered": True, "forecast": 4.0, "foretold": "mean",
-    ...     "seconds": 0.1}
-    >>> print(page({"version": "0.1.0", "rows": [row]}).splitlines()[-1])
-    | counts | 1 | count | 1 | 2.0%, 2.0% | 100% of 1 | 0.50 |
+    >>> line = Line("demo", "Table", "counts", "1", "2026-11-19, 2 draws", "count", "1", "2.0%, 2.5%",
+    ...     "50% (1 of 2)", "0.50")
+    >>> print(page([line]).splitlines()[-1])
+    | counts | 1 | 2026-11-19, 2 draws | count | 1 | 2.0%, 2.5% | 50% (1 of 2) | 0.50 |
     """
-    rows = [row for row in document["rows"] if row["statistic"] not in (REFUSED, FAILED)]
-    refused = [row for row in document["rows"] if row["statistic"] in (REFUSED, FAILED)]
-    parts = [_HEAD, _overall(rows, refused), _at_a_glance(rows, refused)]
-    for file in dict.fromkeys(row["file"] for row in document["rows"]):
+    parts = [_HEAD, _overall(lines), _at_a_glance(lines)]
+    for file, those in groupby(lines, key=lambda one: one.file):
         parts.append(f"## {file}\n")
-        own = [row for row in rows if row["file"] == file]
-        for plan in dict.fromkeys(row["plan"] for row in document["rows"] if row["file"] == file):
+        for plan, own in groupby(those, key=lambda one: one.plan):
+            every = list(own)
             parts.append(f"### {plan} on {file}\n")
-            parts += _said([row for row in refused if (row["file"], row["plan"]) == (file, plan)])
-            if mine := [row for row in own if row["plan"] == plan]:
-                parts.append(_table(mine))
+            parts += _said([one for one in every if not one.answered])
+            if answered := [one for one in every if one.answered]:
+                parts.append(_table(answered))
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _overall(rows: Sequence[Json], refused: Sequence[Json]) -> str:
+def _overall(lines: Sequence[Line]) -> str:
     """One paragraph on the whole suite."""
-    files, plans = ({row[key] for row in (*rows, *refused)} for key in ("file", "plan"))
-    draws = [len({row["draw"] for row in own}) for own in grouped(rows, "file", "plan", "setting", "epsilon").values()]
-    covered = [row["covered"] for row in rows if row["covered"] is not None]
-    ratios = [
-        ratio
-        for own in grouped(rows, "file", "plan", "setting", "epsilon", "statistic").values()
-        if math.isfinite(ratio := Summary.of(own).outcome_over_forecast)
-    ]
-    words = f"{len(files)} files, {len(plans)} plans, {len(draws)} tries of plan, setting and ε, "
-    words += f"{_span(draws)} of each. " if draws else "none of which came to an answer. "
-    if covered:
-        words += f"Of {len(covered):,} margins, {100 * np.mean(covered):.1f}% cover. "
+    answered = [one for one in lines if one.answered]
+    files, plans, tries = (len({at(one) for one in lines}) for at in (_file, _plan, _tried))
+    days, draws = _span_of_days(answered), sorted({int(one.measured.split(", ")[1].split(" ")[0]) for one in answered})
+    held, of = _margins(answered)
+    ratios = [one.over_forecast for one in answered if one.over_forecast is not None]
+    words = f"{files} files, {plans} plans, {tries} tries of plan, setting and ε, "
+    words += f"{_span(draws)} of each, {days}. " if draws else "none of which came to an answer. "
+    if of:
+        words += f"Of {of:,} margins, {100 * held / of:.1f}% cover. "
     if ratios:
         worse, better = np.mean([ratio > 3 for ratio in ratios]), np.mean([ratio < 1 / 3 for ratio in ratios])
         words += f"Of {len(ratios)} statistics with a forecast, the median of outcome over forecast is "
         words += f"{np.median(ratios):.2f}; {100 * worse:.0f}% are more than three times as far off as foretold, "
         words += f"{100 * better:.0f}% less than a third (single numbers in few draws often are, by chance). "
-    words += f"Tries that were refused or failed: {len(grouped(refused, 'file', 'plan', 'setting', 'epsilon'))}."
+    words += f"Tries that were refused or failed: {len({one.tried for one in lines if not one.answered})}."
     return fill(words, 120) + "\n"
 
 
+def _file(one: Line) -> str:
+    return one.file
+
+
+def _plan(one: Line) -> str:
+    return one.plan
+
+
+def _tried(one: Line) -> tuple[str, ...]:
+    return one.tried
+
+
 def _span(draws: Sequence[int]) -> str:
-    """>>> _span([1, 1]), _span([2, 5])
+    """>>> _span([1]), _span([2, 5])
     ('1 draw', '2 to 5 draws')
     """
     least, most = min(draws), max(draws)
     return f"{f'{least} to ' if least < most else ''}{most} draw{'' if most == 1 else 's'}"
 
 
-def _at_a_glance(rows: Sequence[Json], refused: Sequence[Json]) -> str:
+def _span_of_days(lines: Iterable[Line]) -> str:
+    days = sorted({day for one in lines for day in re.findall(r"\d{4}-\d\d-\d\d", one.measured)})
+    return " to ".join(dict.fromkeys((days[0], days[-1]))) if days else "earlier"
+
+
+def _margins(lines: Iterable[Line]) -> tuple[int, int]:
+    held, of = np.sum([one.margins for one in lines] or [(0, 0)], axis=0).tolist()
+    return held, of
+
+
+def _at_a_glance(lines: Sequence[Line]) -> str:
     """A line for each plan on each file, over all its tries at ε up to 10: what is in percent, and what is covered."""
-    lines = [
-        "At a glance, all tries of a plan on a file together, without those at ε above 10:\n",
-        "| file | plan | error in percent: median, nine in ten | covered | outcome / forecast, median | refused |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
-    usual = [row for row in (*rows, *refused) if row["epsilon"] is None or row["epsilon"] <= 10]
-    for (file, plan), own in grouped(usual, "file", "plan").items():
-        answered = [row for row in own if row["statistic"] not in (REFUSED, FAILED)]
-        percent = Summary.of([row for row in answered if not is_absolute(row["statistic"])])
-        tried = grouped(answered, "setting", "epsilon", "statistic").values()
-        ratios = [one for rows_ in tried if math.isfinite(one := Summary.of(rows_).outcome_over_forecast)]
-        cells = [
-            ", ".join(_shown(one, "") for one in (percent.median, percent.most)),
-            _covered(Summary.of(answered)),
-            f"{np.median(ratios):.2f}" if ratios else "–",
-            str(len(grouped([row for row in own if row not in answered], "setting", "epsilon"))),
-        ]
-        lines.append(f"| {file} | {plan} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
-
-
-def _covered(summary: Summary) -> str:
-    return f"{100 * summary.covered:.0f}% of {summary.margins:,}" if summary.margins else "–"
-
-
-def _said(refused: Sequence[Json]) -> Iterable[str]:
-    for row in refused:
-        words = " ".join(row["cell"].split())
-        yield f"- {row['setting']}, {_price(row)}: {row['statistic']}. “{words}”\n"
-
-
-def _table(rows: Sequence[Json]) -> str:
-    lines = [
-        "| setting | ε | statistic | cells | error: median, nine in ten | covered | outcome / forecast |",
+    words = "At a glance, all tries of a plan on a file together, without those at ε above 10; errors are those of the "
+    rows = [
+        fill(words + "statistic in the middle, of those that are in percent:", 120) + "\n",
+        "| file | plan | measured | error: median, nine in ten | covered | outcome / forecast, median | refused |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    before = ("", "")
-    for (setting, _, statistic), own in grouped(rows, "setting", "epsilon", "statistic").items():
-        summary, cells = Summary.of(own), len({row["cell"] for row in own})
-        errors = ", ".join(_shown(one, statistic) for one in (summary.median, summary.most))
-        ratio = summary.outcome_over_forecast
-        said = f"{ratio:.2f}" if math.isfinite(ratio) else "–"
-        now = (setting, _price(own[0]))
-        tried = now if now != before else ("", "")  # said once
-        before = now
-        lines.append(f"| {' | '.join((*tried, statistic, str(cells), errors, _covered(summary), said))} |")
-    return "\n".join(lines) + "\n"
+    usual = [one for one in lines if one.epsilon <= 10 or one.epsilon == np.inf]
+    for (file, plan), those in groupby(usual, key=lambda one: (one.file, one.plan)):
+        own = list(those)
+        errors = [one.errors for one in own if one.answered and one.errors is not None]
+        ratios = [one.over_forecast for one in own if one.over_forecast is not None]
+        middle = np.quantile(errors, 0.5, axis=0, method="higher").tolist() if errors else ()
+        cells = [
+            _span_of_days(own),
+            ", ".join(map(shown_percent, middle)) or NOTHING,
+            shown_margins(*_margins(own)),
+            f"{np.median(ratios):.2f}" if ratios else NOTHING,
+            str(len({one.tried for one in own if not one.answered})),
+        ]
+        rows.append(f"| {file} | {plan} | {' | '.join(cells)} |")
+    return "\n".join(rows) + "\n"
 
 
-def grouped(rows: Iterable[Json], *keys: str) -> dict[tuple[Any, ...], list[Json]]:
-    groups: dict[tuple[Any, ...], list[Json]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
-    return groups
+def _said(refused: Iterable[Line]) -> Iterable[str]:
+    for one in refused:
+        yield f"- {one.setting}; {one.price}; {one.measured}: {one.statistic}. “{one.cells}”\n"
 
 
-def _price(row: Json) -> str:
-    if row["epsilon"] is None:
-        return "no guarantee"
-    return f"{row['epsilon']:g}" + (f", δ = {row['delta']:g}" if row["delta"] else "")
-
-
-def _shown(error: float, statistic: str) -> str:
-    if math.isnan(error):
-        return "–"
-    if math.isinf(error):
-        return "no answer"
-    if is_absolute(statistic):
-        return f"{error:.3g}"
-    return f"{100 * error:.1f}%" if error < 10 else f"{error + 1:,.3g} times"
+def _table(lines: Iterable[Line]) -> str:
+    rows = [f"| {' | '.join(COLUMNS)} |", "| " + " | ".join("---" for _ in COLUMNS) + " |"]
+    before = ("", "", "", "")
+    for one in lines:
+        tried = (one.setting, one.price, one.measured) if one.tried != before else ("", "", "")  # said once
+        before = one.tried
+        rows.append(f"| {' | '.join((*tried, one.statistic, one.cells, one.error, one.covered, one.outcome))} |")
+    return "\n".join(rows) + "\n"
