@@ -10,11 +10,12 @@ import pandas as pd
 import pytest
 
 from support.specifications import levels, number, schema
-from tacita.mechanisms.table.noise import Budget
+from tacita.mechanisms.table.noise import Budget, Reach
 from tacita_studies.accuracy import command
 from tacita_studies.accuracy.coverage import Rehearsed, TableCoverage
 from tacita_studies.accuracy.coverage_page import coverage_page, statistic_of
 from tacita_studies.accuracy.folder import HERE, TABLES, in_folder
+from tacita_studies.accuracy.foretold import share_error
 from tacita_studies.accuracy.measure import attempts
 from tacita_studies.accuracy.prepared import PREPARED
 from tacita_studies.accuracy.tries import Tries
@@ -146,3 +147,47 @@ def test_the_suite_has_the_tables_that_it_is_for() -> None:
     assert len(tables) >= 30
     assert {epsilon for one in tables for epsilon in one.epsilon} == {"0.5", "1", "4"}
     assert all(any((folder / f"{name}.schema.toml").is_file() for folder in (HERE, TABLES)) for name in named)
+
+
+@pytest.mark.parametrize(("levels", "share"), [(2, 0.3), (4, 0.05), (12, 0.1)])
+@pytest.mark.parametrize("epsilon", ["1/10", "1", "4"])
+def test_the_foretold_error_of_a_share_is_the_median_of_what_its_noises_make(
+    epsilon: str, levels: int, share: float
+) -> None:
+    law = Budget(Fraction(epsilon)).law(Reach.of_one(1, 2))
+    chance = np.random.default_rng(7)
+    q = 1 - np.exp(-1 / float(law.scale))
+    noise = chance.geometric(q, (100_000, levels)) - chance.geometric(q, (100_000, levels))
+    errors = np.abs((1 - share) * noise[:, 0] - share * noise[:, 1:].sum(axis=1))
+    told = share_error(law, levels, share)
+    below, upto = np.mean(errors < told * 0.93), np.mean(errors <= told * 1.07 + 1e-9)
+    assert below < 0.51
+    assert upto > 0.49
+
+
+def test_tables_in_which_most_values_have_no_margin_are_told_apart() -> None:
+    row = {
+        "file": "demo",
+        "plan": "Table",
+        "setting": "a",
+        "epsilon": 1.0,
+        "statistic": "table: mean of pay",
+        "cells": 1,
+    }
+    row |= {
+        "draws": 60,
+        "margins": 60,
+        "covered": 58,
+        "open": 0,
+        "silent": 0,
+        "outcome": 1.1,
+        "error": 0.1,
+        "words": "",
+    }
+    few = row | {"setting": "b", "margins": 20, "covered": 19, "open": 40, "outcome": 9.0}
+    page = " ".join(coverage_page({"rows": [row, few]}).split())
+    assert "Of 1 forecasts, 1 are within a factor of 1.5; 0 errors are more than 1.5, and 0 more than 3" in page
+    assert (
+        "In another 1 most values have no margin: the errors of those that have one are within that factor in 0."
+        in page
+    )

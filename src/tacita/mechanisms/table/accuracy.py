@@ -177,14 +177,13 @@ def _of_each_level(table: Table, schema: Schema) -> Foreseen:
     return tuple(said), figures
 
 
-def gradient(statistic: str, length: float) -> float:
+def gradient(statistic: str, length: float, first: float = _TYPICAL, square: float = 4 * _TYPICAL**2 / 3) -> float:
     """How far the noise of its sums moves a mean or a variance of one record, for numbers in an interval of a length
-    that lie where numbers usually do: evenly over its lower half."""
+    that lie where numbers usually do, evenly over its lower half; or that have this mean and mean of squares there."""
     if statistic == "mean":
-        return sqrt(_TYPICAL**2 + (1 - _TYPICAL) ** 2) * length
-    square = 4 * _TYPICAL**2 / 3
-    high, cross, low = 1 - square - 2 * _TYPICAL * (1 - _TYPICAL), square + _TYPICAL - 2 * _TYPICAL**2, 2 * _TYPICAL**2
-    return sqrt(high**2 + cross**2 + (low - square) ** 2) * length**2
+        return sqrt(first**2 + (1 - first) ** 2) * length
+    high, cross = 1 - square - 2 * first * (1 - first), square + first - 2 * first**2
+    return sqrt(high**2 + cross**2 + (2 * first**2 - square) ** 2) * length**2
 
 
 def _of_ratios(table: Table, schema: Schema) -> Foreseen:

@@ -21,9 +21,11 @@ writes this page; the tables are in `studies/src/tacita_studies/accuracy/tables`
   margin that says more than it must is wide, not wrong.
 - **without margin**: values that are published without one, because nothing public bounds what lies above a limit.
 - **empty**: cells of which nothing is said.
-- **error / forecast**: the median error over the one that `tacita plan` foretells, once the limit of a record is put in
-  that the run bought; of quantiles in ranks. Within a factor of 1.5 is wanted. A value that many records share has
-  fewer errors in ranks than foretold. Values without a margin are left out: no forecast speaks of an open tail.
+- **error / forecast**: the median error over the one that `tacita plan` foretells, once what no plan can know is put
+  in: the limit of a record that the run bought, how many records a cell has, where between the limits they lie, how
+  large a share is; of quantiles in ranks. Within a factor of 1.5 is wanted. A value that many records share has fewer
+  errors in ranks than foretold, often none. Values without a margin are left out, since no forecast speaks of an open
+  tail, and tables in which most values have none are not judged by the few that have one.
 """
 
 
@@ -61,19 +63,41 @@ def statistic_of(row: Json) -> str:
 
 def _overall(rows: Sequence[Json]) -> str:
     tables = grouped(rows, "file", "setting", "epsilon")
-    ratios = [row["outcome"] for row in rows if row["outcome"]]
-    off = [max(one, 1 / one) for one in ratios]
-    large, worse = (sum(one > factor for one in ratios) for factor in (NEAR, FAR))
-    near = sum(one <= NEAR for one in off)
     kinds = [_share(own) for own in _kinds(rows).values()]
     told = [one for one in kinds if not math.isnan(one)]
     held = sum(LEAST <= one <= MOST for one in told)
     short = sum(one < LEAST for one in told)
     most = max((row["draws"] for row in rows), default=0)
     words = f"{len(tables)} tables of {len(grouped(rows, 'file'))} files, {most} rehearsals of each. Of {len(told)} "
-    words += f"statistics of a file, the margins of {held} hold between 94% and 99%, and those of {short} less. Of "
-    words += f"{len(ratios)} forecasts, {near} are within a factor of {NEAR:g}; {large} errors are more than {NEAR:g}, "
-    return fill(f"{words}and {worse} more than {FAR:g} times as large as foretold.", 120) + "\n"
+    words += f"statistics of a file, the margins of {held} hold between 94% and 99%, and those of {short} less. "
+    return fill(words + _foretold(rows), 120) + "\n"
+
+
+def _foretold(rows: Sequence[Json]) -> str:
+    there = [row for row in rows if row["outcome"]]
+    judged = [row for row in there if row["margins"] >= row["open"]]
+    left = [row["outcome"] for row in there if row["margins"] < row["open"]]
+    none = sum(row["outcome"] == 0 for row in rows)
+    ratios = [row["outcome"] for row in judged]
+    near = sum(_is_near(one) for one in ratios)
+    large, worse = (sum(one > factor for one in ratios) for factor in (NEAR, FAR))
+    small = [row for row in judged if row["outcome"] < 1 / NEAR]
+    shared = sum(statistic_of(row).startswith("quantile") for row in small)
+    words = (
+        f"Of {len(judged)} forecasts, {near} are within a factor of {NEAR:g}; {large} errors are more than {NEAR:g}, "
+    )
+    words += (
+        f"and {worse} more than {FAR:g} times as large as foretold, and {len(small)} are smaller, {shared} of them "
+    )
+    words += "of quantiles. "
+    words += (
+        f"In {none} more, half of the errors or more are 0. In another {len(left)} most values have no margin: the "
+    )
+    return words + f"errors of those that have one are within that factor in {sum(_is_near(one) for one in left)}."
+
+
+def _is_near(outcome: float) -> bool:
+    return 1 / NEAR <= outcome <= NEAR
 
 
 def _kinds(rows: Sequence[Json]) -> dict[tuple[Any, ...], list[Json]]:

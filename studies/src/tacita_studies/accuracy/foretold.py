@@ -1,7 +1,8 @@
 """What the forecast of a table said of each cell, in the units of its statistic.
 
 A forecast is given before any data, so it speaks in terms of what is not known then: the largest establishment of a
-cell, the limit at which numbers are clamped, the records of a cell. Here the files are public, and these are put in.
+cell, the limit at which numbers are clamped, where between the limits numbers lie, the records of a cell and how large
+a share is. Here the files are public, and these are put in.
 """
 
 from __future__ import annotations
@@ -18,10 +19,16 @@ from tacita.mechanisms.change import Change
 from tacita.mechanisms.magnitude.base import MagnitudePlan
 from tacita.mechanisms.magnitude.sums import SmoothSums
 from tacita.mechanisms.table import Table
+from tacita.mechanisms.table.accuracy import gradient
+from tacita.mechanisms.table.noise import Reach, spread_of
+from tacita.noise.combination import margin as combined
 from tacita.noise.error import margin_of
 from tacita.release.plans import Planned
 from tacita.release.spec import TableSpec
 from tacita_studies.accuracy.answers import ALL, Cells, labels
+
+_MIDDLE = 0.5  # half of all errors are smaller than the median error
+_FEW = 10.0  # deviations of a noise, in records, up to which its law is gone through number by number
 
 
 @dataclass(frozen=True)
@@ -67,8 +74,13 @@ def _of_any_file(
         # What is said of a share is said of the group that it is a share of.
         group = _sums_of(labels(counted, by[:-1]), 1.0 if plan.weights is None else counted[plan.weights])
         whole = np.array([group[" × ".join(name.split(" × ")[:-1]) or ALL] for name in names.tolist()])
-        told = figures.get("median_error_points_at_1000")
-        errors = (10 * told if told is not None else figures["median_error_in_clamps"] * clamps["count"]) / whole
+        if plan.weights is None:
+            inside = _sums_of(labels(counted, by), 1.0)
+            shares = np.array([inside[name] for name in names.tolist()]) / whole
+            law, levels = plan.budget.law(_counted(plan)), len(schema.levels(plan.of[0]))
+            errors = np.array([share_error(law, levels, one) for one in shares.tolist()]) / whole
+        else:
+            errors = figures["median_error_in_clamps"] * clamps["count"] / whole
     elif plan.statistic == "ratio" or (plan.statistic == "mean" and plan.weights):
         above, below = (np.bincount(code, _amount(counted, column, plan.weights)) for column in (*plan.of, None)[:2])
         parts = (figures["median_error_in_clamps"] * clamps["above"],
@@ -78,14 +90,59 @@ def _of_any_file(
         errors = np.full(len(names), figures["median_error"])
     elif "median_error_at_1000" in figures:
         errors = 1000 * figures["median_error_at_1000"] / sizes
+        if plan.statistic == "variance":
+            errors = errors / gradient("variance", 1.0) * _gradients(counted[plan.of[0]], code, facts["variance"])
     elif "median_error_in_clamps" in figures:
         (clamp,) = clamps.values()
         unit = clamp ** (2 if plan.statistic == "variance" else 1)
         per_record = plan.statistic in ("mean", "variance")
         errors = figures["median_error_in_clamps"] * unit / (sizes if per_record else np.ones(len(sizes)))
+        if plan.statistic == "variance" and facts["variance"]["lower"] >= 0:
+            errors = errors * _gradients(counted[plan.of[0]], code, facts["variance"])
     else:
         return Foretold({})
     return Foretold(dict(zip(names.tolist(), np.asarray(errors).tolist(), strict=True)), "median")
+
+
+def share_error(law: Any, levels: int, share: float) -> float:
+    """The median error of a share in records of its group: (1 − share) of its own noise, less share of the others'.
+    Small noises are gone through number by number, since most of them may be 0.
+
+    >>> from fractions import Fraction
+    >>> from tacita.noise.discrete import DiscreteLaplace
+    >>> share_error(DiscreteLaplace(Fraction(1, 2)), 2, 0.25), share_error(DiscreteLaplace(Fraction(1, 2)), 4, 0.25)
+    (0.0, 0.25)
+    """
+    variance, kurtosis = spread_of(law.describe())
+    if variance > _FEW**2:
+        own, other = np.array([variance * (1 - share) ** 2]), np.array([variance * share**2])
+        return float(combined(_MIDDLE, [(own, kurtosis)] + [(other, kurtosis)] * (levels - 1))[0])
+    far = int(np.ceil(12 * np.sqrt(variance))) + 1
+    steps = np.abs(np.arange(-far, far + 1))
+    one = np.exp(-steps / float(law.scale)) if kurtosis else np.exp(-(steps**2) / (2 * variance))
+    one /= one.sum()
+    others = np.ones(1)
+    for _ in range(levels - 1):
+        others = np.convolve(others, one)
+    reach = others.size // 2
+    errors = np.abs((1 - share) * np.arange(-far, far + 1)[:, None] - share * np.arange(-reach, reach + 1)[None, :])
+    order = np.argsort(errors, axis=None)
+    passed = np.cumsum((one[:, None] * others[None, :]).ravel()[order])
+    return float(errors.ravel()[order][np.searchsorted(passed, _MIDDLE * passed[-1])])
+
+
+def _counted(plan: Table) -> Reach:
+    return Reach.of_one(1, plan.records)
+
+
+def _gradients(numbers: pd.Series[float], code: Any, facts: Mapping[str, Any]) -> Any:
+    """How far noise moves a variance of one record, in squares of the interval, for numbers where they are."""
+    there = numbers.notna().to_numpy()
+    low, length = facts["lower"], facts["step"] * facts["steps"]
+    place = ((numbers.to_numpy(dtype=np.float64)[there] - low) / length).clip(0.0, 1.0)
+    many = np.maximum(np.bincount(code[there]), 1)
+    first, square = (np.bincount(code[there], place**power) / many for power in (1, 2))
+    return np.array([gradient("variance", 1.0, *one) for one in zip(first.tolist(), square.tolist(), strict=True)])
 
 
 def _of_change(

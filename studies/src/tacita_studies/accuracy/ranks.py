@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,8 @@ import pandas as pd
 from tacita.data.cells import decimals
 from tacita.data.schema import Schema
 from tacita.mechanisms.table import Table
-from tacita.privacy import text
+from tacita.mechanisms.table.accuracy import middle_of
+from tacita.mechanisms.table.quantiles import DRAWN, each, shift_of, stray_of
 from tacita_studies.accuracy.answers import Floats, labels
 
 _FINEST = 1000  # parts of a number, far from zero, that a quantile is told to
@@ -19,10 +21,12 @@ _FINEST = 1000  # parts of a number, far from zero, that a quantile is told to
 
 @dataclass(frozen=True, eq=False)
 class RankErrors:
-    """The values of every cell, rising, and for every quantile the median error that was foretold, in ranks."""
+    """The values of every cell, rising, and for every quantile how far a draw strays, in ranks, with the chance that
+    two ends may miss it: what the median error was foretold from."""
 
     values: Mapping[str, Floats]
-    foretold: Mapping[float, float]
+    strays: Mapping[float, float]
+    doubt: float
     step: float
     """The last digit that the schema keeps."""
 
@@ -33,10 +37,11 @@ class RankErrors:
             inside &= original[name].isin(levels).to_numpy()
         counted = original[inside]
         numbers = counted[plan.of[0]].groupby(labels(counted, plan.by))
-        figures = plan.forecast(schema).figures
-        told = {float(share): figures[f"median_error_ranks_{text(share)}"] for share in plan.shares}
+        budget = each(plan.budget.share(DRAWN), plan.shares)
+        strays = {float(share): float(stray_of(share, budget, plan.records)) for share in plan.shares}
         step = 10.0 ** -decimals(schema, plan.of[0])
-        return cls({str(name): np.sort(one.dropna().to_numpy()) for name, one in numbers}, told, step)
+        return cls({str(name): np.sort(one.dropna().to_numpy()) for name, one in numbers}, strays,
+                   float(1 - plan.confidence), step)  # fmt: skip
 
     def over_forecast(self, cells: Sequence[str], published: Floats) -> Floats:
         """One that shares its value with others has the nearest of their ranks, and so has one that lies as near to
@@ -50,12 +55,17 @@ class RankErrors:
             near = max(self.step, abs(value) / _FINEST)
             below, upto = np.searchsorted(own, value - near, "left"), np.searchsorted(own, value + near, "right")
             wanted = share * own.size
-            found[at] = max(below - wanted, wanted - upto, 0.0) / self.foretold[share]
+            found[at] = max(below - wanted, wanted - upto, 0.0) / self._foretold(share, own.size)
         return found
+
+    def _foretold(self, share: float, records: int) -> float:
+        """As for a cell of 1,000, of so many records."""
+        stray = self.strays[share]
+        return middle_of(stray, shift_of(Fraction(stray), self.doubt, records / stray))
 
     def _split(self, cell: str) -> tuple[str, float]:
         """Rows of quantiles are called "cell × 0.5", or "0.5" where there is one cell; those of medians "cell"."""
-        if len(self.foretold) == 1 and cell in self.values:
-            return cell, next(iter(self.foretold))
+        if len(self.strays) == 1 and cell in self.values:
+            return cell, next(iter(self.strays))
         name, _, share = cell.rpartition(" × ")
         return name or "all", float(share)
