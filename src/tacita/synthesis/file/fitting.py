@@ -10,6 +10,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from tacita.data.schema.rulebook import Bar, impossible, possible
+from tacita.synthesis.file.evening import even_goals, looks_for, worth_evening
 from tacita.synthesis.file.field import Field, Wanted
 from tacita.synthesis.file.graph import tabulate_all
 from tacita.synthesis.file.records import Goal, agree, unrelated
@@ -30,6 +31,7 @@ _LEAST_LEFT = 0.2  # of the noise, where the field has followed all of it
 _GUESS = 0.3  # weight of a pair that was not measured, beside the lightest that was
 _MOST_GUESSED = 4_000_000  # cells of such pairs, of which there are at most twice as many as were measured
 _PASSES = 30
+_EVENING, _BETWEEN_LOOKS = 6, 2  # passes
 _ALONE = 20  # passes from records of one kind to others of the same kind
 
 
@@ -160,8 +162,20 @@ def drawn(fit: Fit, rows: int, random: np.random.Generator) -> tuple[Integers, F
     if rows != len(field.pool):
         field.resize(rows, random)
         field.expected([], fit.records, 3, random)
-    records = field.pool[random.permutation(rows)] if field.public is None else field.pool
-    agree(records, fit.levels, ones, goals, fit.bars, _PASSES, random, field.held)
+
+    def one_file(passes: int, more: Sequence[Goal] = ()) -> Integers:
+        records = field.pool[random.permutation(rows)] if field.public is None else field.pool
+        agree(records, fit.levels, ones, [*goals, *more], fit.bars, passes, random, field.held)
+        return records
+
+    threes = [] if doubt or field.public is not None else worth_evening(fit.levels, rows, set(tables), random)
+    if not threes:
+        return (records := one_file(_PASSES)), field.leanings(records)
+    looks = [one_file(_EVENING)]
+    while len(looks) < looks_for(rows):
+        field.expected([], fit.records, _BETWEEN_LOOKS, random)
+        looks.append(one_file(_EVENING))
+    records = one_file(_EVENING, even_goals(looks, fit.levels, threes, min(light, *(one.weight for one in goals))))
     return records, field.leanings(records)
 
 
