@@ -42,7 +42,7 @@ from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, likely_off,
 Floats = NDArray[np.float64]
 
 _COUNT = Fraction(1, 100)  # of the budget, where the number of records is not public
-_NUMBERS = Fraction(1, 2)  # times the share of columns that need cuts
+_NUMBERS = Fraction(3, 4)  # times the share of columns that need cuts
 _WIDE = 2  # times as much for a number of many values as for one whose values are counted
 _TOTAL, _MOST_TOTALS = Fraction(1, 20), Fraction(1, 5)  # of the budget, for each total and for all
 _USUAL = 10_000  # records, where their number is neither public nor given
