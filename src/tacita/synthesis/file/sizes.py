@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import pairwise
-from math import log
+from math import log, sqrt
 
 import numpy as np
 from attrs import frozen
@@ -25,6 +25,8 @@ _NARROW = 16  # times the smaller bound: up to there cells are equally wide
 _EVEN = 64  # cells
 _BENDS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # how far (in logarithms) a density bends from octave to octave
 _FAR_BENDS = 0.3  # at most, beyond the outermost thresholds, where a little noise would make a second peak
+_SLOWEST = 0.5  # from octave to octave, so far out: with a power of 1 or less there would be no mean
+_CLEAR = 3.0  # deviations of the noise
 _LOOSE_BENDS = 3.0  # at most, where there are no thresholds
 _LEVEL = 10.0  # by how much its logarithm may be off what it would be if all octaves were alike
 _FALLS = ((0.3, 0.5), (0.0, 0.05))  # by how much faster it falls from octave to octave, and how sure that is
@@ -108,6 +110,8 @@ def distribution_of(shape: Shape, grid: Grid) -> tuple[Floats, Floats]:
     found = _smooth(places, edges, most, adding, counts, np.maximum(noise, 1e-3), _FALLS[is_even(grid)])
     if not found.any():
         return _unknown(grid), np.array([0.25, 0.5, 0.75])
+    if not is_even(grid):
+        found = _falling(found, places, edges, _told(shape, families[0]))
     if is_even(grid):
         found[adding[: len(sums[0][1])].T @ (sums[0][1] == 0) > 0] = 0.0
     reached, total = np.cumsum(found), float(found.sum())
@@ -123,6 +127,28 @@ def distribution_of(shape: Shape, grid: Grid) -> tuple[Floats, Floats]:
     shares = np.clip(np.cumsum(found / total + _APART)[told], edge, 1 - edge)
     some = np.append(np.diff(shares) > 0, True)
     return edges[1:][told][some].astype(np.float64), shares[some]
+
+
+def _told(shape: Shape, sizes: _Counted) -> tuple[int, int]:
+    """The outermost units of which more is known than that noise may stand there."""
+    if shape.thresholds:
+        return min(shape.thresholds), max(shape.thresholds)
+    clear = np.flatnonzero(sizes.counts > _CLEAR * sqrt(sizes.noise))
+    cuts = sizes.cuts
+    return (cuts[max(int(clear[0]) - 1, 0)], cuts[min(int(clear[-1]), len(cuts) - 1)]) if clear.size else (0, 0)
+
+
+def _falling(found: Floats, places: Floats, edges: Integers, told: tuple[int, int]) -> Floats:
+    """The same where nothing is told of those further out than that they are fewer and fewer: bounds may be so wide
+    that one record in a thousand there would weigh more than all others."""
+    density, middle = found / np.diff(places), (places[1:] + places[:-1]) / 2
+    for k in range(1, density.size):
+        if edges[k] >= max(told[1], 1):
+            density[k] = min(density[k], density[k - 1] * _SLOWEST ** (middle[k] - middle[k - 1]))
+    for k in range(density.size - 2, -1, -1):
+        if edges[k + 1] <= min(told[0], 0):
+            density[k] = min(density[k], density[k + 1] * _SLOWEST ** (middle[k + 1] - middle[k]))
+    return np.asarray(density * np.diff(places))
 
 
 def _unknown(grid: Grid) -> Floats:

@@ -158,7 +158,9 @@ class Spread:
             missing = total - float(pin.held(adding).sum())
             by_ranks = missing * shares**2 / max(shares**2 + tail**2, _TINY)
             limit = _SURELY * shares
-            number = Values(self._tilted(values, free, pin, stands_for, max(-limit, min(by_ranks, limit))), free, *self.bounds)
+            number = Values(
+                self._tilted(values, free, pin, stands_for, max(-limit, min(by_ranks, limit))), free, *self.bounds
+            )
             return Adding(pin, number, total, scales=False, known=max(abs(inner), abs(far))).bent(each)
         total = wanted(pin, 0, adding, random, moved)
         missing = total - float(pin.held(adding).sum())
@@ -177,13 +179,11 @@ class Spread:
         cells = (cuts[1:] + cuts[:-1]) / 2 - float(np.median(values))
         return self.noise * float(np.sqrt((cells**2).sum()))
 
-    def _tilted(
-        self, values: Floats, free: NDArray[np.bool_], pin: Pin, stands_for: float, more: float
-    ) -> Floats:
+    def _tilted(self, values: Floats, free: NDArray[np.bool_], pin: Pin, stands_for: float, more: float) -> Floats:
         """Values that add up to so much more, as they would if the shares of the curve erred as they are likeliest to:
         each takes the value of another rank, the further from the ends the more."""
         at = np.flatnonzero(free)
-        if not more or at.size < 2:  # noqa: PLR2004
+        if not more or at.size < 2:
             return values
         order = at[np.argsort(values[at], kind="stable")]
         own, places = values[order], np.arange(order.size)
