@@ -1,6 +1,5 @@
 """Sizes of numbers with wide bounds: negatives, few records, dates."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -125,7 +124,7 @@ def test_a_density_that_changes_within_an_octave_is_followed() -> None:
 
 
 def test_noise_far_beyond_the_thresholds_adds_no_more_than_all_records_do() -> None:
-    """Votes for films: bounds are a hundred times too wide, and two in a thousand out there were twenty times the mean."""
+    """As votes for films are, in bounds that are a hundred times too wide: two in a thousand there add all the rest."""
     values, grid = 5 + np.floor(np.random.default_rng(1).lognormal(3, 2, 20_000)), Grid(0, 10**8, 1.0)
     budget, places = Budget(Fraction(1), False, False), (np.arange(20_000) + 0.5) / 20_000
     for seed in range(8):

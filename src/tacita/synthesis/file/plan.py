@@ -253,7 +253,9 @@ class FileSynthesis(Synthesizer[FileModel]):
             noise = self.budget.typical(spent.ones, len(levels))
             rank = noise * sqrt(states) / 2 / records
             spread = noise * sqrt(states / 12) * (grid.size / grid.parts) / records
-            figures |= {f"{name}: rank error of the median": rank, f"{name}: error of the mean at most": spread}
+            figures[f"{name}: rank error of the median"] = rank
+            if name not in totals:
+                figures[f"{name}: error of the mean at most"] = spread
             # Of a mean that is held to a measured total more is said below.
             words = f", the mean by about {spread:.3g} if values fill their bounds, by less if they do not"
             sentences.append(
@@ -262,7 +264,7 @@ class FileSynthesis(Synthesizer[FileModel]):
         if (weight := self.weighed_by(schema)) is not None:
             paid = spending(total_each, pure=not self.delta) if totals else None
             told, more = weighted_words([name for name in self._totals(schema) if name != weight], paid, records)
-            sentences += told
+            sentences += [*told, "means that leave the weight out hang on few large values, and may be far off"]
             figures |= more
         elif totals:
             ranks = spending(total_each, pure=not self.delta).scale(Reach.of_one(1, 1))

@@ -130,7 +130,7 @@ def distribution_of(shape: Shape, grid: Grid) -> tuple[Floats, Floats]:
 
 
 def _told(shape: Shape, sizes: _Counted) -> tuple[int, int]:
-    """The outermost units of which more is known than that noise may stand there."""
+    """The outermost units on either side of 0 of which more is known than that noise may stand there."""
     if shape.thresholds:
         return min(shape.thresholds), max(shape.thresholds)
     clear = np.flatnonzero(sizes.counts > _CLEAR * sqrt(sizes.noise))
@@ -143,10 +143,10 @@ def _falling(found: Floats, places: Floats, edges: Integers, told: tuple[int, in
     that one record in a thousand there would weigh more than all others."""
     density, middle = found / np.diff(places), (places[1:] + places[:-1]) / 2
     for k in range(1, density.size):
-        if edges[k] >= max(told[1], 1):
+        if edges[k] >= told[1] > 0:
             density[k] = min(density[k], density[k - 1] * _SLOWEST ** (middle[k] - middle[k - 1]))
     for k in range(density.size - 2, -1, -1):
-        if edges[k + 1] <= min(told[0], 0):
+        if edges[k + 1] <= told[0] < 0:
             density[k] = min(density[k], density[k + 1] * _SLOWEST ** (middle[k + 1] - middle[k]))
     return np.asarray(density * np.diff(places))
 
