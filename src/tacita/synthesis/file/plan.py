@@ -42,7 +42,8 @@ from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, likely_off,
 Floats = NDArray[np.float64]
 
 _COUNT = Fraction(1, 100)  # of the budget, where the number of records is not public
-_NUMBERS, _MOST_NUMBERS = Fraction(3, 4), Fraction(1, 2)  # times the share of columns that need cuts, and at most
+_NUMBERS, _FEW_NUMBERS = Fraction(1, 2), Fraction(3, 4)  # of the share of columns that need cuts; of few of them
+_STILL_FEW = Fraction(1, 4)  # of the budget
 _WIDE = 2  # times as much for a number of many values as for one whose values are counted
 _TOTAL, _MOST_TOTALS = Fraction(1, 20), Fraction(1, 5)  # of the budget, for each total and for all
 _USUAL = 10_000  # records, where their number is neither public nor given
@@ -189,7 +190,8 @@ class FileSynthesis(Synthesizer[FileModel]):
         cut = {
             name: _WIDE if grid.size > LISTED else 1 for name, grid in self._numbers(schema).items() if grid.size > FEW
         }
-        whole = total * min(_NUMBERS * len(cut) / len(self._drawn(schema)), _MOST_NUMBERS)
+        share = Fraction(len(cut), len(self._drawn(schema)))
+        whole = total * max(_NUMBERS * share, min(_FEW_NUMBERS * share, _STILL_FEW))
         each = {name: whole * one / sum(cut.values()) for name, one in cut.items()}
         number = len(self._totals(schema))
         total_each = total * min(_TOTAL, _MOST_TOTALS / max(number, 1))

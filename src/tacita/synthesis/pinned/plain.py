@@ -194,7 +194,7 @@ class Spread:
         way = way / way.max()
 
         def moved(by: float) -> Floats:
-            return own[np.clip(np.rint(places + by * way).astype(np.int64), 0, own.size - 1)]
+            return np.asarray(own[np.clip(np.rint(places + by * way).astype(np.int64), 0, own.size - 1)])
 
         def added(some: Floats) -> float:
             return float(pin.held(some * stands_for).sum())
