@@ -251,6 +251,7 @@ def check_made_again(folder: Path, record: dict[str, Any], schema: Schema, table
     check_survey_tables_made(made, name, [tuple(by) for by in record.get("tables", [])], folder)
 
 
+_FEW = 3  # open checks that a sentence can name; more of them have one reason
 _UNCHECKED = (
     "No self-check was paid for: nothing here says how near the synthetic files are to the confidential one. Ask "
     "whoever published them before you rely on a result."
@@ -268,10 +269,12 @@ def verdict_of(record: Mapping[str, Any]) -> str:
         fate = " The files were withheld; only this report is published." if record["kind"] == WITHHELD else ""
         broken = "; ".join(_said(one) for one in report.findings if one.broken)
         return f"NOT FIT FOR USE: the first file failed its paid self-check: {broken}.{fate}"
-    open_ones = "; ".join(_said(one) for one in report.findings if not one.met)
+    left = [one for one in report.findings if not one.met]
+    named = "; ".join(_said(one) for one in left)
+    if len(left) > _FEW:
+        named = f"{len(left)} of its {len(report.findings)} checks: its share of the budget is small for so few records"
     return (
-        "Not decided: the paid self-check broke no limit for certain, but its margins do not rule it out for "
-        f"{open_ones}."
+        f"Not decided: the paid self-check broke no limit for certain, but its margins do not rule it out for {named}."
     )
 
 

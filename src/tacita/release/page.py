@@ -50,6 +50,7 @@ from tacita.release.bundle_files import bundle_files, corrections, fingerprint, 
 from tacita.release.microdata import FOLDER, csv_name, is_unfit
 from tacita.release.page_maps import areas_in, maps_of
 from tacita.release.page_products import files_view, methods, table_view, weight_of
+from tacita.release.table_words import unfit_uses, usage
 from tacita.release.words import (
     account_of,
     firmly,
@@ -142,6 +143,7 @@ def _example(plan: Mapping[str, Any], schema: Schema, names: Sequence[str]) -> E
     return Example(name, kind.levels[0] if isinstance(kind, Categorical) else "", texts, weight)
 
 
+_FEW = 2  # products whose methods a reader can take in at once, on the first sheet
 _EMPLOYER_UNITS = ("worker", "establishment")
 
 
@@ -152,6 +154,9 @@ def render_page(folder: Path, made: Mapping[str, Any]) -> str:
     guarantee, schema = guarantee_from_json(plan["guarantee"]), Schema.stored(plan["schema"])
     maps = partial(maps_of, plan, schema, areas_in(folder))
     tables, microdata = plan["tables"], plan.get("microdata", [])
+    shown = [table_view(folder, record, schema, maps) for record in tables]
+    files = [files_view(folder, record, plan, schema) for record in microdata]
+    few = len(tables) + len(microdata) <= _FEW
     return render.page(
         "report.html.j2",
         plan=plan,
@@ -171,10 +176,13 @@ def render_page(folder: Path, made: Mapping[str, Any]) -> str:
         lifted=list(_lifted(ledger)),
         corrections=corrections(ledger["extract"]),
         budget=_budget(ledger, guarantee),
+        few=few,
         how_tables=methods(tables),
         how_files=methods(microdata),
-        tables=[table_view(folder, record, schema, maps) for record in tables],
-        microdata=[files_view(folder, record, plan, schema) for record in microdata],
+        tables=shown,
+        microdata=files,
+        unfit_uses=unfit_uses(shown, files),
+        usage=usage(tables),
         file_count=sum(len(record["rows"]) for record in microdata),
         table_code=table_code(folder, tables),
         files_code=files_code(sorted((folder / "microdata").glob("implicate-*.parquet")), plan, schema),
