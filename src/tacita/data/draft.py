@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from tacita.data.address import same_files
 from tacita.data.engine import code_text, connect
+from tacita.data.engine.calendars import calendar_of
 from tacita.data.engine.frames import NOT_UTF8, STATISTICAL, WORKBOOK, csv_header, read_workbook, workbook_header
 from tacita.data.labelled import Described, about_file, absent, coded, descriptions
 from tacita.errors import RefusedError, SchemaError, UsageError
@@ -267,9 +268,16 @@ def _arrow_storage(kind: Any) -> Storage:
 
 
 def _statistical_types(path: Path) -> dict[str, Storage]:
+    about, suffix = about_file(path), path.suffix.lower()
     return {
-        name: "text" if kind == "string" else "integer" if kind.startswith("int") else "numeric"
-        for name, kind in about_file(path).readstat_variable_types.items()
+        name: "date"
+        if calendar_of(suffix, about.original_variable_types.get(name)) is not None
+        else "text"
+        if kind == "string"
+        else "integer"
+        if kind.startswith("int")
+        else "numeric"
+        for name, kind in about.readstat_variable_types.items()
     }
 
 
