@@ -262,13 +262,13 @@ def verdict_of(record: Mapping[str, Any]) -> str:
     """In a sentence or two, whether the files are any good; `record` is what plan.json says of the product."""
     if not record.get("check"):
         return _UNCHECKED
-    report = report_from(record["check"])
+    report, which = report_from(record["check"]), "first file" if len(record["rows"]) > 1 else "file"
     if report.verdict == FIT:
-        return "Fit for use: the first file met every limit that was stated for its paid self-check."
+        return f"Fit for use: the {which} met every limit that was stated for its paid self-check."
     if report.verdict == UNFIT:
         fate = " The files were withheld; only this report is published." if record["kind"] == WITHHELD else ""
         broken = "; ".join(_said(one) for one in report.findings if one.broken)
-        return f"NOT FIT FOR USE: the first file failed its paid self-check: {broken}.{fate}"
+        return f"NOT FIT FOR USE: the {which} failed its paid self-check: {broken}.{fate}"
     left = [one for one in report.findings if not one.met]
     named = "; ".join(_said(one) for one in left)
     if len(left) > _FEW:

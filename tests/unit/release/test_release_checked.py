@@ -69,7 +69,7 @@ def test_fit_files_have_no_stamp_and_their_page_has_the_findings(releases: dict[
     bundle = releases["fit"]
     assert (bundle / "microdata" / "implicate-01.csv").is_file()
     page = page_of(bundle)
-    assert "Fit for use: the first file met every limit" in page
+    assert "Fit for use: the file met every limit" in page
     assert "tables of two columns, on average" in page
     assert "NOT FIT" not in page
     assert "NOT FIT" not in (bundle / "codebook.xml").read_text()
