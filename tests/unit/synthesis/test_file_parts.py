@@ -5,8 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tacita.data.schema import Schema
 from tacita.data.schema.rulebook import Bar, impossible, possible
 from tacita.noise.entropy import SeededEntropy
+from tacita.synthesis import FileSynthesis
 from tacita.synthesis.file.bins import number_of
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import Grid, Shape
@@ -121,6 +123,24 @@ def test_point_masses_that_are_not_round_are_closed_in_on() -> None:
     number = number_of("pay", grid, False, shape, 8)
     units = units_of(number, number.code(values), np.random.default_rng(2))
     assert np.count_nonzero(units == 2_524_355) == 2000
+
+
+def test_amounts_that_are_middles_of_bands_are_all_point_masses() -> None:
+    """Nine values that are not round, each of a ninth: bins of none of them would hold what a bin holds."""
+    values = np.repeat([3_000, 11_500, 17_500, 22_500, 27_500, 32_500, 37_500, 67_500, 112_500], 600).astype(float)
+    grid, budget = Grid(0, 10**7, 1.0), Budget(Fraction(1), False, False)
+    shape = measure_number(values, grid, values.size, budget, Fraction(1, 20), SeededEntropy(1), "income")
+    assert shape.values == tuple(np.unique(values).astype(int).tolist())
+
+
+def test_numbers_get_no_more_than_half_however_many_they_are() -> None:
+    kinds = {f"x{k}": {"role": "confidential", "type": "integer", "lower": 0, "upper": 10**6} for k in range(4)}
+    schema = Schema.from_dict({"dataset": {"identity": "file", "unit": "person"}, "variables": kinds})
+    plan = FileSynthesis(list(kinds), "1", delta="1e-9")
+    each, total, rest = plan._amounts(schema, 100_000)
+    assert sum(each.values()) <= plan.budget.total / 2
+    assert rest >= plan.budget.total / 4
+    assert sum(each.values()) + 4 * total + rest == plan.budget.total
 
 
 def test_a_smooth_number_has_no_point_masses() -> None:
