@@ -308,6 +308,11 @@ def _surveys() -> Iterator[Example]:
     for setting, given in SURVEY_SETTINGS.items():
         common: dict[str, Any] = {"weight": "w", "by": ["g"], "keep": ["h"], "epsilon": "1", "neighbours": _PERSON}
         yield Example(setting, synthesis.SurveySynthesis(**common | given), files, adaptive=True)
+    for setting, given in {"normal, with totals": {}, "normal, with totals, delta": {"delta": "1e-9"}}.items():
+        lawful = synthesis.SurveySynthesis(
+            ["y"], "40", weight="w", by=[], keep=["g", "h"], law="normal", neighbours=_PERSON, **given
+        )
+        yield Example(setting, lawful, record_files(_SURVEY, _PERSON, fixed=("g", "h"), sizes=(420,)), adaptive=True)
     for word, neighbours in (("added", _PERSON_ADDED), ("replaced", _PERSON)):
         weighted = synthesis.QuantileSynthesis(["y", "w"], "90", neighbours=neighbours)
         many = record_files(_SURVEY, neighbours, fixed=("g", "h"), sizes=(60,))

@@ -22,7 +22,7 @@ from tacita.synthesis.quantile.variables import Column, column_of
 
 Floats = NDArray[np.float64]
 
-_TOTAL, _MOST_TOTALS = Fraction(1, 20), Fraction(1, 5)  # of the budget, for each total and for all
+_TOTAL, _MOST_TOTALS = Fraction(1, 10), Fraction(1, 3)  # of the budget, for each total and for all
 
 
 @dataclass(frozen=True)
