@@ -117,8 +117,9 @@ class Spread:
         spread = np.log(last / middle) / ndtri(outermost)
         usual = middle * np.exp(np.minimum(-spread * ndtri(beyond), 700.0))
         halvings = max(float(np.log2(0.5 / (1 - outermost))), 1.0)
-        longer = np.maximum(usual / np.maximum(fitted, self.step), 1.0)
-        return np.asarray(fitted * longer ** min(1.0, _USUALLY / halvings))
+        longer = np.maximum(usual / np.maximum(fitted, self.step), 1.0) ** min(1.0, _USUALLY / halvings)
+        pareto = last * np.maximum((1 - outermost) / beyond, 1.0) ** 0.5
+        return np.asarray(np.maximum(fitted * longer, np.sqrt(fitted * pareto)))
 
     def held(
         self,
@@ -130,11 +131,13 @@ class Spread:
         moved: float | None = None,
         *,
         tailed: bool = False,
+        drawn_beyond: bool = True,
     ) -> Floats:
         """Values of a file of any length that add up as those of so many records did; only `free` ones may change.
 
         `moved` is by how much noise of the quantiles and a fitted tail move what they add up to, where that is known.
-        `tailed` where a mean hangs on records far out: files that are combined then show what may lie above the clamp.
+        `tailed` where a mean hangs on records far out: files that are combined then show what may lie above the clamp,
+        and a single one has what is expected there, unless its values beyond the quantiles are `drawn_beyond` it.
         """
         stands_for = records / max(values.size, 1)
         each, pin = np.full(values.size, stands_for), pin.of_files(stands_for)
@@ -151,7 +154,7 @@ class Spread:
         missing = total - float(pin.held(adding).sum())
         loose = _loosened(pin, missing, None if random is None else float(random.exponential()) - 1)
         bent = Adding(loose, number, total, scales=False).bent(each)
-        if not tailed or random is None:
+        if not tailed or (random is None and drawn_beyond):
             return bent
         # A fitted tail that is too short sets the clamp as well, and bending may have drawn in what lies above it.
         return with_beyond(Values(bent, free, *self.bounds), each, loose, _DOUBT, random)

@@ -170,7 +170,7 @@ def measure(
 
 
 def is_narrow(one: Measure) -> bool:
-    """Whether the public bounds are a range as good as any that could be drawn: then none is, and none can be missed."""
+    """Whether the public bounds are a range as good as any that could be drawn: none is then, and none is missed."""
     return one.transform == "log" and one.high - one.low <= _NARROW
 
 

@@ -41,7 +41,7 @@ class SurveyModel(Model[Measurement]):
         states = list(Chain(self.evidence, chain_random).draws(_AVERAGED if m == 1 else m))
         if m == 1:
             states = [(np.mean([one[0] for one in states], axis=0), np.mean([one[1] for one in states], axis=0))]
-        frames = tuple(self._file(*state, one, one if m > 1 else None) for state, one in zip(states, randoms, strict=True))
+        frames = tuple(self._file(*state, one, noisy=m > 1) for state, one in zip(states, randoms, strict=True))
         return Implicates(frames, self.schema, (*self.plan.columns, self.plan.weight), "one-measurement")
 
     @property
@@ -51,9 +51,7 @@ class SurveyModel(Model[Measurement]):
         budget = self.plan.budget(released.frame.records, released.located, with_totals=released.totals is not None)
         return evidence_of(released, budget, len(self.plan.by))
 
-    def _file(
-        self, sums: Floats, within: Floats, random: np.random.Generator, doubt: np.random.Generator | None
-    ) -> pa.Table:
+    def _file(self, sums: Floats, within: Floats, random: np.random.Generator, *, noisy: bool) -> pa.Table:
         released, frame = self.released, self.released.frame
         u = exact_records(frame, sums, within, released.shape, random)
         half = np.array([one.half for one in released.ranges])
@@ -65,7 +63,7 @@ class SurveyModel(Model[Measurement]):
         columns: Columns = self.plan.layout(self.schema)
         if self.plan.population is not None and released.totals is None:
             z[:, -1] += np.log(self.plan.population / columns.measures[-1].back(z[:, -1]).sum())
-        return as_table(self._held(columns.values(z), columns, doubt), frame, columns, self.schema)
+        return as_table(self._held(columns.values(z), columns, random if noisy else None), frame, columns, self.schema)
 
     def _held(self, values: Floats, columns: Columns, random: np.random.Generator | None) -> Floats:
         """Values that add up as measured, in all and in each cell, where that was asked for."""

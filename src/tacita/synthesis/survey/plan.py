@@ -132,7 +132,7 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
         return round(CENTRED * worth_totals(self._of_any, self._total * TOTALS, len(self.columns) + 1))
 
     def _with_totals(self, frame: Frame) -> bool:
-        """Whether weighted totals are measured under a normal law too. In small cells chance hides what it has wrong."""
+        """Whether weighted totals are measured under a normal law: in small cells chance hides what it has wrong."""
         enough = max(self._totals_from, _SHOWS * frame.cells)
         return self.weights == "synthetic" and frame.records >= enough
 
@@ -159,7 +159,7 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
             (
                 f"in a cell of {_USUAL} records the noise moves the mean of a logarithm by about {error:.2g} standard "
                 f"deviations, the sampling itself by {sampling:.2g}; in smaller cells by more, in inverse proportion",
-                f"cells of fewer than about {least:,} records lean on the others, since noise moves their means by more "
+                f"cells of fewer than about {least:,} records lean on the others, as noise moves their means by more "
                 "than sampling does: where most are smaller, margins may be too narrow; raise epsilon, name fewer "
                 "design variables in by, or publish tables",
                 *self._of_the_law(),
