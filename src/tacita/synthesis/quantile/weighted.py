@@ -57,7 +57,7 @@ class Weighing:
         """
         part = epsilon * min(_TOTAL, _MOST_TOTALS / len(self.amounts))
         noise = clamps_off(self.budget(part)) * _LARGEST / max(records, 1)
-        part *= min(max(Fraction(round(noise / _WANTED * 100), 100), _LEAST), 1)
+        part *= min(max(Fraction(round(noise / _WANTED * 100), 100), _LEAST), Fraction(1))
         enough = records >= worth_pinning(self.budget(part), replaced=self.replaced)
         return part if enough else Fraction(0)
 

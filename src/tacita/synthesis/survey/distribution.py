@@ -39,6 +39,7 @@ from tacita.synthesis.survey.totals import (
     CENTRED,
     FAR,
     NONE,
+    SEEN,
     Totals,
     measure_totals,
     whole_noise,
@@ -49,7 +50,6 @@ Law = Literal["any", "normal"]
 
 _SHAPES = Fraction(1, 4)  # of the budget, for where each number lies
 _TOTALS = Fraction(1, 2)  # for weighted totals
-_SEEN = 5  # times the records that a total needs: then margins hold, also of answers with heavy tails
 _FEW_IN_CELLS = 200  # records on average: in smaller cells, design variables stand one by one
 
 
@@ -60,7 +60,7 @@ def total_noise(budget: Budget, numbers: int) -> float:
 
 def records_needed(budget: Budget, numbers: int) -> int:
     """With fewer, what the largest records add is not seen, and no margin knows of it."""
-    return round(_SEEN * worth_totals(budget, budget.total * _TOTALS, numbers))
+    return round(SEEN * worth_totals(budget, budget.total * _TOTALS, numbers))
 
 
 def table_noise(budget: Budget, tables: int) -> float:

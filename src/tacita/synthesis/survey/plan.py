@@ -38,7 +38,7 @@ from tacita.synthesis.survey.measuring import TOTALS, Budget, Measurement, locat
 from tacita.synthesis.survey.model import SurveyModel, Weights, evidence_of
 from tacita.synthesis.survey.posterior import Chain
 from tacita.synthesis.survey.shape import measure_shape
-from tacita.synthesis.survey.totals import CENTRED, measure_totals, worth_totals
+from tacita.synthesis.survey.totals import SEEN, measure_totals, worth_totals
 
 _USUAL = 100  # records of a cell, for the forecast
 _SHOWS = 400  # records of a cell: the mean of amounts that vary as much as they are large errs by a twentieth by chance
@@ -129,7 +129,7 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
     @property
     def _totals_from(self) -> int:
         """With so many records weighted totals are known better than a law has them."""
-        return round(CENTRED * worth_totals(self._of_any, self._total * TOTALS, len(self.columns) + 1))
+        return round(SEEN * worth_totals(self._of_any, self._total * TOTALS, len(self.columns) + 1))
 
     def _with_totals(self, frame: Frame) -> bool:
         """Whether weighted totals are measured under a normal law: in small cells chance hides what it has wrong."""
@@ -174,8 +174,9 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
             return ()
         return (
             f"from {self._totals_from:,} records on, and {_SHOWS} for each cell, weighted totals are measured as well, "
-            "files are held to them, and margins know what the law has wrong; with fewer, means may be off by 5 to 10% "
-            'where answers are not normal on their scales, unseen by margins; law = "any" assumes none',
+            "files are held to them, and margins know what the law has wrong; with fewer, counts and means may be off "
+            "by a tenth or more where answers or weights are not normal on their scales, unseen by margins; publish "
+            'tables then, or, where the population is public, name it; law = "any" assumes no law',
         )
 
     def _forecast_of_any(self, numbers: int) -> Forecast:
