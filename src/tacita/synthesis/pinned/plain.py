@@ -26,6 +26,9 @@ Floats = NDArray[np.float64]
 
 _NORMAL = NormalDist()
 CUT = 1.5  # records are clamped for each clamp's worth of noise (as a Laplace number's scale)
+# What half a scale of the noise on counts of octaves adds in the octave above a clamp, in ranks at the clamp: a quarter
+# of the budget goes to these counts, where a replaced record moves two.
+_HIDDEN = 1.3
 _LEAST_CUT, _MOST_CUT = 1e-12, 1 / 8  # of the records
 _USUALLY = 3.0  # halvings between the median and the outermost quantile: with more, the fitted tail says the more
 _POINTS = 2048
@@ -39,9 +42,10 @@ LONGER = 2 * TAIL  # by so much (in logarithms) it may be longer: about half of 
 LIKE_INCOMES, LIKE_WEALTH = 1.0, 2.25  # σ of log-normal numbers whose means are as hard to tell
 
 
-def likely_off(sigma: float, ranks: float, records: int) -> float:
+def likely_off(sigma: float, ranks: float, records: int, *, bought: bool = False) -> float:
     """By which share of itself the mean of a log-normal number is likely to be off that is held to its total: noise of
-    so many `ranks` at the clamp, and what lies above the clamp, which the total says nothing of.
+    so many `ranks` at the clamp, and what lies above the clamp, which the total says nothing of;
+    where the clamp is `bought` also what noise hides in the octave above it.
 
     >>> round(likely_off(LIKE_INCOMES, 6, 1000), 3), round(likely_off(LIKE_WEALTH, 6, 1000), 2)
     (0.062, 0.34)
@@ -52,7 +56,8 @@ def likely_off(sigma: float, ranks: float, records: int) -> float:
     z = -_NORMAL.inv_cdf(cut)
     clamp = exp(sigma * z - sigma**2 / 2)  # in means
     above = _NORMAL.cdf(sigma - z) - clamp * cut
-    return hypot(sqrt(2) * ranks * clamp / max(records, 1), above)
+    noise = hypot(sqrt(2), _HIDDEN if bought else 0.0) * ranks * clamp / max(records, 1)
+    return hypot(noise, above)
 
 
 def scarce_words(least: int, where: str = "") -> str:
@@ -69,7 +74,7 @@ def weighted_words(numbers: Sequence[str], budget: Budget | None, records: int) 
     if budget is None:
         told = "too few records for this epsilon to measure weighted totals: weighted means and totals may be far off"
         return [f"{told}; raise epsilon, or publish weighted tables instead"], {}
-    mean, heavy = (likely_off(sigma, ranks_off(budget), records) for sigma in (LIKE_INCOMES, LIKE_WEALTH))
+    mean, heavy = (likely_off(sigma, ranks_off(budget), records, bought=True) for sigma in (LIKE_INCOMES, LIKE_WEALTH))
     both = {"": mean, ", heavy tail": heavy}
     figures = {f"{name}: weighted mean error{how}": one for name in numbers for how, one in both.items()}
     if not numbers:
