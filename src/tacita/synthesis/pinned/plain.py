@@ -110,8 +110,9 @@ class Spread:
         )
 
     def _far(self, beyond: Floats) -> Floats:
-        """Values with these shares of the curve above them. From few quantiles the fitted tail is often too short: then
-        that of a log-normal number with the same median and outermost quantile is taken where it is longer.
+        """Values with these shares of the curve above them. A fitted tail is often too short: where few quantiles are
+        known, that of a log-normal number with the same median and outermost quantile is taken where it is longer, and
+        beyond the outermost one it is halfway, by ratio, to a Pareto tail of index 2, as sizes of firms and incomes have.
         """
         from scipy.special import ndtri  # slow to load, and plans do without
 
@@ -123,8 +124,9 @@ class Spread:
         usual = middle * np.exp(np.minimum(-spread * ndtri(beyond), 700.0))
         halvings = max(float(np.log2(0.5 / (1 - outermost))), 1.0)
         longer = np.maximum(usual / np.maximum(fitted, self.step), 1.0) ** min(1.0, _USUALLY / halvings)
-        pareto = last * np.maximum((1 - outermost) / beyond, 1.0) ** 0.5
-        return np.asarray(np.maximum(fitted * longer, np.sqrt(fitted * pareto)))
+        pareto = last * np.sqrt((1 - outermost) / beyond)
+        halfway = np.where(beyond < 1 - outermost, np.sqrt(fitted * pareto), fitted)
+        return np.asarray(np.maximum(fitted * longer, halfway))
 
     def held(
         self,
