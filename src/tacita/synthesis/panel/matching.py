@@ -106,7 +106,9 @@ class YearSums:
             grow, shrink = (_factor(sum_ + more, sum_, _SHORTEST) for sum_, more in zip(own, missing, strict=True))
             moved = before[going] + moved * np.where(moved > 0, grow, shrink)
             values[going] = _rounded(moved, values[going], one.scale, random)
-        if abs(_present(made, one, place) - total) > _OFF * total:  # the others gain or lose too little to make up for it
+        if (
+            abs(_present(made, one, place) - total) > _OFF * total
+        ):  # the others gain or lose too little to make up for it
             self._hold_parts(made, one, place, who, random)
 
     def _hold_parts(self, made: Panel, one: Yearly, place: int, who: Integers, random: np.random.Generator) -> None:

@@ -44,6 +44,7 @@ _WIDTH = 2.0  # of logarithms of numbers of businesses
 _MOVES = 0.05
 _ALIKE = 2.0  # octaves from the middle unit to one that a tenth exceed
 _DRAWN = 0.006  # of a total, that files are off by without any noise
+_UNLIKE = 0.35  # of what businesses usually gain or lose in a year: how far those of a panel may be from it
 _TYPICAL = 0.67  # standard deviations that half of all errors exceed
 _UNSUPPORTED = (
     "regressions, growth of single units, numbers beside the size given each other, quantiles of small panels, and "
@@ -204,7 +205,8 @@ def flow_error(layout: Layout, promise: Promise, units: int, counted: Mapping[st
     at = int(np.argmin(noisy**2 + (doubt * hidden) ** 2))
     come = life_error(promise, layout, units) / units * total / 2
     # What noise does is drawn anew in each release, what is hidden is missed in all of them.
-    off = np.hypot(_TYPICAL * noisy[at] / max(years - 1, 1) ** 0.5, doubt * hidden[at]) / total
+    usual = USUALLY_MOVING * USUAL_STEP / 2 * total
+    off = np.hypot(_TYPICAL * noisy[at] / max(years - 1, 1) ** 0.5, doubt * max(hidden[at], _UNLIKE * usual)) / total
     return float(min(np.hypot(np.hypot(off, come / total), _DRAWN), 1.0))
 
 
@@ -236,7 +238,9 @@ def _error(layout: Layout, promise: Promise, units: int, at: int, counts: Noisy 
         measured = _measured(layout, budget, promise.change, values, at, random)
         told = YearTotals.of(measured, layout, layout.yearly[at].name, units, None)
         if told is not None:
-            off.append(np.abs(told.middle / np.maximum(values.sum(axis=1), 1) - 1))
+            own = told.middle / np.maximum(values.sum(axis=1), 1) - 1
+            # Made-up units have the same years above the clamps of single years as below; those of a file have not.
+            off.append(np.hypot(own, _TYPICAL * told.apart))
     typical = float(np.median(np.concatenate(off)))
     return float(np.hypot(typical, _DRAWN))
 

@@ -66,10 +66,18 @@ def sum_clamp(counts: Noisy, units: int, rate: Fraction, most: int) -> int:
     return size_cap(unit_counts(counts, units), _bins(counts, most), rate, doubt=_DOUBT)
 
 
-def above_clamp(counts: Noisy, units: int, clamp: int, most: int, random: np.random.Generator | None) -> float:
-    """What is expected to lie above it in all; with a generator, drawn from what the counts leave open."""
+def above_clamp(counts: Noisy, units: int, clamp: int, most: int) -> float:
+    """What is expected to lie above it in all."""
     bins = _bins(counts, most)
-    return float(unit_counts(counts, units, random) @ (bins.capped_means(most) - bins.capped_means(clamp)))
+    return float(unit_counts(counts, units) @ (bins.capped_means(most) - bins.capped_means(clamp)))
+
+
+def unseen_above(counts: Noisy, units: int, clamp: int) -> float:
+    """About how far what lies above a clamp may be off: each of the two octaves above it has as many units that counts
+    do not tell as noise hides in one count, but no more than follow from the octave below the clamp."""
+    at = min(max((clamp + 1).bit_length() - 2, 0), len(counts.values) - 1)
+    below, scale = float(unit_counts(counts, units)[at]), float(counts.scale)
+    return clamp * float(np.hypot(1.5 * min(scale, below), 3 * min(scale, _LEAST_FALL * below)))
 
 
 def year_clamp(counts: Noisy, units: int, life: float, years: int, rate: float, most: int) -> int:
@@ -101,12 +109,12 @@ def _bins(counts: Noisy, most: int) -> Bins:
     return Bins(2 ** np.arange(len(counts.values), dtype=np.int64), most)
 
 
-def unit_counts(counts: Noisy, units: int, random: np.random.Generator | None = None) -> Floats:
+def unit_counts(counts: Noisy, units: int) -> Floats:
     """Units in each octave: as counted where that stands out, else as a hill through all counts has them. Above the
     last count that stands out they fall off ever faster, for a unit that noise makes up there would outweigh all."""
     own, scale = np.asarray(counts.values, dtype=np.float64), float(counts.scale)
     hills = Hills.of(own, counts.spread, units)
-    clear, law = own > _CLEAR * counts.spread, hills.counts(random)
+    clear, law = own > _CLEAR * counts.spread, hills.counts(None)
     top = int(np.flatnonzero(clear)[-1]) if clear.any() else min(int(hills.likeliest[0]), len(own) - 1)
     for at in range(top + 1, len(own)):
         # Large units are few, and sizes of businesses have no gap for long: the nearer, the less a mistake costs.
