@@ -10,7 +10,7 @@ from tacita.synthesis.panel.formal.counted import units_there
 from tacita.synthesis.panel.formal.lattice import Floats, Integers
 from tacita.synthesis.panel.formal.released import Measurement
 from tacita.synthesis.panel.formal.smoothing import joint, wandering
-from tacita.synthesis.panel.formal.sums import above_clamp, grain, share_below, unseen_above
+from tacita.synthesis.panel.formal.sums import above_clamp, grain, share_below, tails_apart, unseen_above
 from tacita.synthesis.panel.formal.units import most_of
 from tacita.synthesis.panel.layout import Layout
 from tacita.synthesis.panel.panel import MISSING
@@ -24,7 +24,8 @@ _TURNOVER = (
 _MOST_MOVED = 0.3  # but no more than that: a share that is not negative goes far up only
 _OTHERWISE = 0.05  # how far the part above the clamp of single years goes its own way in a year
 _UNSEEN = 0.5  # of what lies above the clamp: how far it may be off
-_PARTLY = 0.3  # of what counts may hide above a clamp: in panels that are not small
+_EITHER = 0.6  # of how far apart laws of large units are
+_PARTLY = 0.6  # of what counts may hide above a clamp: in panels that are not small
 _LEAST = 0.05  # of what a unit has in other years, that it has at least in one
 _MOSTLY = 0.9  # of a number: what lies below a clamp from which the rest is well told
 _ROUGHLY = 0.3  # of a number: by how much it may be off where it is not
@@ -77,10 +78,12 @@ class YearTotals:
         total, off = _total(found, layout, name, units)
         hidden = "sizes" in found.tables and found.hides(units)
         if random is not None:
-            # What counts do not tell of units above the clamp is nothing that what was drawn could tell better. A sum is
-            # not negative, and keeps its mean.
-            unseen = unseen_above(found[f"octaves {name}"], units, found.caps[f"sum {name}"])
-            wide = float(np.hypot(off, unseen if hidden else _PARTLY * unseen))
+            # What counts do not tell of units above the clamp, what was drawn does not tell either. A sum is not
+            # negative, and keeps its mean.
+            about = found[f"octaves {name}"], units, found.caps[f"sum {name}"]
+            unseen = unseen_above(*about) * (1 if hidden else _PARTLY)
+            most = most_of(layout, [one.name for one in layout.yearly].index(name)) * len(layout.years)
+            wide = float(np.linalg.norm([off, unseen, _EITHER * tails_apart(*about, most)]))
             wide = float(np.sqrt(np.log1p((wide / total) ** 2)))
             at = float(random.standard_normal())
             total *= float(np.exp(wide * (at if level is None else level) - wide**2 / 2))
