@@ -89,8 +89,8 @@ def foreseen(layout: Layout, promise: Promise) -> tuple[list[str], dict[str, flo
         sentences.append(
             f"what units gain, or lose, of {size} in a year, with those that come and go, is typically off by {told} "
             "units in a group, as shares of the year's total: where sizes change by a few percent a year, by as much "
-            "as itself, and by several times that share where units move by far more than a sixth a year, or few make up "
-            "most of what moves"
+            "as itself, and by several times that share where units move by far more than a sixth a year, or few make "
+            "up most of what moves"
         )
     for one in layout.yearly[1:]:
         parts = ("range", "centres", "ratios", "moves", "octaves", "sum", "years")
