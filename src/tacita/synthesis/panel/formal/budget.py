@@ -28,7 +28,7 @@ _LARGE = {"levels": 20, "tops": -6, "years": 20, "flows": 6, "sizes": -7, "lives
 _LARGE |= {"entrants": -3, "steps": -6, "centres": -2, "ratios": -3, "moves": -2}
 _EPSILON = 100  # ε at which half of that is added, and from which on sums of sizes have noise on a cube
 _ENDS = Fraction(1, 20)  # of ε, for those that begin in each year, and the same for those that end
-_MOSTLY_SEEN = 0.05  # of units: noise of all first sizes together that leaves their law to be seen
+_MOSTLY_SEEN = 0.1  # of units: noise of all first sizes together that leaves their law to be seen
 _MANY = 50_000  # units times ε from which on sums of sizes have noise on a cube
 _UNITS = 10_000  # units times ε at which half of that is added
 
