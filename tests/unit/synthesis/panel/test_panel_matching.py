@@ -81,24 +81,6 @@ def test_no_sum_is_kept_that_one_unit_outweighs() -> None:
     assert not sums(wide(15)).parts
 
 
-def test_plain_files_of_two_numbers_keep_their_regression() -> None:
-    """Drawn by normal scores, the slope of these came out 0.1 to 0.2 off."""
-    frame, random = wide(1500), np.random.default_rng(3)
-    hours = np.exp(random.normal(5, 0.35, 1500))
-    for year in YEARS:  # one varies much more than the other
-        there, rate = frame[f"jobs{year}"].notna(), np.exp(random.normal(0, 0.9, 1500))
-        frame.loc[there, f"jobs{year}"] = np.clip(np.rint(hours * rate / 5), 1, 5000)[there]
-        frame.loc[there, f"pay{year}"] = np.rint(hours * np.exp(random.normal(0, 0.1, 1500)))[there]
-
-    def slope(one: pd.DataFrame) -> float:
-        jobs, pay = (np.log(one[[f"{name}{year}" for year in YEARS]].to_numpy().ravel()) for name in ("jobs", "pay"))
-        seen = np.isfinite(jobs) & np.isfinite(pay)
-        return float(np.polyfit(pay[seen], jobs[seen], 1)[0])
-
-    made = [slope(one) for one in _files(frame, sets=2, ratios={})]
-    assert made == pytest.approx([slope(frame)] * 2, abs=0.05)
-
-
 def test_a_regression_of_logs_keeps_a_production_function() -> None:
     random = np.random.default_rng(1)
     logs = random.normal(5, 1.5, (2, 4000))
