@@ -160,6 +160,8 @@ REVIEWED = {
     "synthesis/panel/formal/sums.py::above_clamp": "released counts",
     "synthesis/panel/formal/sums.py::_below": "released counts",
     "synthesis/panel/formal/sums.py::unit_counts": "released counts",
+    "synthesis/panel/formal/sums.py::unseen_above": "released counts",
+    "synthesis/panel/formal/units.py::counted_as_large": "synthetic records",
     "synthesis/panel/formal/units.py::alive": "released counts",
     "synthesis/panel/formal/units.py::periods": "public years",
     "synthesis/comparison/pseudo/lattice.py::Lattice.costs": "a public table of costs",
