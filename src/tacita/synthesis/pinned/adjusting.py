@@ -182,14 +182,15 @@ class Adding:
         return np.asarray(np.minimum(level / np.maximum(weights, _TINY), bound))
 
 
-def with_beyond(number: Values, weights: Floats, pin: Pin, doubt: float, random: np.random.Generator) -> Floats:
-    """Values whose parts above the clamps, of which nothing was added up, are drawn: about as large as is expected.
+def with_beyond(number: Values, weights: Floats, pin: Pin, doubt: float, random: np.random.Generator | None) -> Floats:
+    """Values whose parts above the clamps, of which nothing was added up, are as large as is expected; or drawn.
 
     `doubt` is the standard deviation of the logarithm of how large they are.
     """
     values = number.values
     for sign, clamp, expected in ((1.0, pin.upper, pin.beyond), (-1.0, -pin.lower, pin.short)):
-        drawn = expected * float(np.exp(doubt * random.standard_normal() - doubt**2 / 2))
+        strayed = 0.0 if random is None else doubt * random.standard_normal() - doubt**2 / 2
+        drawn = expected * float(np.exp(strayed))
         amounts = np.where(number.free, sign * values * weights, 0.0)
         top = amounts >= min(clamp, float(np.sort(amounts)[-_FEW:][0]))
         if clamp <= 0 or not (amounts[top] > 0).all():

@@ -26,6 +26,9 @@ Floats = NDArray[np.float64]
 
 _NORMAL = NormalDist()
 CUT = 1.5  # records are clamped for each clamp's worth of noise (as a Laplace number's scale)
+# What half a scale of the noise on counts of octaves adds in the octave above a clamp, in ranks at the clamp: a quarter
+# of the budget goes to these counts, where a replaced record moves two.
+_HIDDEN = 1.3
 _LEAST_CUT, _MOST_CUT = 1e-12, 1 / 8  # of the records
 _USUALLY = 3.0  # halvings between the median and the outermost quantile: with more, the fitted tail says the more
 _POINTS = 2048
@@ -41,9 +44,10 @@ LONGER = 2 * TAIL  # by so much (in logarithms) it may be longer: about half of 
 LIKE_INCOMES, LIKE_WEALTH = 1.0, 2.25  # σ of log-normal numbers whose means are as hard to tell
 
 
-def likely_off(sigma: float, ranks: float, records: int) -> float:
+def likely_off(sigma: float, ranks: float, records: int, *, bought: bool = False) -> float:
     """By which share of itself the mean of a log-normal number is likely to be off that is held to its total: noise of
-    so many `ranks` at the clamp, and what lies above the clamp, which the total says nothing of.
+    so many `ranks` at the clamp, and what lies above the clamp, which the total says nothing of;
+    where the clamp is `bought` also what noise hides in the octave above it.
 
     >>> round(likely_off(LIKE_INCOMES, 6, 1000), 3), round(likely_off(LIKE_WEALTH, 6, 1000), 2)
     (0.062, 0.34)
@@ -54,7 +58,8 @@ def likely_off(sigma: float, ranks: float, records: int) -> float:
     z = -_NORMAL.inv_cdf(cut)
     clamp = exp(sigma * z - sigma**2 / 2)  # in means
     above = _NORMAL.cdf(sigma - z) - clamp * cut
-    return hypot(sqrt(2) * ranks * clamp / max(records, 1), above)
+    noise = hypot(sqrt(2), _HIDDEN if bought else 0.0) * ranks * clamp / max(records, 1)
+    return hypot(noise, above)
 
 
 def scarce_words(least: int, where: str = "") -> str:
@@ -71,7 +76,7 @@ def weighted_words(numbers: Sequence[str], budget: Budget | None, records: int) 
     if budget is None:
         told = "too few records for this epsilon to measure weighted totals: weighted means and totals may be far off"
         return [f"{told}; raise epsilon, or publish weighted tables instead"], {}
-    mean, heavy = (likely_off(sigma, ranks_off(budget), records) for sigma in (LIKE_INCOMES, LIKE_WEALTH))
+    mean, heavy = (likely_off(sigma, ranks_off(budget), records, bought=True) for sigma in (LIKE_INCOMES, LIKE_WEALTH))
     both = {"": mean, ", heavy tail": heavy}
     figures = {f"{name}: weighted mean error{how}": one for name in numbers for how, one in both.items()}
     if not numbers:
@@ -110,8 +115,9 @@ class Spread:
         )
 
     def _far(self, beyond: Floats) -> Floats:
-        """Values with these shares of the curve above them. From few quantiles the fitted tail is often too short: then
-        that of a log-normal number with the same median and outermost quantile is taken where it is longer.
+        """Values with these shares of the curve above them. A fitted tail is often too short: where few quantiles are
+        known, that of a log-normal number with the same median and outermost quantile is taken where it is longer, and
+        beyond the outermost one it is halfway, by ratio, to a Pareto tail of index 2, as sizes of firms and incomes have.
         """
         from scipy.special import ndtri  # slow to load, and plans do without
 
@@ -122,8 +128,10 @@ class Spread:
         spread = np.log(last / middle) / ndtri(outermost)
         usual = middle * np.exp(np.minimum(-spread * ndtri(beyond), 700.0))
         halvings = max(float(np.log2(0.5 / (1 - outermost))), 1.0)
-        longer = np.maximum(usual / np.maximum(fitted, self.step), 1.0)
-        return np.asarray(fitted * longer ** min(1.0, _USUALLY / halvings))
+        longer = np.maximum(usual / np.maximum(fitted, self.step), 1.0) ** min(1.0, _USUALLY / halvings)
+        pareto = last * np.sqrt((1 - outermost) / beyond)
+        halfway = np.where(beyond < 1 - outermost, np.sqrt(fitted * pareto), fitted)
+        return np.asarray(np.maximum(fitted * longer, halfway))
 
     def held(
         self,
@@ -135,11 +143,13 @@ class Spread:
         moved: float | None = None,
         *,
         tailed: bool = False,
+        drawn_beyond: bool = True,
     ) -> Floats:
         """Values of a file of any length that add up as those of so many records did; only `free` ones may change.
 
         `moved` is by how much noise of the quantiles and a fitted tail move what they add up to, where that is known.
-        `tailed` where a mean hangs on records far out: files that are combined then show what may lie above the clamp.
+        `tailed` where a mean hangs on records far out: files that are combined then show what may lie above the clamp,
+        and a single one has what is expected there, unless its values beyond the quantiles are `drawn_beyond` it.
         """
         stands_for = records / max(values.size, 1)
         each, pin = np.full(values.size, stands_for), pin.of_files(stands_for)
@@ -166,7 +176,7 @@ class Spread:
         missing = total - float(pin.held(adding).sum())
         loose = _loosened(pin, missing, None if random is None else float(random.exponential()) - 1)
         bent = Adding(loose, number, total, scales=False).bent(each)
-        if not tailed or random is None:
+        if not tailed or (random is None and drawn_beyond):
             return bent
         # A fitted tail that is too short sets the clamp as well, and bending may have drawn in what lies above it.
         return with_beyond(Values(bent, free, *self.bounds), each, loose, _DOUBT, random)

@@ -21,6 +21,9 @@ from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.pinned.measuring import Pin, Pinning, clamps_off, spending, worth_pinning
 from tacita.synthesis.survey.columns import Columns, Frame
 
+CENTRED = 10  # times the records that a total needs: then answers may be measured from their middle
+FAR = 2.0  # times the distance of the quartiles, from 0 to the middle of an answer that varies little
+SEEN = 5  # times the records that a total needs: then margins hold, also of answers with heavy tails
 _LARGEST = 20  # means, that a record may add: about what the largest of a skewed answer do
 _WANTED = 0.01  # noise of a total of all records, where that is within reach
 _LEAST_WHOLE, _MOST_WHOLE = Fraction(1, 2), Fraction(4, 5)  # of what is spent, for totals of all records
