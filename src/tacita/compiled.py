@@ -10,7 +10,6 @@ from collections.abc import Callable
 from functools import cached_property, update_wrapper
 from typing import Any
 
-
 _LITTLE = 4_000  # steps of some microseconds each; to load Numba takes a third of a second
 
 

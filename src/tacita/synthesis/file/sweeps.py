@@ -337,10 +337,7 @@ def _move(flat, kin, views, record, a, level, amount):  # type: ignore[no-untype
             break
         own = views[view, 5]
         place = _place(views, view, record) + record[own]
-        if own == a:
-            step = 1
-        else:
-            step = views[view, 2] if views[view, 1] == a else views[view, 4]
+        step = 1 if own == a else views[view, 2] if views[view, 1] == a else views[view, 4]
         flat[place] -= amount
         flat[place + (level - record[a]) * step] += amount
 
