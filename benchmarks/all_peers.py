@@ -1,7 +1,7 @@
 """Ours and every peer on the same files in turns, in one command: `make bench-peers`.
 
     python benchmarks/all_peers.py [--install] [--peer opendp] [--file adult] [--statistic count] [--method MST]
-        [--epsilon 1] [--limit 600] [--install-limit 1200] [--reduced] [--out build/bench]
+        [--epsilon 1] [--limit 600] [--install-limit 1200] [--reduced]
 
 Tables are those of `tables_peers.py`, synthetic files of categories those of `pairwise_peers.py`; each package works in
 a process of its own, one at a time, from an environment of its own in build/peers. The limit is of CPU seconds, so that
@@ -223,7 +223,6 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=600, help="CPU seconds for one run")
     parser.add_argument("--install-limit", type=float, default=1200)
     parser.add_argument("--reduced", action="store_true", help="adult alone, ε = 1, ten draws")
-    parser.add_argument("--out", type=Path, default=HOME / "build" / "bench")
     usual = Path(os.environ.get("TACITA_DATA", HOME.parent / "shared" / "data"))
     parser.add_argument("--data", type=Path, default=usual, help="where the public files are (or TACITA_DATA)")
     given = parser.parse_args()
@@ -241,21 +240,18 @@ def main() -> int:
             there[name] = environment(name, install=given.install, limit=given.install_limit)
         say(f"{name}: {there[name].error or there[name].version}")
     # Places are of one machine.
-    typed = [
-        one for one in sys.argv[1:] if one not in ("--install", "--data", "--out", str(given.data), str(given.out))
-    ]
+    typed = [one for one in sys.argv[1:] if one not in ("--install", "--data", str(given.data))]
     facts = {"command": f'make bench-peers BENCH="{" ".join(typed)}"', "cores": os.cpu_count(), "systems": systems()}
-    given.out.mkdir(parents=True, exist_ok=True)
-    kept = given.out / "results.json"
+    kept = HOME / "benchmarks" / "results.json"
     before = [Row(**one) for one in json.loads(kept.read_text())["rows"]] if kept.exists() else []
     rows: dict[tuple[str, ...], Row] = {row.key: row for row in before}
     for row in asked_for(given, there):
         rows[row.key] = row
         say(f"{row.file}, {row.product}, {row.guarantee}, {row.system}: {row.problem or f'{row.error:.4g}'}")
         inorder = sorted_rows(rows)
-        kept.write_text(json.dumps({**facts, "rows": [asdict(one) for one in inorder]}, indent=1))
-        (HOME / "benchmarks" / "RESULTS.md").write_text(page(inorder, facts))
-    say(f"Written: {kept} and benchmarks/RESULTS.md")
+        kept.write_text(json.dumps({**facts, "rows": [asdict(one) for one in inorder]}, indent=1) + "\n")
+        kept.with_name("RESULTS.md").write_text(page(inorder, facts))
+    say("Written: benchmarks/results.json and benchmarks/RESULTS.md")
     return 0
 
 

@@ -108,7 +108,8 @@ def make(
         if not runs:
             said = ended.stderr.strip().splitlines()
             if ended.returncode < 0:
-                return f"did not finish in {limit} CPU s ({_used() - before:.0f} taken)"
+                reached = next((f"; {one}" for one in reversed(said) if one.startswith("reached: ")), "")
+                return f"did not finish in {limit} CPU s ({_used() - before:.0f} taken{reached})"
             reason = said[-1] if said else str(ended.returncode)
             return f"failed: {reason.replace(f'{Path(python).parents[1]}/', '')}"  # places are of one machine
         made = [np.load(folder / f"made-{one}.npy") for one in range(len(runs))]
