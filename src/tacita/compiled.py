@@ -40,7 +40,8 @@ class Kernel:
         42
         """
         self._done += work
-        return self._compiled if self._done > _LITTLE or "numba" in sys.modules else self._function
+        chosen: Callable[..., Any] = self._function
+        return self._compiled if self._done > _LITTLE or "numba" in sys.modules else chosen
 
 
 def njit(**options: Any) -> Callable[[Any], Kernel]:
