@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 from file_synthesis import distances
 from pairwise_peers import DELTA, make
-from peers.environments import HOME, PEERS, Environment, environment, ours
+from peers.environments import HOME, PEERS, Environment, environment, in_r, ours
 from peers.page import Row, page
 from tables_peers import ASKED, Asked, File, Package, has_grid, opened, scored
 
@@ -235,7 +235,7 @@ def main() -> int:
         if name == "tacita":
             there[name] = ours()
         elif name == "synthpop":
-            there[name] = Environment(sys.executable, "")
+            there[name] = in_r(name)
         else:
             there[name] = environment(name, install=given.install, limit=given.install_limit)
         say(f"{name}: {there[name].error or there[name].version}")
@@ -243,10 +243,9 @@ def main() -> int:
     typed = [one for one in sys.argv[1:] if one not in ("--install", "--data", str(given.data))]
     facts = {"command": f'make bench-peers BENCH="{" ".join(typed)}"', "cores": os.cpu_count(), "systems": systems()}
     kept = HOME / "benchmarks" / "results.json"
-    before = [Row(**one) for one in json.loads(kept.read_text())["rows"]] if kept.exists() else []
-    rows: dict[tuple[str, ...], Row] = {row.key: row for row in before}
     for row in asked_for(given, there):
-        rows[row.key] = row
+        before = [Row(**one) for one in json.loads(kept.read_text())["rows"]] if kept.exists() else []
+        rows = {one.key: one for one in before} | {row.key: row}  # another run may have added to them
         say(f"{row.file}, {row.product}, {row.guarantee}, {row.system}: {row.problem or f'{row.error:.4g}'}")
         inorder = sorted_rows(rows)
         kept.write_text(json.dumps({**facts, "rows": [asdict(one) for one in inorder]}, indent=1) + "\n")
