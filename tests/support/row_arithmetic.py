@@ -65,6 +65,7 @@ EXEMPT = {
             "budget",
             "division",
             "ends",
+            "evening",
             "field",
             "fitting",
             "graph",

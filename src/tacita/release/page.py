@@ -173,7 +173,7 @@ def render_page(folder: Path, made: Mapping[str, Any]) -> str:
         budget=_budget(ledger, guarantee),
         how_tables=methods(tables),
         how_files=methods(microdata),
-        tables=[table_view(folder, record, maps) for record in tables],
+        tables=[table_view(folder, record, schema, maps) for record in tables],
         microdata=[files_view(folder, record, plan, schema) for record in microdata],
         file_count=sum(len(record["rows"]) for record in microdata),
         table_code=table_code(folder, tables),

@@ -88,7 +88,9 @@ def _said(value: Any) -> str:
 # ---------------------------------------------------------------- tables
 
 
-def table_view(folder: Path, record: Mapping[str, Any], maps: Callable[[pa.Table, str], list[View]]) -> View:
+def table_view(
+    folder: Path, record: Mapping[str, Any], schema: Schema, maps: Callable[[pa.Table, str], list[View]]
+) -> View:
     """One published table: a picture of some cells, the margins by size of cell, the mechanism's settings."""
     table = read_thin(folder / "tables" / f"{record['name']}.parquet")
     cells = without_totals(table, record["settings"].get("totals") or ())
@@ -98,7 +100,7 @@ def table_view(folder: Path, record: Mapping[str, Any], maps: Callable[[pa.Table
     margins = cells["margin_of_error"].to_numpy(zero_copy_only=False).astype(float)  # NaN where nothing bounds it
     confidence = f"{float(record['settings'].get('confidence', '0.95')):.0%}"
     shown, which = _examples(values, ranked="rank" in cells.column_names)
-    floor = 0.0 if record["settings"].get("nonnegative") else -math.inf
+    cut = bool(record["settings"].get("nonnegative")) and not _below_zero(record["mechanism"], schema, values)
     labels = _cell_labels(cells, shown)
     return {
         "record": record,
@@ -112,13 +114,22 @@ def table_view(folder: Path, record: Mapping[str, Any], maps: Callable[[pa.Table
         "confidence": confidence,
         "drawn": _DRAWN,
         "which": which,
-        "picture": error_bars(labels, values[shown].tolist(), margins[shown].tolist(), confidence, floor=floor)
+        "cut": cut,
+        "picture": error_bars(
+            labels, values[shown].tolist(), margins[shown].tolist(), confidence, floor=0.0 if cut else -math.inf
+        )
         if labels
         else None,
         "maps": maps(table, record["title"]),
         "bands": list(_by_size(values, margins, shares=record["mechanism"].get("statistic") == "share")),
         "settings": settings_of(record["mechanism"]),
     }
+
+
+def _below_zero(mechanism: Mapping[str, Any], schema: Schema, values: Floats) -> bool:
+    """Whether what the table tells of may be negative: then no value of it was set to zero."""
+    kinds = [schema[name].kind for name in mechanism.get("of") or () if name in schema]
+    return any(one.lower < 0 for one in kinds if isinstance(one, Integer | Numeric)) or bool(np.any(values < 0))
 
 
 def _values(table: pa.Table) -> tuple[list[str], list[list[str]]]:

@@ -13,13 +13,20 @@ from support.bundles import released, spec, table
 from support.specifications import levels, number, schema
 
 SCHEMA = schema(
-    "incomes", "person", sex=levels("F", "M"), job=levels("a", "b", "c"), pay=number(0, 10**12), hours=number(0, 80)
+    "incomes",
+    "person",
+    sex=levels("F", "M"),
+    job=levels("a", "b", "c"),
+    pay=number(0, 10**12),
+    hours=number(0, 80),
+    saved=number(-100, 100),
 )
 TABLES = (
     table("people", by=["sex"])
     + table("jobs", statistic="share", of="job", by=["sex"], epsilon="4")
     + table("pay", statistic="mean", of="pay", by=["sex"], epsilon="4")
     + table("per-head", statistic="ratio", of=["pay", "hours"], by=["sex"], epsilon="4")
+    + table("saved", statistic="mean", of="saved", by=["sex"])
 )
 
 
@@ -32,6 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "sex": random.choice(["F", "M"], 30_000),
             "job": random.choice(["a", "b", "c"], 30_000, p=[0.9, 0.07, 0.03]),
             "hours": random.integers(1, 60, 30_000),
+            "saved": random.integers(-90, 100, 30_000),
             "pay": np.minimum(1000 * random.random(30_000) ** (-1 / 0.9), 1e12).astype(np.int64),
         }
     )
@@ -76,6 +84,12 @@ def test_the_first_sheet_has_each_method_once(page: str) -> None:
 def test_the_first_sheet_says_of_which_tables_no_cell_has_a_margin(page: str) -> None:
     assert "Pay: no cell has a margin of error." in page
     assert "People: the margin is at most 20% of the value in 2 of 2 cells." in page
+
+
+def test_values_are_said_to_be_set_to_zero_only_where_they_cannot_be_negative(page: str) -> None:
+    people = page[page.index("tables/people.csv") : page.index("tables/jobs.csv")]
+    assert "negative values set to zero" in people
+    assert "negative values set to zero" not in page[page.index("tables/saved.csv") :]
 
 
 def test_the_order_of_the_picture_is_said_of_the_picture(page: str) -> None:

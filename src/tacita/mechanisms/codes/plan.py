@@ -65,7 +65,7 @@ class CodeLists(Plan[FoundCodes]):
     >>> plan.guarantee
     Guarantee(neighbours=AddRemoveOne(unit='person'), loss=Loss(epsilon='0.1', delta='0.000000001'), ...)
     >>> plan.threshold
-    212
+    213
     """
 
     proof = "mechanisms/codes/codes.md"
