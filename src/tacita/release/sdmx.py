@@ -6,13 +6,14 @@ the structure message keeps the original spelling as the name. A total is the co
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
 from xml.etree import ElementTree
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tacita.release.codebook import xml_text
 from tacita.release.facts import ALL_LEVELS, Column, TableFacts
@@ -45,21 +46,30 @@ def sdmx_csv(facts: TableFacts, table: pa.Table) -> bytes:
     codes = [code_identifiers(column) for column in facts.columns if column.levels]
     flow = f"{_AGENCY}:{_identifier(facts.name)}({VERSION})"
     head = ["STRUCTURE", "STRUCTURE_ID", "ACTION", *keys.values(), *(_MEASURES[name] for name in measures)]
-    written = [_lines([head])]
+    written = [",".join(head).encode()]
     for start in range(0, table.num_rows, _BLOCK):
         part = table.slice(start, _BLOCK)
-        columns = [
-            [of[str(code)] for code in part[name].to_pylist()] for name, of in zip(facts.keys, codes, strict=True)
-        ]
-        columns += [["" if one is None else f"{one:.12g}" for one in part[name].to_pylist()] for name in measures]
-        written.append(_lines(["dataflow", flow, "I", *row] for row in zip(*columns, strict=True)))
-    return b"".join(written)
+        named = zip(facts.keys, codes, strict=True)
+        columns = [_spelled(part[name], partial(_looked_up, of)) for name, of in named]
+        columns += [_spelled(part[name], _number) for name in measures]
+        written += pc.binary_join_element_wise("dataflow", flow, "I", *columns, ",").cast(pa.binary()).to_pylist()
+    return b"\r\n".join([*written, b""])
 
 
-def _lines(rows: Iterable[Sequence[str]]) -> bytes:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\r\n").writerows(rows)
-    return out.getvalue().encode()
+def _looked_up(codes: Mapping[str, str], code: object) -> str:
+    return codes[str(code)]
+
+
+def _number(one: float | None) -> str:
+    return "" if one is None else f"{one:.12g}"
+
+
+def _spelled(column: pa.ChunkedArray, spelled: Callable[[Any], str]) -> pa.Array:
+    """A column in words that need no quotes, each different value spelled once."""
+    held = column.combine_chunks()
+    held = held if pa.types.is_dictionary(held.type) else held.dictionary_encode()
+    words = pa.array([spelled(one) for one in held.dictionary.to_pylist()], pa.string()).take(held.indices)
+    return words.fill_null(spelled(None)) if words.null_count else words
 
 
 def identifiers(names: Iterable[str]) -> dict[str, str]:
