@@ -66,6 +66,7 @@ accuracy: .venv/.dev ## every plan on real public files: docs/accuracy.md; ACCUR
 
 docs: .venv/.dev ## the documentation as a site in build/docs, with the API reference; a link that leads nowhere is an error
 	@$(BIN)/python docs/tools/picture.py
+	@$(BIN)/python docs/tools/sizes.py
 	@$(BIN)/python docs/tools/keys.py
 	@$(BIN)/python docs/tools/site.py
 	@$(BIN)/zensical build --clean --strict
