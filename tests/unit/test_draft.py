@@ -163,7 +163,7 @@ def test_the_starter_specification_points_to_its_files_and_suits_the_kind(kind: 
     assert (spec["cap"]["neighbours"] in ("strong", "weak")) == (kind == "jobs"), "employers are for files of jobs"
     assert spec["cap"].get("unit", "establishment") == DRAFTS[kind].unit
     assert Spec.parse(spec, tmp_path / "x.release.toml").cap.loss == Loss(
-        "2", delta="1e-9" if kind in ("persons", "households") else 0
+        "2", delta="1e-9" if kind in ("persons", "households", "survey") else 0
     )
 
 
@@ -208,6 +208,55 @@ def test_labels_of_a_stata_file_are_levels_and_no_row_is_read(tmp_path: Path) ->
     assert (sex["label"], sex["levels"]) == ("Sex of the person", ["1", "2", "9"])
     assert sex["labels"] == {"1": "Man", "2": "Woman", "9": "Unknown"}
     assert "4321" not in text
+
+
+def test_codes_that_an_spss_file_declares_missing_are_drafted_as_such(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"age": [30.0, -1], "trust": [1.0, 9], "scale": [3.0, 99], "hours": [40.0, 998]})
+    pyreadstat.write_sav(
+        frame,
+        str(tmp_path / "a.sav"),
+        variable_value_labels={
+            "age": {-1: "No answer"},
+            "trust": {0: "No", 1: "Yes", 9: "Don't know"},
+            "scale": {1: "Left", 10: "Right", 99: "Don't know"},
+        },
+        missing_ranges={"age": [-1], "trust": [9], "scale": [99], "hours": [{"lo": 997, "hi": 999}]},
+    )
+    text = draft_schema(tmp_path / "a.sav", unit="person", role="confidential")
+    drafted = tomllib.loads(text)["variables"]
+    assert (drafted["age"]["type"], drafted["age"]["missing"], drafted["age"]["missing_codes"]) == (
+        "numeric",
+        "own state",
+        [-1],
+    ), "a number whose only labels are of missing codes is a number"
+    assert (drafted["trust"]["levels"], drafted["trust"]["missing"]) == (["0", "1", "9"], "9")
+    assert drafted["hours"]["missing_codes"] == [997, 998, 999]
+    gaps = [line for line in text.splitlines() if line.startswith("# codes between these have no label")]
+    assert gaps == [
+        "# codes between these have no label: add those that occur, or declare a number with missing_codes = [99]"
+    ], "of a scale with labelled ends, not of a question whose codes all have one"
+    filled = text.replace('lower = "TODO" ', "lower = 0 ").replace('upper = "TODO"', "upper = 120")
+    (tmp_path / "a.schema.toml").write_text(filled, encoding="utf-8")
+    assert Schema.load(tmp_path / "a.schema.toml")["hours"].kind.own_missing
+
+
+def test_columns_that_are_called_as_ids_are_come_with_a_hint(tmp_path: Path) -> None:
+    """An id that is left a number is not checked, and then the first words of every page say so."""
+    ids, others = ["hhid", "loan_id", "Company no", "person", "PERNR", "respno"], ["age", "notes", "paid", "number_of"]
+    columns = ids + others
+    pq.write_table(pa.table({name: [1] for name in columns}), tmp_path / "a.parquet")
+    parts = draft_schema(tmp_path / "a.parquet", unit="person", role="confidential").split("[variables.")[1:]
+    hinted = {part.split("]")[0].strip('"') for part in parts if "# an id?" in part}
+    assert hinted == set(ids)
+
+
+def test_a_survey_is_drafted_with_its_design_and_synthetic_files(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"sex": ["F"], "finalwgt": [1.5]}), tmp_path / "a.parquet")
+    schema = draft_schema(tmp_path / "a.parquet", unit="person", role="confidential")
+    assert '# weight = "finalwgt"' in schema[schema.index("# [design]") :]
+    spec = draft_spec("a.schema.toml", "a.parquet", "survey", "finalwgt")
+    assert '# weight = "finalwgt"' in spec[spec.index("# [[microdata]]") :]
+    assert "# check = {}" in spec
 
 
 def test_labels_of_columns_of_a_sas_file_are_drafted(tmp_path: Path) -> None:

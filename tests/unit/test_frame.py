@@ -5,6 +5,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from tacita.data.confidential import Confidential
@@ -175,3 +176,18 @@ def test_the_written_file_and_the_arrays_give_one_table(small: LinkedFrame, tmp_
     assert (read.largest == held.largest).all()
     assert (read.largest_total == held.largest_total).all()
     assert (read.establishments == held.establishments).all()
+
+
+def test_a_table_that_is_opened_as_a_file_is_refused_without_a_value() -> None:
+    """A path that is too long stands in the error of the system that was asked for it: here it would be the rows."""
+    frame = pd.DataFrame({"sex": ["F"] * 3, "secret": ["Zyx417"] * 3})
+    schema = Schema.from_dict(
+        {
+            "dataset": {"identity": "p", "unit": "person"},
+            "variables": {"sex": {"type": "categorical", "role": "confidential", "levels": ["F"]}},
+        }
+    )
+    for given in (frame, pa.Table.from_pandas(frame), ["a.csv"]):
+        with pytest.raises(UsageError, match=r"Confidential\.from_frame") as caught:
+            Confidential.open(given, schema)
+        assert "Zyx417" not in str(caught.value)

@@ -17,6 +17,7 @@ from tacita.ledger import Ledger
 
 def test_a_bundle_from_python_is_the_one_of_the_command_line(folder: Path, tacita: Call) -> None:
     release = tc.Release.run(folder / "release.toml", folder / "bundle")
+    assert len(repr(release)) < 300, "the last line of a cell, not a page of its own"
     assert tacita("verify", folder / "bundle").code == 0
     assert not release.rehearsal
     # Asked again from its keys, with paths as seen from the folder: what is paid for is not paid again.

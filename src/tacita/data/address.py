@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
@@ -23,6 +24,11 @@ def is_server(place: str | Path) -> bool:
     >>> is_server("postgresql://db.office/statistics#jobs"), is_server("jobs.ledger")
     (True, False)
     """
+    if not isinstance(place, str | PathLike):  # whatever took it for a path would show its content in an error
+        raise UsageError(
+            f"a file is named by its path or address, not by {type(place).__name__}; tables in memory are opened by "
+            "Confidential.from_frame(table, schema)"
+        )
     return isinstance(place, str) and place.startswith(_SCHEMES)
 
 

@@ -93,16 +93,16 @@ class Confidential:
     def open(cls, source: Source, schema: Schema | str | Path, *, engine: Any = "duckdb") -> Confidential:
         """Open a file, or a mapping of the linked tables "job", "workplace" and "worker".
 
-        A path may be CSV, CSV.gz, Parquet (one file or a partitioned folder), Excel, SAS, Stata, SPSS,
-        `duckdb:file.db?table=name`, or a table of a server, `postgresql://host/database#schema.table`, which then does
-        the counting. For files `engine` is "duckdb", "spark" or a connected Ibis backend.
+        A path may be CSV, CSV.gz, Parquet (a file or a folder), Excel, SAS, Stata, SPSS, `duckdb:file.db?table=t`, or
+        a table of a server, `postgresql://host/database#schema.table`. For files `engine` may be "spark" or Ibis's.
         """
         schema = schema if isinstance(schema, Schema) else Schema.load(schema)
         named = _named(source, schema)
         files = {name: path for (name, path), _ in named if not is_server(path)}
         seal = Seal.of(files.values())  # what a server has is read in one transaction and needs none
         connected = engine_for([path for (_, path), _ in named], engine)
-        tables = {name: connected.read(path, _columns(name, schema, linked)) for (name, path), linked in named}
+        read = partial(connected.read, dates=schema.dates)
+        tables = {name: read(path, _columns(name, schema, linked)) for (name, path), linked in named}
         opened = cls(tables, schema, connected, {name: Path(path) for name, path in files.items()})
         opened._seal = seal
         return opened

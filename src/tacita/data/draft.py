@@ -7,7 +7,6 @@ rows are looked at to see that they are not those of this very file.
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 import re
@@ -20,7 +19,9 @@ import pyarrow.parquet as pq
 
 from tacita.data.address import same_files
 from tacita.data.engine import code_text, connect
+from tacita.data.engine.calendars import calendar_of
 from tacita.data.engine.frames import NOT_UTF8, STATISTICAL, WORKBOOK, csv_header, read_workbook, workbook_header
+from tacita.data.labelled import Described, about_file, absent, coded, descriptions
 from tacita.errors import RefusedError, SchemaError, UsageError
 from tacita.lazy import later
 
@@ -33,6 +34,11 @@ _ROLES = "id | public | confidential | worker | workplace | weight | design | si
 _WEIGHT = re.compile(
     r"\w*weights?\d*|\w*w(?:gt|t)s?\d*|pw\d*|wt[a-z]{3}\d?yr", re.IGNORECASE
 )  # what survey weights are often called
+# What ids are often called, with and without something between.
+_ID = re.compile(
+    r"(?:\w*[_ .-])?(?:id|nr|no|num|number|key|serial)|(?:case|per(?:son)?|hh|house|firm|resp|[pfw])(?:id|nr|no|num)",
+    re.IGNORECASE,
+)
 _BODY = re.compile(r"(?:^|_)(?:birth|body|baby|child|infant|mother|current|target)_?weights?$", re.IGNORECASE)
 _STATURE = re.compile(r"(?:\w*_)?(?:height|bmi|stature)(?:_\w*)?", re.IGNORECASE)
 # How values of a CSV file are written that are no text. Codes such as 01 are: as a number they would lose their zero.
@@ -90,16 +96,34 @@ def draft_schema(
         '# Categories: outside = "<level>" and missing = "<level>" say where other values and empty cells go; numbers:',
         '# missing = 0, or missing = "own state" to keep them missing. Without these they are an error.',
     ]
-    described, weights = _descriptions(path), weight_columns(columns) if role != "TODO" else ()
+    described, weights = descriptions(path), weight_columns(columns) if role != "TODO" else ()
     for name, storage in columns.items():
-        label, codes = described.get(name, ("", {}))
-        shown = [f"label = {_quoted(label)}"] if label else []
-        chosen = "weight" if name in weights else role if storage in TEXTS or codes else numbers or role
-        told = "              # public | confidential" if chosen == "TODO" and numbers else ""
-        shown.append(f"role = {_quoted(chosen)}{told}")
-        variable = _coded(codes) if codes and name not in public else _variable(storage, public.get(name))
+        told = described.get(name, Described())
+        is_coded = bool(told.valid) and name not in public
+        chosen = "weight" if name in weights else role if storage in TEXTS or is_coded else numbers or role
+        choice = "              # public | confidential" if chosen == "TODO" and numbers else ""
+        shown = [f"label = {_quoted(told.label)}"] if told.label else []
+        if _ID.fullmatch(name) or name.casefold() in named:
+            shown.append(
+                f'# an id? Then role = "id" and entity = {" or ".join(map(_quoted, named))} alone, without the rest'
+            )
+        shown.append(f"role = {_quoted(chosen)}{choice}")
+        variable = coded(told) if is_coded else [*_variable(storage, public.get(name)), *absent(told)]
         parts += ["", f"[variables.{_key(name)}]", *shown, *variable]
-    return "\n".join(parts) + "\n"
+    return "\n".join([*parts, *_design(weights)]) + "\n"
+
+
+def _design(weights: tuple[str, ...]) -> list[str]:
+    """How a sample was drawn, for whoever wants margins that hold the population."""
+    if not weights:
+        return []
+    return [
+        "",
+        "# [design]               # how the sample was drawn, for margins that hold the population (sampling = true)",
+        f"# weight = {_quoted(weights[0])}",
+        '# strata = ["TODO"]      # categorical columns, role = "design"',
+        '# psu = ["TODO"]         # sampled units, such as villages; leave out where each row is one',
+    ]
 
 
 def _not_public(public_copy: str | Path, why: str) -> RefusedError:
@@ -244,49 +268,17 @@ def _arrow_storage(kind: Any) -> Storage:
 
 
 def _statistical_types(path: Path) -> dict[str, Storage]:
+    about, suffix = about_file(path), path.suffix.lower()
     return {
-        name: "text" if kind == "string" else "integer" if kind.startswith("int") else "numeric"
-        for name, kind in _about(path).readstat_variable_types.items()
+        name: "date"
+        if calendar_of(suffix, about.original_variable_types.get(name)) is not None
+        else "text"
+        if kind == "string"
+        else "integer"
+        if kind.startswith("int")
+        else "numeric"
+        for name, kind in about.readstat_variable_types.items()
     }
-
-
-def _about(path: Path) -> Any:
-    """What a statistical package wrote about a file's columns; no row is read."""
-    readers = importlib.import_module("pyreadstat")
-    suffix = path.suffix.lower()
-    read = {
-        ".sas7bdat": readers.read_sas7bdat,
-        ".xpt": readers.read_xport,
-        ".dta": readers.read_dta,
-    }.get(suffix, readers.read_sav)
-    try:
-        _, about = read(str(path), metadataonly=True)
-    except Exception as problem:
-        raise SchemaError(f"data {path.name}: its columns cannot be read ({type(problem).__name__})") from None
-    return about
-
-
-def _descriptions(path: Path) -> dict[str, tuple[str, dict[str, str]]]:
-    """The label of each column and those of its codes, where the file has them; SAS keeps those of codes elsewhere."""
-    if not path.name.lower().endswith(STATISTICAL):
-        return {}
-    about = _about(path)
-    columns = {name: label or "" for name, label in about.column_names_to_labels.items()}
-    codes = about.variable_value_labels
-    return {
-        name: (label, {code_text(code) or "": str(said) for code, said in codes.get(name, {}).items()})
-        for name, label in columns.items()
-    }
-
-
-def _coded(codes: Mapping[str, str]) -> list[str]:
-    levels = [code for code in codes if code]
-    labels = ", ".join(f"{_quoted(code)} = {_quoted(codes[code])}" for code in levels)
-    return [
-        'type = "categorical"     # as the file labels its codes; for a number with labelled exceptions change this',
-        f"levels = {json.dumps(levels, ensure_ascii=False)}",
-        f"labels = {{ {labels} }}",
-    ]
 
 
 def _public_values(path: Path, columns: Mapping[str, Storage]) -> dict[str, pa.Array]:

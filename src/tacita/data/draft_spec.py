@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -54,6 +55,8 @@ _FILES = (
     '# delta = "1e-9"',
     "# check = {}                # a share of epsilon tells readers whether the files are any good",
 )
+_WEIGHED = '# weight = "TODO"           # one of the columns: files keep weighted totals'
+_SURVEY = (*_WEIGHTED, *_FILES[:4], _WEIGHED, *_FILES[4:])
 
 
 def _one(unit: str, *more: str) -> tuple[str, ...]:
@@ -63,7 +66,7 @@ def _one(unit: str, *more: str) -> tuple[str, ...]:
 DRAFTS: dict[Kind, Draft] = {
     "persons": Draft("a person", "person", _one("person", _DELTA), (*_COUNT, *_FILES)),
     "households": Draft("a household", "household", _one("household", _DELTA), (*_COUNT, *_FILES)),
-    "survey": Draft("a respondent of a sample, with a weight", "person", _one("person"), _WEIGHTED),
+    "survey": Draft("a respondent of a sample, with a weight", "person", _one("person", _DELTA), _SURVEY),
     "establishments": Draft(
         "an establishment or firm, with numbers such as jobs and payroll",
         "establishment",
@@ -135,7 +138,7 @@ def draft_spec(schema_name: str, data_name: str, kind: Kind = "persons", weight:
     >>> tomllib.loads(draft_spec("jobs.schema.toml", "jobs.parquet", "jobs"))["ledger"]
     'jobs.ledger'
     """
-    weights = 'weights = "TODO" ', f"weights = {json.dumps(weight or 'TODO', ensure_ascii=False)} "
+    named = json.dumps(weight or "TODO", ensure_ascii=False)
     stem, draft = Path(data_name).name.split(".")[0], DRAFTS[kind]
     return "\n".join(
         (
@@ -148,7 +151,7 @@ def draft_spec(schema_name: str, data_name: str, kind: Kind = "persons", weight:
             "[cap]                       # the most that may ever be lost about one unit of this file",
             *draft.cap,
             "",
-            *(line.replace(*weights) for line in draft.product),
+            *(re.sub(r'(weights?) = "TODO"', lambda key: f"{key[1]} = {named}", line) for line in draft.product),
             "",
         )
     )

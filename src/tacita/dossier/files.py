@@ -68,7 +68,7 @@ def plain_file(path: Path, role: str, schema: Schema | None, most: int = MOST_RO
     if schema is None:
         return _kept(*_as_stored(path, most), str(path), role, most)
     engine = connect("duckdb")
-    table = engine.read(path, schema.names)
+    table = engine.read(path, schema.names, schema.dates)
     names = [name for name in schema.names if name in table.columns]
     if not names:
         raise SchemaError(f"{role} {path.name}: has none of the columns that the schema declares; name the right file")

@@ -89,6 +89,8 @@ class Findings:
     product: str = "Synthetic files"
     self_check: str | None = None
     """What the paid self-check of the bundle's files said, if there was one."""
+    unsure: bool = False
+    """Whether the method's own forecast says that numbers of the bundle's files are for trying out code."""
     limits: LimitsSpec = field(default_factory=LimitsSpec)
     earlier: str = ""
     changes: tuple[Change, ...] = ()
@@ -338,6 +340,8 @@ def _shortfall(coverage: float, margins: int, confidence: float, limit: float) -
 def _of_files(findings: Findings, limits: LimitsSpec) -> Iterator[Measure]:
     if findings.self_check is not None:
         yield Measure(f"the paid self-check says {findings.self_check}", _CHECKED.get(findings.self_check, 1.0))
+    if findings.unsure:
+        yield Measure("by the method's own forecast, which the public page has, numbers are for trying out code", _OPEN)
     for one in findings.estimates():
         is_sum = one.name == findings.weight
         if is_sum:

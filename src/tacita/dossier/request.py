@@ -21,7 +21,7 @@ from tacita.release.evaluation_spec import EvaluationSpec, PanelSpec
 from tacita.release.folder import named_files
 from tacita.release.microdata import FOLDER
 from tacita.release.plans import prepare
-from tacita.release.spec import MicrodataSpec, Spec
+from tacita.release.spec import Spec
 from tacita.synthesis.selfcheck import stamped
 
 
@@ -77,8 +77,8 @@ def request_of(
         raise UsageError("--categorical: the schema says which columns are categories; leave the option out")
     asked = loaded.evaluation if loaded is not None else EvaluationSpec()
     asked = EvaluationSpec.load(questions) if questions is not None else asked
-    if asked.panel is None and loaded is not None:
-        asked = asked.model_copy(update={"panel": _panel(loaded.microdata)})
+    if asked.panel is None and loaded is not None and known is not None:
+        asked = asked.model_copy(update={"panel": _panel(loaded, known)})
     source: str | dict[str, str] | None = str(original) if original is not None else None
     if source is None and loaded is not None:
         source = loaded.data_source
@@ -105,15 +105,17 @@ def request_of(
     )
 
 
-def _panel(microdata: Sequence[MicrodataSpec]) -> PanelSpec | None:
-    """Trends of the first yearly number of a synthesizer of panels, without being asked."""
-    for settings in (one.options for one in microdata):
-        columns, unit, period, years = (settings.get(key) for key in ("columns", "unit", "period", "years"))
-        if not isinstance(columns, Mapping) or not columns or not isinstance(unit, str):
+def _panel(spec: Spec, schema: Schema) -> PanelSpec | None:
+    """Trends of the first yearly number of a synthesizer of panels, without being asked. The unit of a product is that
+    of the cap unless it says otherwise, and the schema says which column tells units apart."""
+    for settings in (one.options for one in spec.microdata):
+        columns, period, years = (settings.get(key) for key in ("columns", "period", "years"))
+        if not isinstance(columns, Mapping) or not columns:
             continue
         column = str(next(iter(columns.values())))
         if isinstance(period, str):
-            return PanelSpec(unit=unit, period=period, employment=column)
+            unit = schema.id_for(str(settings.get("unit", spec.cap.unit)))
+            return None if unit is None else PanelSpec(unit=unit, period=period, employment=column)
         if isinstance(years, Sequence) and len(years) == 2 and "{year}" in column:
             return PanelSpec(employment=column, years=(years[0], years[1]))
     return None

@@ -28,6 +28,7 @@ from tacita.evaluation.risk.plans import LEAST_RUNS
 from tacita.privacy import Guarantee
 from tacita.privacy.json_form import guarantee_from_json
 from tacita.release.folder import check_target, written_whole
+from tacita.release.page_products import worth_of
 
 _START, _PER_FILE = 2, 6  # seconds for the page, and for the models of each synthetic file, whatever its size
 _PER_CELL = 1e-6  # seconds more per row and column, on two ordinary cores
@@ -86,6 +87,7 @@ def evaluate(
         limits=request.asked.limits,
         product=_product(request),
         self_check=_self_check(request),
+        unsure=_unsure(request),
         touches=tuple(
             touches(request.ledger, moment, columns, [one.name for one in tables], [one.product for one in attacks])
         ),
@@ -210,6 +212,14 @@ def _self_check(request: Request) -> str | None:
         return None
     checks = [one.get("check") for one in _plan(request.bundle)["microdata"]]
     return next((str(one["verdict"]) for one in checks if one), None)
+
+
+def _unsure(request: Request) -> bool:
+    """Whether the public page says that numbers of the bundle's own files are for trying out code."""
+    if request.bundle is None or request.synthetic != (request.bundle,) or request.schema is None:
+        return False
+    told = (worth_of(request.bundle, one, request.schema) for one in _plan(request.bundle)["microdata"])
+    return any(one is not None and not one.enough for one in told)
 
 
 def _plan(bundle: Path) -> dict[str, Any]:

@@ -84,7 +84,9 @@ class Guarantee:
         if self.loss.rho is not None:
             return "bounded on average over outputs (zero-concentrated privacy)"
         factor = math.exp(self.loss.epsilon) if self.loss.epsilon < 700 else math.inf
-        shown = f"{factor:.2f}" if factor < 100 else f"{factor:.3g}" if factor < math.inf else "beyond 10^300"
+        shown = f"{factor:.2f}" if factor < 100 else f"{factor:,.0f}" if factor < 1e6 else f"{factor:.3g}"
+        if math.isinf(factor):
+            shown = "beyond 10^300"
         tail = f", except with probability {float(self.loss.delta):.2g}" if self.loss.delta else ""
         limit = " in the limit" if self.holds == "asymptotically" else ""
         return f"an attacker's odds change by at most a factor {shown}{limit}{tail}"

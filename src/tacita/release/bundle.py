@@ -98,6 +98,12 @@ class Release:
     def rehearsal(self) -> bool:
         return self.seed is not None
 
+    def __repr__(self) -> str:
+        """Short enough to be the last line of a cell in a notebook."""
+        kind = "a rehearsal" if self.rehearsal else str(self.guarantee)
+        names = [one.name for one in (*self.products, *self.microdata)]
+        return f"Release({self.title!r}, {kind}, products={names})"
+
     @classmethod
     def run(cls, spec: str | Path | Mapping[str, Any], out: str | Path, *, force: bool = False) -> Release:
         """What `tacita run` does: check, pay, measure and write the bundle to `out`.

@@ -73,8 +73,9 @@ def table_facts(
     guarantee: str,
     table: pa.Table,
     levels: Mapping[str, tuple[tuple[str, str], ...]],
+    labels: Mapping[str, str] | None = None,
 ) -> TableFacts:
-    """Describe a table from its columns and the schema's public level lists.
+    """Describe a table from its columns and the schema's public level lists, and labels of columns where it has them.
 
     >>> t = pa.table({"sex": ["F", "M"], "value": [3, 4]})
     >>> facts = table_facts("jobs", "Jobs", "All jobs", "ε = 1", t, {"sex": (("F", "Female"), ("M", "Male"))})
@@ -82,7 +83,7 @@ def table_facts(
     (('sex',), 'Sex', 'integer')
     """
     columns = tuple(
-        Column(field.name, _label(field.name), kind_of(field.type), levels.get(field.name, ()))
+        Column(field.name, _label(field.name, labels or {}), kind_of(field.type), levels.get(field.name, ()))
         for field in table.schema
     )
     return TableFacts(name, title, universe, guarantee, table.num_rows, columns)
@@ -98,10 +99,11 @@ def spoken(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _label(name: str) -> str:
+def _label(name: str, labels: Mapping[str, str]) -> str:
     if name in MEASURES:
         return MEASURES[name]
-    return f"{spoken(name.removesuffix('_label'))}, in words" if name.endswith("_label") else spoken(name)
+    column = name if name in labels else name.removesuffix("_label")
+    return (labels.get(column) or spoken(column)) + ("" if column == name else ", in words")
 
 
 def kind_of(storage: pa.DataType) -> Kind:

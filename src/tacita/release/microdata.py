@@ -251,6 +251,7 @@ def check_made_again(folder: Path, record: dict[str, Any], schema: Schema, table
     check_survey_tables_made(made, name, [tuple(by) for by in record.get("tables", [])], folder)
 
 
+_FEW = 3  # open checks that a sentence can name; more of them have one reason
 _UNCHECKED = (
     "No self-check was paid for: nothing here says how near the synthetic files are to the confidential one. Ask "
     "whoever published them before you rely on a result."
@@ -261,17 +262,19 @@ def verdict_of(record: Mapping[str, Any]) -> str:
     """In a sentence or two, whether the files are any good; `record` is what plan.json says of the product."""
     if not record.get("check"):
         return _UNCHECKED
-    report = report_from(record["check"])
+    report, which = report_from(record["check"]), "first file" if len(record["rows"]) > 1 else "file"
     if report.verdict == FIT:
-        return "Fit for use: the first file met every limit that was stated for its paid self-check."
+        return f"Fit for use: the {which} met every limit that was stated for its paid self-check."
     if report.verdict == UNFIT:
         fate = " The files were withheld; only this report is published." if record["kind"] == WITHHELD else ""
         broken = "; ".join(_said(one) for one in report.findings if one.broken)
-        return f"NOT FIT FOR USE: the first file failed its paid self-check: {broken}.{fate}"
-    open_ones = "; ".join(_said(one) for one in report.findings if not one.met)
+        return f"NOT FIT FOR USE: the {which} failed its paid self-check: {broken}.{fate}"
+    left = [one for one in report.findings if not one.met]
+    named = "; ".join(_said(one) for one in left)
+    if len(left) > _FEW:
+        named = f"{len(left)} of its {len(report.findings)} checks: its share of the budget is small for so few records"
     return (
-        "Not decided: the paid self-check broke no limit for certain, but its margins do not rule it out for "
-        f"{open_ones}."
+        f"Not decided: the paid self-check broke no limit for certain, but its margins do not rule it out for {named}."
     )
 
 

@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tacita.data.schema import Categorical, Integer, Numeric, Schema
+from tacita.errors import TacitaError
 from tacita.inference import snippets
 from tacita.ledger import Account, Entry, Ledger
 from tacita.ledger.terms import implies
@@ -34,6 +35,7 @@ from tacita.mechanisms.table.levels import LEVEL
 from tacita.pages import render
 from tacita.pages.charts import budget_bar
 from tacita.pages.render import code
+from tacita.plan.contribution import ONE_ROW, contribution_of
 from tacita.privacy import (
     UNCHECKED,
     AddRemoveOne,
@@ -50,6 +52,8 @@ from tacita.release.bundle_files import bundle_files, corrections, fingerprint, 
 from tacita.release.microdata import FOLDER, csv_name, is_unfit
 from tacita.release.page_maps import areas_in, maps_of
 from tacita.release.page_products import files_view, methods, table_view, weight_of
+from tacita.release.settings import plan_from_record
+from tacita.release.table_words import unfit_uses, usage
 from tacita.release.words import (
     account_of,
     firmly,
@@ -142,6 +146,7 @@ def _example(plan: Mapping[str, Any], schema: Schema, names: Sequence[str]) -> E
     return Example(name, kind.levels[0] if isinstance(kind, Categorical) else "", texts, weight)
 
 
+_FEW = 2  # products whose methods a reader can take in at once, on the first sheet
 _EMPLOYER_UNITS = ("worker", "establishment")
 
 
@@ -152,6 +157,9 @@ def render_page(folder: Path, made: Mapping[str, Any]) -> str:
     guarantee, schema = guarantee_from_json(plan["guarantee"]), Schema.stored(plan["schema"])
     maps = partial(maps_of, plan, schema, areas_in(folder))
     tables, microdata = plan["tables"], plan.get("microdata", [])
+    shown = [table_view(folder, record, schema, maps) for record in tables]
+    files = [files_view(folder, record, plan, schema) for record in microdata]
+    few = len(tables) + len(microdata) <= _FEW
     return render.page(
         "report.html.j2",
         plan=plan,
@@ -171,17 +179,35 @@ def render_page(folder: Path, made: Mapping[str, Any]) -> str:
         lifted=list(_lifted(ledger)),
         corrections=corrections(ledger["extract"]),
         budget=_budget(ledger, guarantee),
+        few=few,
         how_tables=methods(tables),
         how_files=methods(microdata),
-        tables=[table_view(folder, record, schema, maps) for record in tables],
-        microdata=[files_view(folder, record, plan, schema) for record in microdata],
+        tables=shown,
+        microdata=files,
+        unfit_uses=unfit_uses(shown, files),
+        usage=usage(tables),
         file_count=sum(len(record["rows"]) for record in microdata),
         table_code=table_code(folder, tables),
         files_code=files_code(sorted((folder / "microdata").glob("implicate-*.parquet")), plan, schema),
         requirements=_requirements(guarantee),
+        checked_by="" if plan["rehearsal"] else _checked_by([*tables, *microdata], schema),
         files=[(path, *fingerprint(folder / path)) for path in bundle_files(folder) if path != "report.html"],
         evidence=_evidence(folder),
     )
+
+
+def _checked_by(records: Sequence[Mapping[str, Any]], schema: Schema) -> str:
+    """The id by which every run that assumes one record of each unit has checked it; empty where there is none."""
+    found = set()
+    for record in records:
+        try:
+            plan = plan_from_record(record["mechanism"])
+        except (TacitaError, LookupError, TypeError):  # a plan that no longer exists
+            return ""
+        if ONE_ROW in plan.guarantee.assumes:
+            asked = contribution_of(plan, schema)
+            found.add(None if asked is None else asked.id_column(schema))
+    return next(iter(found)) or "" if len(found) == 1 else ""
 
 
 def _guess(guarantee: Guarantee) -> str:

@@ -29,6 +29,7 @@ from tacita.release.facts import spoken
 from tacita.release.microdata import FOLDER, WITHHELD, check_view, verdict_of
 from tacita.release.settings import plan_from_record
 from tacita.release.survey_tables import file_of
+from tacita.release.table_words import table_in_words
 from tacita.tables.publish import attributes, without_totals
 
 Floats = NDArray[np.float64]
@@ -36,6 +37,7 @@ View = dict[str, Any]
 
 _LISTED = 60  # rows of a table that stands on the page itself
 _NEAR = 0.2  # a margin up to this share of its value: marks A and B
+_WIDE = 0.5  # beyond this share: mark D
 _DRAWN = 15  # cells in a picture: as many as a reader compares at a glance
 _BANDS = ((0, 10), (10, 100), (100, 1_000), (1_000, 10_000), (10_000, None))
 _SHARES = ((0, 0.05), (0.05, 0.2), (0.2, 0.5), (0.5, None))
@@ -94,7 +96,7 @@ def table_view(
     """One published table: a picture of some cells, the margins by size of cell, the mechanism's settings."""
     table = read_thin(folder / "tables" / f"{record['name']}.parquet")
     cells = without_totals(table, record["settings"].get("totals") or ())
-    every = cells.num_rows
+    every, quality = cells.num_rows, _quality(cells)
     cells = cells.filter(pc.is_valid(cells["value"]))
     values = cells["value"].to_numpy(zero_copy_only=False).astype(float)
     margins = cells["margin_of_error"].to_numpy(zero_copy_only=False).astype(float)  # NaN where nothing bounds it
@@ -102,14 +104,19 @@ def table_view(
     shown, which = _examples(values, ranked="rank" in cells.column_names)
     cut = bool(record["settings"].get("nonnegative")) and not _below_zero(record["mechanism"], schema, values)
     labels = _cell_labels(cells, shown)
+    how = how_of(record)
     return {
         "record": record,
+        "what": table_in_words(record, schema),
+        "how": how.knows if how is not None else "",
         "rows": table.num_rows,
+        "cells": every,
         "silent": every - cells.num_rows,
-        "listed": _values(table) if table.num_rows <= _LISTED and "quality" in table.column_names else None,
-        "quality": _quality(table),
+        "listed": _values(table, schema) if table.num_rows <= _LISTED and "quality" in table.column_names else None,
+        "quality": quality,
         "unbounded": _unbounded(record, margins),
-        "worth": _worth(values, margins, every - cells.num_rows),
+        "worth": _worth(values, margins, every),
+        "vague": _vague(values, margins, every),
         "whole": pa.types.is_integer(table["value"].type),
         "confidence": confidence,
         "drawn": _DRAWN,
@@ -132,20 +139,34 @@ def _below_zero(mechanism: Mapping[str, Any], schema: Schema, values: Floats) ->
     return any(one.lower < 0 for one in kinds if isinstance(one, Integer | Numeric)) or bool(np.any(values < 0))
 
 
-def _values(table: pa.Table) -> tuple[list[str], list[list[str]]]:
+def _values(table: pa.Table, schema: Schema) -> tuple[list[str], list[list[str]]]:
     """The whole of a short table, for readers: labels, value, margin, mark."""
     names = _named_columns(table)
     columns = [table[name].to_pylist() for name in names]
     numbers = zip(*(table[name].to_pylist() for name in ("value", "margin_of_error", "quality")), strict=True)
     shown = [
-        ["—" if one is None else f"{one:,.10g}" for one in (value, margin)] + [mark] for value, margin, mark in numbers
+        ["—" if one is None else _plain(one) for one in (value, margin)] + [mark] for value, margin, mark in numbers
     ]
-    heads = [spoken(name.removesuffix("_label")) for name in names] + ["Value", "± margin", "Quality"]
+    heads = [_head(name.removesuffix("_label"), schema) for name in names] + ["Value", "± margin", "Quality"]
     return heads, [[str(part) for part in row] + more for *row, more in zip(*columns, shown, strict=True)]
 
 
+def _head(name: str, schema: Schema) -> str:
+    """A column of a table as the schema calls it; some columns are no variable of the file."""
+    return (schema[name].label if name in schema else "") or spoken(name)
+
+
+def _plain(value: float) -> str:
+    """All published digits, and no exponent: those after the eleventh are zeros that a published value ends in.
+
+    >>> _plain(1.34e10), _plain(0.0745), _plain(-183)
+    ('13,400,000,000', '0.0745', '-183')
+    """
+    return f"{value:,.10g}" if abs(value) < 1e10 else f"{value:,.0f}"
+
+
 def _quality(table: pa.Table) -> str:
-    """How many values have each mark; empty for tables without marks."""
+    """How many cells have each mark; empty for tables without marks."""
     marks = table["quality"].to_pylist() if "quality" in table.column_names else []
     return ", ".join(f"{mark} {marks.count(mark):,}" for mark in ("A", "B", "C", "D", "withheld") if mark in marks)
 
@@ -165,15 +186,19 @@ def _unbounded(record: Mapping[str, Any], margins: Floats) -> View | None:
     return {"which": which, "named": named, "limit": f"{max(abs(one['lower']), abs(one['upper'])):,.10g}"}
 
 
-def _worth(values: Floats, margins: Floats, silent: int) -> str:
+def _worth(values: Floats, margins: Floats, every: int) -> str:
     """How many cells are near enough to be used, in words for those who decide."""
     near = int(np.count_nonzero(margins <= _NEAR * np.abs(values)))  # never of a margin that nothing bounds
-    said = f"the margin is at most {_NEAR:.0%} of the value in {near:,} of {len(values):,} cells"
+    silent = every - len(values)
     if not np.isfinite(margins).any():
-        said = "no cell has a margin of error" if len(values) else "no cell has a value"
-    elif silent:
-        said += f", and {silent:,} more are withheld"
-    return said
+        return "no cell has a margin of error" if len(values) else "no cell has a value"
+    said = f"the margin is at most {_NEAR:.0%} of the value in {near:,} of {every:,} cells"
+    return said + (f"; {silent:,} {'has' if silent == 1 else 'have'} no value" if silent else "")
+
+
+def _vague(values: Floats, margins: Floats, every: int) -> bool:
+    """Whether hardly any cell says more than that noise was added: at most one in ten has a margin up to half of it."""
+    return every > 0 and bool(np.count_nonzero(margins <= _WIDE * np.abs(values)) * 10 <= every)
 
 
 def _named_columns(table: pa.Table) -> list[str]:
@@ -191,9 +216,11 @@ def _examples(values: Floats, *, ranked: bool) -> tuple[NDArray[np.intp], str]:
         return order, "all"
     if ranked:
         return order[:_DRAWN], "top"
+    if values.max() < 2 or values.min() < 0:  # shares, and numbers of either sign: no ladder of sizes leads to them
+        return order[np.linspace(0, len(order) - 1, _DRAWN).astype(int)], "ladder"
     order = order[values[order] >= 1] if (values >= 1).sum() > _DRAWN else order
     sorted_values = values[order]
-    rungs = np.geomspace(max(sorted_values[0], 2.0), max(sorted_values[-1], 1.0), _DRAWN)
+    rungs = np.geomspace(sorted_values[0], max(sorted_values[-1], 1.0), _DRAWN)
     nearest = np.searchsorted(-sorted_values, -rungs, side="left").clip(0, len(order) - 1)
     return order[np.unique(nearest)], "ladder"
 
@@ -209,13 +236,14 @@ def _cell_labels(table: pa.Table, order: NDArray[np.intp]) -> list[str]:
 
 def _by_size(values: Floats, margins: Floats, *, shares: bool) -> Iterator[tuple[str, str, str, str]]:
     """Size of cells, how many there are, their typical margin, and that beside the typical value."""
+    sizes = np.abs(values)
     for low, high in _SHARES if shares else _BANDS:
-        inside = (values >= (low or -np.inf)) & (values < (np.inf if high is None else high))
+        inside = (sizes >= low) & (sizes < (np.inf if high is None else high))
         if not inside.any():
             continue
         known = margins[inside & np.isfinite(margins)]
         typical = float(np.median(known)) if known.size else math.nan
-        size = float(np.median(np.abs(values[inside])))
+        size = float(np.median(sizes[inside]))
         relative = typical / size if size else math.nan
         margin = f"± {100 * typical:.2g} points" if shares else f"± {typical:{',.0f' if typical >= 100 else '.3g'}}"
         share = "—" if math.isnan(relative) else f"{relative:.1%}" if relative < 0.1 else f"{relative:,.0%}"
@@ -304,7 +332,11 @@ def _domain(schema: Schema, name: str) -> str:
         return f"{len(kind.levels)} codes" if len(kind.levels) > 1 else "one code"
     if isinstance(kind, Date):
         return f"{kind.lower} to {kind.upper}"
-    return f"{kind.lower:,g} to {kind.upper:,g}" if isinstance(kind, Integer | Numeric) else "identifier"
+    if not isinstance(kind, Integer | Numeric):
+        return "identifier"
+    low, high = float(kind.lower), float(kind.upper)
+    years = isinstance(kind, Integer) and low >= 1000 and high < 2500  # years have no comma
+    return f"{low:.0f} to {high:.0f}" if years else f"{_plain(low)} to {_plain(high)}"
 
 
 def _means(files: Implicates, schema: Schema, weight: str | None) -> Iterator[tuple[str, ...]]:

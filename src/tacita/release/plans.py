@@ -12,11 +12,14 @@ from math import floor
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from tacita.data.schema import Categorical, Schema
+from tacita.data.cells import Amount
+from tacita.data.schema import Categorical, Integer, Numeric, Schema
 from tacita.errors import RefusedError, SpecError, TacitaError, naming
 from tacita.mechanisms.table.levels import TableLevels
+from tacita.mechanisms.table.measuring import buys_clamp
 from tacita.noise.concentrated import rho_for
 from tacita.plan import Forecast, Plan, check, claimed
+from tacita.plan.bounded import Bounded
 from tacita.privacy import UNPROTECTED, Guarantee, Loss, exact, in_sequence, text
 from tacita.privacy.json_form import canonical
 from tacita.release.cap_spec import CapSpec
@@ -132,11 +135,13 @@ def prepare(spec: Spec, *, rehearsal: bool = False) -> PlannedRelease:
 
 
 def _prepared(spec: Spec, schema: Schema, *, rehearsal: bool) -> PlannedRelease:
-    spec = spec.model_copy(update={"table": tuple(_with_mechanism(table, spec.cap) for table in _shared_out(spec))})
+    named = (_with_mechanism(table, spec.cap) for table in _shared_out(spec))
+    spec = spec.model_copy(update={"table": tuple(_with_limits(table, schema) for table in named)})
     told = (spec, schema, rehearsal)
     tables = tuple(Planned(table, *_understood(table, _planned, table, *told)) for table in spec.table)
     microdata = tuple(Planned(files, *_understood(files, _planned, files, *told)) for files in spec.microdata)
     planned = PlannedRelease(spec, schema, tables, microdata)
+    _refuse_rows_of_years(planned)
     for product in planned.products:
         schema.check_codes(_understood(product.spec, _named, product.spec, product.plan.reads, schema))
     for table in tables:
@@ -190,6 +195,41 @@ def _with_mechanism(table: TableSpec, cap: CapSpec) -> TableSpec:
     elif named == ANY_FILE and table.statistic in CHANGES:
         named = TWO_YEARS
     return table.model_copy(update={"mechanism": named})
+
+
+def _with_limits(table: TableSpec, schema: Schema) -> TableSpec:
+    """Where a margin is wanted, the limits that numbers are clamped at in any case: those that are declared, if the
+    specification says so or they are too near to each other for buying nearer ones."""
+    if table.margin is None or table.statistic not in ("sum", "mean") or table.clamp not in (None, "declared"):
+        return table
+    of = table.of if isinstance(table.of, str) else None
+    kind = schema[of].kind if of is not None and of in schema else None
+    if not isinstance(kind, Integer | Numeric):
+        return table  # the plan says what is wrong
+    if table.clamp is None and buys_clamp(schema, Amount((of or "",)), None):
+        return table
+    return table.model_copy(update={"clamp": (float(kind.lower), float(kind.upper))})
+
+
+def _refuse_rows_of_years(release: PlannedRelease) -> None:
+    """One product that takes a row for each year of a unit says of the whole file that units have several rows. A run
+    would find that too, from the rows."""
+    if release.spec.cap.neighbours not in ("add-remove", "replace"):
+        return
+    years = {
+        one.spec.name: "period" in one.spec.options
+        if isinstance(one.spec, MicrodataSpec)
+        else one.spec.between is not None
+        for one in release.products
+    }
+    yearly = next((one for one in release.products if years[one.spec.name]), None)
+    for product in release.products if yearly is not None else ():
+        if yearly is not None and not years[product.spec.name] and not isinstance(product.plan, Bounded):
+            raise SpecError(
+                f"{product.spec.spoken}: takes one row of each {release.spec.cap.unit}, and {yearly.spec.spoken} a row "
+                "for each year; give it at_most = <rows>, the most that one has, or a file of one year in a release of "
+                "its own, on the same ledger"
+            )
 
 
 def _planned(product: Named, spec: Spec, schema: Schema, rehearsal: bool) -> tuple[Plan[Any], Guarantee]:

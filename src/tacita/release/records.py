@@ -267,4 +267,5 @@ def _table_facts(record: dict[str, Any], table: pa.Table, schema: Schema) -> Tab
     if "measure" in table.column_names:
         levels["measure"] = tuple((one, one) for one in dict.fromkeys(table["measure"].to_pylist()))
     guarantee = str(guarantee_from_json(record["guarantee"]))
-    return table_facts(record["name"], record["title"], universe, guarantee, table, levels)
+    labels = {one.name: one.label for one in schema.variables}
+    return table_facts(record["name"], record["title"], universe, guarantee, table, levels, labels)

@@ -12,8 +12,8 @@ import pytest
 from support.bundles import PEOPLE, people, published, released, ruled, spec, table
 from support.command_line import Call
 from support.dossier import original, request
-from support.specifications import levels, number, schema, section
-from tacita.dossier.findings import Findings, verdicts
+from support.specifications import key, levels, microdata, number, schema, section
+from tacita.dossier.findings import Findings, _of_files, verdicts
 from tacita.dossier.pictures import bins, has_long_tails
 from tacita.dossier.request import request_of
 from tacita.dossier.run import evaluate
@@ -210,6 +210,31 @@ def test_a_panel_of_the_specification_needs_no_question(tmp_path: Path) -> None:
     (tmp_path / "file.schema.toml").write_text(PEOPLE, encoding="utf-8")
     (tmp_path / "release.toml").write_text(spec(files), encoding="utf-8")
     assert request_of(tmp_path / "release.toml").asked.panel == PanelSpec(employment="emp{year}", years=(2001, 2004))
+
+
+def test_a_long_panel_whose_unit_follows_the_cap_shows_its_trends_too(tmp_path: Path) -> None:
+    """The column that tells units apart is the schema's id of the unit, whatever it is called."""
+    files = microdata(
+        "plants",
+        mechanism="PanelSynthesis",
+        epsilon="1",
+        years=[2001, 2004],
+        period="year",
+        columns={"employment": "jobs"},
+    )
+    columns = {"plant_no": key("plant"), "year": number(2001, 2004, role="public"), "jobs": number(0, 900)}
+    (tmp_path / "file.schema.toml").write_text(schema("plants", "plant", **columns), encoding="utf-8")
+    asked = spec(files, cap='neighbours = "replace"\nunit = "plant"')
+    (tmp_path / "release.toml").write_text(asked, encoding="utf-8")
+    found = request_of(tmp_path / "release.toml").asked.panel
+    assert found == PanelSpec(unit="plant_no", period="year", employment="jobs")
+
+
+def test_files_that_their_own_page_calls_too_small_are_never_just_fit() -> None:
+    findings = Findings("t", "m", "v", 0, (), (), None, None, (), (), (), (), (), unsure=True)
+    (measure,) = _of_files(findings, LimitsSpec())
+    assert measure.grade == "fit with care"
+    assert "trying out code" in measure.said
 
 
 def test_long_tails_are_drawn_in_widening_steps() -> None:

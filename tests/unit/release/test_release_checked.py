@@ -69,7 +69,7 @@ def test_fit_files_have_no_stamp_and_their_page_has_the_findings(releases: dict[
     bundle = releases["fit"]
     assert (bundle / "microdata" / "implicate-01.csv").is_file()
     page = page_of(bundle)
-    assert "Fit for use: the first file met every limit" in page
+    assert "Fit for use: the file met every limit" in page
     assert "tables of two columns, on average" in page
     assert "NOT FIT" not in page
     assert "NOT FIT" not in (bundle / "codebook.xml").read_text()
@@ -86,6 +86,7 @@ def test_failing_files_are_stamped_wherever_a_reader_may_meet_them(releases: dic
         assert "NOT FIT FOR USE" in (bundle / name).read_text(), name
     assert "tables of two columns, on average" in (bundle / "codebook.xml").read_text()
     assert "implicate-01.NOT-FIT-FOR-USE.csv" in page_of(bundle)  # in the code to copy
+    assert "results from the synthetic files, which failed their own check" in page_of(bundle)
     assert Implicates.read(bundle / "microdata", schema()).m == 1
 
 

@@ -55,3 +55,14 @@ def _margins(folder: Path, tacita: Call, sampling: str) -> np.ndarray:
 
 def test_margins_in_the_bundle_cover_sampling_where_it_is_asked_for(folder: Path, tacita: Call) -> None:
     assert (_margins(folder, tacita, "true") > 2 * _margins(folder, tacita, "false")).all()
+
+
+def test_the_page_says_that_such_margins_cover_sampling_and_others_do_not(folder: Path, tacita: Call) -> None:
+    _margins(folder, tacita, "true")
+    _margins(folder, tacita, "false")
+    with_it, without = ((folder / one / "report.html").read_text(encoding="utf-8") for one in ("true", "false"))
+    assert "the chance of sampling together" in with_it
+    assert "and nothing else" not in with_it
+    assert "and nothing else" in without
+    assert "and so does what another sample would have given" in without
+    assert "Every record counts by its weight, w." in without

@@ -8,7 +8,7 @@ import importlib
 import sys
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -56,8 +56,8 @@ class Engine:
     def name(self) -> str:
         return str(self.backend.name)
 
-    def read(self, source: str | Path, columns: Sequence[str]) -> Any:
-        """The file as an Ibis table; `columns` is what will be needed of it."""
+    def read(self, source: str | Path, columns: Sequence[str], dates: Collection[str] = ()) -> Any:
+        """The file as an Ibis table; `columns` is what will be needed of it, `dates` those that are days."""
         place = str(source)
         if place.startswith("duckdb:"):
             return self._database(place.removeprefix("duckdb:"), columns)
@@ -67,7 +67,7 @@ class Engine:
             raise SchemaError(f"data {path.name}: no such file or folder; correct the path{hint}")
         name = path.name.lower()
         if name.endswith(STATISTICAL):
-            return self.table(read_statistical(path, columns))
+            return self.table(read_statistical(path, columns, dates))
         if name.endswith(WORKBOOK):
             return self.table(read_workbook(path, columns))
         if path.is_dir() or name.endswith((".parquet", ".pq")):

@@ -14,13 +14,14 @@ import gzip
 import importlib
 import mmap
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from tacita.data.engine.calendars import calendar_of, days
 from tacita.data.engine.expressions import EXACT
 from tacita.errors import SchemaError, TacitaError, UsageError
 
@@ -36,27 +37,33 @@ _KINDS = {
 STATISTICAL = (".sas7bdat", ".xpt", ".dta", ".sav", ".zsav")
 
 
-def read_statistical(path: Path, columns: Sequence[str]) -> pa.Table:
-    """SAS, Stata or SPSS, with user-missing values kept as the codes they are."""
+def read_statistical(path: Path, columns: Sequence[str], dates: Collection[str] = ()) -> pa.Table:
+    """SAS, Stata or SPSS, with user-missing values kept as the codes they are. Days are numbers in such files; those
+    of the columns `dates` become days where the file says how it counts them."""
     readers = importlib.import_module("pyreadstat")
     suffix = path.suffix.lower()
     try:
         if suffix == ".sas7bdat":
-            frame, _ = readers.read_sas7bdat(str(path), user_missing=True, disable_datetime_conversion=True)
+            frame, about = readers.read_sas7bdat(str(path), user_missing=True, disable_datetime_conversion=True)
         elif suffix == ".xpt":
-            frame, _ = readers.read_xport(str(path), disable_datetime_conversion=True)
+            frame, about = readers.read_xport(str(path), disable_datetime_conversion=True)
             if is_cut_short(path, frame.shape[1], len(frame)):
                 raise EOFError
         elif suffix == ".dta":
-            frame, _ = readers.read_dta(str(path), user_missing=True, disable_datetime_conversion=True)
+            frame, about = readers.read_dta(str(path), user_missing=True, disable_datetime_conversion=True)
         else:
-            frame, _ = readers.read_sav(str(path), user_missing=True, disable_datetime_conversion=True)
+            frame, about = readers.read_sav(str(path), user_missing=True, disable_datetime_conversion=True)
     except Exception as problem:  # the reader's message may quote values
         raise SchemaError(
             f"data {path.name}: cannot be read ({type(problem).__name__}); "
             "check that the file is complete and of the kind its name says"
         ) from None
-    return to_arrow(frame, columns, path.name)
+    table = to_arrow(frame, columns, path.name)
+    for name in dates:
+        calendar = calendar_of(suffix, about.original_variable_types.get(name))
+        if calendar is not None and name in table.column_names:
+            table = table.set_column(table.column_names.index(name), name, days(frame[name], calendar))
+    return table
 
 
 def to_arrow(frame: Any, columns: Sequence[str], what: str) -> pa.Table:

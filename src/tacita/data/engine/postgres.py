@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -134,7 +134,7 @@ class PostgresEngine(Engine):
     def name(self) -> str:
         return "postgres"
 
-    def read(self, source: str | Path, columns: Sequence[str]) -> Any:
+    def read(self, source: str | Path, columns: Sequence[str], dates: Collection[str] = ()) -> Any:
         """The table that stands after #, its values in the types that the other engines have."""
         address, named = split_address(str(source), "data")
         if address != self._address:

@@ -14,7 +14,7 @@ from typing import Any
 from tacita.data.schema import hierarchy, reading
 from tacita.data.schema.design import SurveyDesign
 from tacita.data.schema.hierarchy import Hierarchy
-from tacita.data.schema.kinds import Categorical, Identifier, Integer, Numeric, Role, Variable
+from tacita.data.schema.kinds import Categorical, Date, Identifier, Integer, Numeric, Role, Variable
 from tacita.data.schema.reading import read_toml
 from tacita.data.schema.rulebook import refuse_contradiction
 from tacita.data.schema.rules import Rule, rules_of
@@ -229,6 +229,11 @@ class Schema:
         return int(self.hash[:15], 16)
 
     # ------------------------------------------------------------ looking things up
+
+    @property
+    def dates(self) -> tuple[str, ...]:
+        """The columns whose values are days."""
+        return tuple(one.name for one in self.variables if isinstance(one.kind, Date))
 
     @property
     def names(self) -> tuple[str, ...]:
