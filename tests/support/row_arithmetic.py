@@ -198,7 +198,7 @@ REVIEWED = {
     "synthesis/comparison/steps/electing.py::_slopes": "a public table of breakpoints",
     "synthesis/comparison/steps/electing.py::log_units": "logarithms of public numbers of levels",
     "synthesis/selfcheck/yardstick.py::centred": "synthetic values",
-    "synthesis/survey/columns.py::Measure.value": "synthetic values",
+    "synthesis/survey/columns.py::Measure.value": "synthetic values, and the middle of a released range",
     "synthesis/survey/distribution.py::_middle": "released thresholds",
     "synthesis/survey/shape.py::shaped": "synthetic values",
     "data/workforce.py::_from_flat": "the engine's sums of counts",
