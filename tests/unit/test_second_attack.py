@@ -96,6 +96,11 @@ def test_no_column_is_called_as_those_that_are_computed(name: str) -> None:
         schema(column=name)
 
 
+def test_a_name_that_engines_cannot_have_is_refused_by_the_schema() -> None:
+    with pytest.raises(SchemaError, match=r"variables.self: no column can have this name .* rename the column"):
+        schema(column="self")
+
+
 def test_two_words_for_one_entity_are_one_entity() -> None:
     with pytest.raises(SchemaError, match="two id columns have the same entity"):
         schema(rowno={"role": "id", "entity": "Person"})

@@ -32,6 +32,7 @@ _KINDS_OF = {
     "company": "firm",
 }
 _OWN = "tacita_"  # what columns that are computed beside the file's own are called
+_TAKEN = ("self",)  # a parameter of the methods of Ibis that take columns by name
 _KEYS = ("dataset", "variables", "zeros", "rules", "hierarchy", "design")
 _FILES = ("levels_file", "file", "shapes")
 DATASET_KEYS = ("identity", "unit", "lineage", "source")
@@ -85,6 +86,8 @@ class Schema:
             raise SchemaError("variables: a column is declared twice; keep one of them")
         if own := [name for name in names if name.casefold().startswith(_OWN)]:
             raise SchemaError(f"variables.{own[0]}: names that begin with {_OWN} are Tacita's own; rename the column")
+        if taken := [name for name in names if name in _TAKEN]:
+            raise SchemaError(f"variables.{taken[0]}: no column can have this name in the engines; rename the column")
         self._check_ids()
         self._check_size()
         self._check_zeros()
