@@ -112,7 +112,7 @@ class Spread:
     def _far(self, beyond: Floats) -> Floats:
         """Values with these shares of the curve above them. A fitted tail is often too short: where few quantiles are
         known, that of a log-normal number with the same median and outermost quantile is taken where it is longer, and
-        beyond the outermost one it is halfway, by ratio, to a Pareto tail of index 2, as sizes of firms and incomes have.
+        beyond the outermost one it is halfway, by ratio, to a Pareto tail of index 2, as firms and incomes have.
         """
         from scipy.special import ndtri  # slow to load, and plans do without
 
