@@ -178,6 +178,9 @@ class Tally:
     by: tuple[str, ...]
     sums: tuple[tuple[str, Adding, Steps, int], ...] = ()
 
+    def each(self, schema: Schema) -> int:
+        return 1
+
     def over(self, table: Any, schema: Schema, rules: Mapping[str, Any] | None = None) -> Any:
         """`rules` say of every record whether it breaks one: whether any does is then told too."""
         broken, steps = dict(rules or {}), {}
@@ -257,13 +260,17 @@ def values(
     column: str,
     weight: tuple[Amount, Steps] | None,
     coded_as: Callable[[Integers], Integers],
+    only: Callable[[Any], Any] | None = None,
+    others: tuple[Integers, Integers, Integers] | None = None,
 ) -> tuple[Integers, Integers, Integers]:
     """Every code of a value that occurs in a cell: its cell, the code, and how many records (or steps of weight) have
-    it, sorted by cell and code. `coded_as` gives the code of a value in its declared steps, one by one."""
+    it, sorted by cell and code. `coded_as` gives the code of a value in its declared steps, one by one. `only` says
+    which records are looked at; of all others there are cells, values and how many have them."""
     schema = data.schema
 
     def write() -> Any:
         table = kept(data, cells, (column, *(weight[0].columns if weight else ())))
+        table = table.filter(only(table)) if only else table
         codes = {name: table[name] for name in cells.by}
         parts = 10.0 ** decimals(schema, column)
         number = ruled_number(table[column], number_kind(schema, column)).cast("float64")
@@ -274,11 +281,18 @@ def values(
         mass = coded.tacita_weight.sum() if weight else coded.count()
         return coded.group_by([*codes, "tacita_value"]).aggregate(**{_N: mass})
 
-    part = asked(data, ("values", cells.key, column, weight), write)
+    part = engine_of(data).collect(write()) if only else asked(data, ("values", cells.key, column, weight), write)
     # Several stored values may have one code, of the value or of the cell.
-    code, mass_of = coded_as(whole_numbers(part, "tacita_value")), whole_numbers(part, _N)
+    place, value, mass_of = (
+        cell_places(part, schema, cells.by),
+        whole_numbers(part, "tacita_value"),
+        whole_numbers(part, _N),
+    )
+    if others is not None:
+        place, value, mass_of = (np.append(*one) for one in zip((place, value, mass_of), others, strict=True))
+    code = coded_as(value)
     least, codes_there = int(code.min(initial=0)), int(code.max(initial=0) - code.min(initial=0)) + 1
-    key = cell_places(part, schema, cells.by) * codes_there + (code - least)
+    key = place * codes_there + (code - least)
     there, mass_there = _added_up(key, mass_of, cells.count(schema) * codes_there)
     return there // codes_there, there % codes_there + least, mass_there
 

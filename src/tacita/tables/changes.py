@@ -24,22 +24,22 @@ def growth(result: Measurements, keys: dict[str, Any], confidence: float) -> Est
     earlier, noise, kurtosis, unseen = amounts(EARLIER, result)
     signed = result.facts[EARLIER]["lower"] < 0
     later = earlier + change
-    half_change = margin(confidence, [(change_noise, change_kurtosis)]) + change_unseen
+    half_change = change_unseen.beside(margin(confidence, [(change_noise, change_kurtosis)]))
     half_earlier = margin(confidence, [(noise, kurtosis)])
-    half_later = margin(confidence, [(noise, kurtosis), (change_noise, change_kurtosis)]) + change_unseen
+    half_later = change_unseen.beside(margin(confidence, [(noise, kurtosis), (change_noise, change_kurtosis)]))
     known = earlier > 1.5 * half_earlier
     safe = np.where(known, earlier, 1.0)
     rate = change / safe
     half_rate = margin(confidence, [(change_noise, change_kurtosis), (rate**2 * noise, kurtosis)])
     # Solved at the shorter denominator, which the noise allows for, as for any ratio.
-    # Nothing bounds a percentage of a total whose tail is open, be it 0.
-    missing = unseen * np.where(np.isfinite(unseen), np.abs(rate), 1.0)
-    half_rate = (half_rate + change_unseen + missing) / safe * (1 + 0.25 * (half_earlier / safe) ** 2)
-    below = unseen if signed else np.zeros(1)
+    half_rate = unseen.times(np.abs(rate)).beside(change_unseen.beside(half_rate))
+    half_rate = half_rate / safe * (1 + 0.25 * (half_earlier / safe) ** 2)
+    above_earlier, above_later = unseen.beside(half_earlier), unseen.beside(half_later)
+    below_earlier, below_later = (above_earlier, above_later) if signed else (half_earlier, half_later)
     value = [earlier, later, change, np.where(known, 100 * rate, np.nan)]
     half = np.where(known, 100 * half_rate, np.inf)
-    lower = [earlier - half_earlier - below, later - half_later - below, change - half_change, value[3] - half]
-    upper = [earlier + half_earlier + unseen, later + half_later + unseen, change + half_change, value[3] + half]
+    lower = [earlier - below_earlier, later - below_later, change - half_change, value[3] - half]
+    upper = [earlier + above_earlier, later + above_later, change + half_change, value[3] + half]
     least = [-np.inf if signed else 0.0] * 2 + [-np.inf] * 2
     return _together(keys, GROWTH, value, lower, upper, least)
 
@@ -61,8 +61,9 @@ def flows(result: Measurements, keys: dict[str, Any], confidence: float) -> Esti
             number = number + sign * amounts(one, result)[0]
         half = margin(confidence, [(noise, kurtosis)] * len(there))
         value.append(number)
-        lower.append(number - half - (unseen if name == "net" else 0.0))
-        upper.append(number + half + unseen)
+        above = unseen.beside(half)
+        lower.append(number - (above if name == "net" else half))
+        upper.append(number + above)
         least.append(-np.inf if name == "net" else 0.0)
         spread.append(noise * len(there))
     return _together(keys, tuple(parts), value, lower, upper, least, np.concatenate(spread), kurtosis)

@@ -16,6 +16,7 @@ from tacita.measured import Measurements
 from tacita.mechanisms.table.noise import PRUDENCE, half_step, law_of, spread_of
 from tacita.noise.combination import margin as combined
 from tacita.tables import sampling
+from tacita.tables.unseen import Unseen, beyond, parted
 
 Floats = NDArray[np.float64]
 
@@ -155,12 +156,12 @@ def _sum_of(
         noise, variance = variance, variance + sampling.of_sums(result, value, variance, confidence)
         kurtosis *= float(np.max(noise / variance)) ** 2
     half = margin(confidence, [(variance, kurtosis)])
-    low = unseen if result.facts[name]["lower"] < 0 else np.zeros(value.size)
+    above = unseen.beside(half)
     return Estimates(
         keys,
         value,
-        value - half - low,
-        value + half + unseen,
+        value - (above if result.facts[name]["lower"] < 0 else half),
+        value + above,
         additive=True,
         variance=variance,
         kurtosis=kurtosis,
@@ -169,7 +170,7 @@ def _sum_of(
     )
 
 
-def amounts(name: str, result: Measurements) -> tuple[Floats, Floats, float, Floats]:
+def amounts(name: str, result: Measurements) -> tuple[Floats, Floats, float, Unseen]:
     """Sums in their own units, the variance of their noise and its kurtosis, and what each cell may hold above the
     clamp."""
     facts = result.facts[name]
@@ -186,23 +187,6 @@ def noise_of(facts: Mapping[str, Any], cells: int) -> tuple[Floats, float]:
         return facts["agreed"], facts["kurtosis"]
     variance, kurtosis = spread_of(facts["law"])
     return np.full(cells, variance), kurtosis
-
-
-def beyond(facts: Mapping[str, Any], value: Floats, noise: Floats) -> Floats:
-    """What each cell may hold above the clamp, by its value and the deviation of its noise. Above an open tail
-    (`mechanisms/table/clamp.py`) there may be anything."""
-    if facts.get("open"):
-        return np.full(value.size, np.inf)
-    ends = np.cumsum(facts.get("sizes", ()))[:-1]  # of levels, each of which holds everything
-    both = zip(np.split(value, ends), np.split(noise, ends), strict=True)
-    return np.asarray(facts["unseen"] * facts["upper"] * np.concatenate([parted(*one) for one in both]))
-
-
-def parted(value: Floats, noise: Floats) -> Floats:
-    """How much of something that few records have a cell may hold: the root of its part in all. Its part alone would be
-    missed in the cells where they are; a cell that has most of the whole has most of them, too."""
-    size = np.maximum(np.abs(value), noise)
-    return np.asarray(np.sqrt(size / np.maximum(size.sum(), np.finfo(float).tiny)))
 
 
 # ---------------------------------------------------------------- what follows from them
@@ -224,9 +208,9 @@ def _means(result: Measurements, keys: dict[str, Any], confidence: float) -> Est
     safe = np.where(known, number, 1.0)
     value = np.where(known, low + share * (high - low), np.nan)
     half = np.where(known, half / safe, np.inf)
-    unseen = beyond(facts, above * step, np.sqrt(variance) * step) / safe
+    wide = beyond(facts, above * step, np.sqrt(variance) * step).times(1 / safe).beside(half)
     # Where numbers may be negative, the clamp cuts them off on both sides.
-    lower, upper = value - half - (unseen if low < 0 else 0.0), value + half + unseen
+    lower, upper = value - (wide if low < 0 else half), value + wide
     lower = lower if low < 0 and facts["unseen"] else np.maximum(lower, low)
     upper = upper if facts["unseen"] else np.minimum(upper, high)
     return Estimates(keys, value, np.where(known, lower, low), np.where(known, upper, np.inf))
@@ -250,11 +234,11 @@ def _variances(result: Measurements, keys: dict[str, Any], confidence: float) ->
     value = np.where(known, spread * length * correction, np.nan)
     half = np.where(known, half * length * correction, np.inf)
     # A number above the clamp adds its square to the variance, and more where the mean may be negative.
-    signed = 2 * facts["unseen"] if facts["lower"] < 0 else 0.0
-    held = parted(parts[0], np.full(value.size, np.sqrt(noise)))
-    above = (facts["unseen_squares"] + signed) * facts["upper"] ** 2 * held / safe
+    signed = 2 * (facts["unseen"] + facts.get("chance", 0.0)) if facts["lower"] < 0 else 0.0
+    held = facts["upper"] ** 2 * parted(parts[0], np.full(value.size, np.sqrt(noise))) / safe
+    above = Unseen((facts["unseen_squares"] + signed) * held, facts.get("chance_squares", 0.0) * held).beside(half)
     above = np.full(value.size, np.inf) if facts.get("open") else above
-    return Estimates(keys, value, np.maximum(value - half, 0.0), value + half + above, bounds=(0.0, np.inf))
+    return Estimates(keys, value, np.maximum(value - half, 0.0), value + above, bounds=(0.0, np.inf))
 
 
 def _shares(result: Measurements, keys: dict[str, Any], confidence: float) -> Estimates:
@@ -265,7 +249,7 @@ def _shares(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
     else:
         inside = result.noisy["count"].astype(np.float64)
         noise, kurtosis = noise_of(result.facts["count"], inside.size)
-        unseen = np.zeros(inside.size)
+        unseen = Unseen(np.zeros(inside.size), np.zeros(inside.size))
     facts = result.facts["count"]
     rough = 0.0 if result.plan["weights"] or "law" not in facts else half_step(law_of(facts["law"]))
     whole = np.repeat(inside.reshape(-1, levels).sum(axis=1), levels)
@@ -277,7 +261,7 @@ def _shares(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
         squares = sampling.of_residuals(result, confidence)
         others = np.repeat(squares.reshape(-1, levels).sum(axis=1), levels) - squares
         parts.append((((1 - share) ** 2 * squares + share**2 * others) / safe**2, 0.0))
-    half = margin(confidence, parts) + (unseen + rough * np.maximum(share, 1 - share)) / safe
+    half = unseen.times(1 / safe).beside(margin(confidence, parts)) + rough * np.maximum(share, 1 - share) / safe
     value = np.where(known, share, np.nan)
     half = np.where(known, half, np.inf)
     return Estimates(keys, value, np.maximum(value - half, 0.0), np.minimum(value + half, 1.0), bounds=(0.0, 1.0))
@@ -294,9 +278,8 @@ def _ratios(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
     chance = sampling.of_residuals(result, confidence) if sampling.measured(result) else np.zeros(1)
     half = margin(confidence, [(noise_above, one), (ratio**2 * noise_below, two), (chance, 0.0)])
     # Solved at the shorter denominator, which the noise allows for: ratios are wider above than below.
-    # Nothing bounds a ratio over an open tail, be it 0.
-    missing = unseen_below * np.where(np.isfinite(unseen_below), np.abs(ratio), 1.0)
-    half = (half + unseen_above + missing) / safe * (1 + 0.25 * (least / safe) ** 2)
+    half = unseen_below.times(np.abs(ratio)).beside(unseen_above.beside(half))
+    half = half / safe * (1 + 0.25 * (least / safe) ** 2)
     value = np.where(known, ratio, np.nan)
     half = np.where(known, half, np.inf)
     return Estimates(keys, value, value - half, value + half)

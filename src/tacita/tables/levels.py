@@ -24,7 +24,8 @@ from tacita.mechanisms.table.levels import LEVEL, TableLevels, error_parts
 from tacita.mechanisms.table.noise import spread_of
 from tacita.noise.combination import margin
 from tacita.noise.discrete import DiscreteLaplace
-from tacita.tables.estimates import Estimates, beyond, decimals_beside, estimated
+from tacita.tables.estimates import Estimates, decimals_beside, estimated
+from tacita.tables.unseen import beyond
 
 Floats = NDArray[np.float64]
 
@@ -60,13 +61,12 @@ def level_estimates(
     places = 0 if counts and integers else decimals_beside(float(half.min()) * step)
     shown = _rounded(agreed, levels, 10.0**-places / step, signed=not nonnegative or floor < 0)
     sized = {**facts, "sizes": levels.sizes}
-    unseen = np.zeros(estimate.size) if counts else beyond(sized, estimate * step, half * step)
-    below = unseen if floor < 0 else 0.0
+    wide = half * step if counts else beyond(sized, estimate * step, half * step).beside(half * step)
     return Estimates(
         keys,
         shown * step,
-        (estimate - half) * step - below,
-        (estimate + half) * step + unseen,
+        estimate * step - (wide if floor < 0 else half * step),
+        estimate * step + wide,
         additive=True,
         whole=counts,
         places=places,

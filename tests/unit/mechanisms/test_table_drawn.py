@@ -17,6 +17,7 @@ from tacita.mechanisms.table.clamp import clamp_from
 from tacita.mechanisms.table.ladder import Ladder, draw_ends, runs, scores_of
 from tacita.mechanisms.table.quantiles import shift_of
 from tacita.noise.entropy import SeededEntropy, reserve
+from tacita.tables.unseen import Unseen, beyond
 
 
 @given(st.integers(-(2**53), 2**53), st.integers(0, 2**40), st.data())
@@ -207,3 +208,45 @@ def test_rungs_out_of_reach_keep_their_place_in_the_law() -> None:
     law /= law.sum()
     for seen, expected in ((low, law.sum(axis=1)), (high, law.sum(axis=0))):
         assert float(((seen - 4_000 * expected) ** 2 / (4_000 * expected)).sum()) < 33.7  # 9 degrees, 1 in 10,000
+
+
+def _tail(shape: float, records: int, octaves: int = 30) -> np.ndarray:
+    """Records by octave of a Pareto law."""
+    above = records * 2.0 ** (-shape * np.arange(octaves + 1))
+    return np.round(above[:-1] - above[1:])
+
+
+@pytest.mark.parametrize(("shape", "is_open"), [(0.9, True), (1.3, True), (2.0, False), (3.0, False)])
+def test_a_tail_is_closed_only_where_it_surely_falls(shape: float, is_open: bool) -> None:
+    """At shape 1 amounts no longer fall; at 1.3 noise cannot tell."""
+    found = clamp_from(_tail(shape, 20_000), 0, 10.0, 3.5)
+    assert found is not None
+    assert found.open is is_open
+
+
+def test_a_tail_that_flattens_is_open_where_one_that_steepens_as_much_is_not() -> None:
+    steeper, flatter = np.array([0.6, 0.5, 0.42, 0.35]), np.array([0.3, 0.33, 0.36, 0.4])
+    found = []
+    for falls in (steeper, flatter):
+        above = 8_000 * np.cumprod(np.concatenate(([1.0], falls, np.full(20, falls[-1]))))
+        found.append(clamp_from(np.round(above[:-1] - above[1:]), 0, 12.0, 4.0))
+    assert [one is not None and one.open for one in found] == [False, True]
+
+
+def test_the_louder_the_sum_the_lower_its_limit() -> None:
+    limits = [clamp_from(_tail(2.0, 20_000), 0, 4.0, scale) for scale in (0.5, 2.0, 8.0)]
+    exponents = [one.exponent for one in limits if one is not None]
+    assert exponents == sorted(exponents, reverse=True)
+    assert exponents[0] > exponents[-1]
+
+
+def test_what_few_records_have_by_chance_adds_to_noise_by_squares() -> None:
+    unseen = Unseen(np.array([10.0, np.inf]), np.array([4.0, 0.0]))
+    assert unseen.beside(np.array([3.0, 3.0])).tolist() == [15.0, np.inf]
+    assert unseen.times(np.array([2.0, 0.0])).beside(np.array([6.0, 1.0])).tolist() == [30.0, np.inf]
+
+
+def test_bundles_of_earlier_versions_keep_their_margins() -> None:
+    """They say nothing of chance, and all that lies above a limit is added."""
+    facts = {"unseen": 2.0, "upper": 100.0}
+    assert beyond(facts, np.array([50.0]), np.array([1.0])).beside(np.array([7.0])).tolist() == [207.0]

@@ -1,15 +1,18 @@
 """One scan serves the check of a file and the table made of it: with the same numbers, and the same refusals."""
 
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import tacita as tc
+from tacita.data import sized
 from tacita.data.cells import Amount, Cells, Steps, totals
 from tacita.data.confidential import Confidential, tallied
 from tacita.errors import SchemaError
+from tacita.mechanisms.table import quantiles
 from tacita.noise.entropy import SeededEntropy
 from tacita.plan import check
 from tacita.privacy import AddRemoveOne
@@ -97,3 +100,66 @@ def test_steps_of_whole_numbers_are_those_of_the_same_numbers_stored_as_floats(s
         totals(Confidential.from_frame(one, SCHEMA), cells, asked) for one in (whole, whole.astype({"pay": float}))
     )
     assert as_whole["pay"].tolist() == as_float["pay"].tolist()
+
+
+@pytest.mark.parametrize("of", ["age", "pay"])
+@pytest.mark.parametrize("shares", [("0.5",), ("0.02", "0.5", "0.9")])
+@pytest.mark.parametrize("epsilon", ["2", "60"])
+def test_quantiles_are_those_of_all_values_where_only_those_near_their_ranks_are_looked_at(
+    of: str, shares: tuple[str, ...], epsilon: str
+) -> None:
+    random = np.random.default_rng(5)
+    pay = np.exp(random.normal(6, 2, 4_000)).astype(np.int64) * random.choice([1, 1, 1, 0, -1], 4_000)
+    frame = _frame().sample(4_000, replace=True, random_state=1).assign(pay=np.round(pay, -1))
+    frame["region"] = random.choice([1, 2, 3], 4_000, p=[0.7, 0.29, 0.01])  # and a cell of very few
+    plan = tc.Table("quantiles", epsilon, of=of, by=["region"], quantiles=shares, neighbours=AddRemoveOne("person"))
+    looked: list[int] = []
+
+    def values(*asked: Any) -> Any:
+        found = quantiles_values(*asked)
+        looked.append(found[0].size)
+        return found
+
+    quantiles_values = quantiles.values
+    with patch.object(quantiles, "values", values):
+        everywhere = plan.run(Confidential.from_frame(frame, SCHEMA), SeededEntropy(1))
+        with patch.object(sized, "_MANY", 0), patch.object(sized, "_MOST_OF_ALL", 1.0):
+            near = plan.run(Confidential.from_frame(frame, SCHEMA), SeededEntropy(1))
+    assert near.to_bytes() == everywhere.to_bytes()
+    if of == "pay" and epsilon == "60":
+        assert looked[1] < looked[0]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("values", ["heaps", "even", "decimals"])
+def test_values_looked_for_near_a_rank_give_the_same_draws_as_all_of_them(
+    values: str, sign: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a declared bound lies within a size: nothing of the file may decide whether a run succeeds."""
+    random = np.random.default_rng(2)
+    numbers = {
+        "heaps": np.repeat([900, 500, 100], [4_000, 9_000, 7_000]),
+        "even": np.exp(random.uniform(np.log(101), np.log(1_000), 20_000)).round(),
+        "decimals": np.exp(random.uniform(np.log(101), np.log(1_000), 20_000)).round(2),
+    }[values]
+    ends = {"lower": 100, "upper": 1_000} if sign > 0 else {"lower": -1_000, "upper": -100}
+    kind = {"type": "numeric", "scale": 2} if values == "decimals" else {"type": "integer"}
+    schema = tc.Schema.from_dict(
+        {"dataset": {"identity": "t", "unit": "person"}, "variables": {"y": {"role": "confidential", **kind, **ends}}}
+    )
+    plan = tc.Table(
+        statistic="quantiles", of=["y"], quantiles=["0.45", "0.5"], epsilon="1", neighbours=AddRemoveOne("person")
+    )
+    data = Confidential.from_frame(pd.DataFrame({"y": sign * numbers}), schema)
+    every = plan.run(data, SeededEntropy(5))
+    asked, near = [], sized.near
+
+    def noted(*given: Any) -> Any:
+        asked.append(near(*given))
+        return asked[-1]
+
+    monkeypatch.setattr(sized, "_MANY", 1)
+    monkeypatch.setattr("tacita.mechanisms.table.quantiles.near", noted)
+    some = plan.run(data, SeededEntropy(5))
+    assert asked[0] is not None
+    assert every.to_bytes() == some.to_bytes()

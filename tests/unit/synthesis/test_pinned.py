@@ -234,6 +234,30 @@ def test_several_files_have_no_more_above_the_clamp_on_average_than_one() -> Non
         assert above.std() > 0.9 * min(spread, pin.beyond)
 
 
+@pytest.mark.parametrize("factor", [0.994, 1.006])
+def test_where_counts_are_in_doubt_and_tails_are_not_ranks_move_a_little_and_no_value_far(factor: float) -> None:
+    """Most values lie close together at the top, as those of a study that ends: drawn in, none would be left there."""
+    random = np.random.default_rng(1)
+    values = np.sort(np.concatenate([random.integers(0, 4200, 2500), random.integers(4800, 5000, 2500)]).astype(float))
+    shares = np.linspace(0, 1, 34)[1:-1]
+    cuts = np.quantile(values, shares)
+    spread = Spread(Curve(shares, cuts, 0.0, 20_000.0), 1.0, 1.0, (0.0, 20_000.0), cuts, 20.0)
+    true = factor * float(values.sum())
+    pin = Pin(0.0, 5500.0, 0.0, 20_000.0, 0.0, 500.0, (true,), 1e-4 * true)
+    held = spread.held(pin, values, np.ones(5000, dtype=np.bool_), 5000, None)
+    assert held.sum() == pytest.approx(true, rel=1e-3)
+    assert held.max() == pytest.approx(values.max(), rel=0.01)
+    both = (np.searchsorted(np.sort(some), cuts) / 5000 for some in (values, held))
+    assert np.abs(np.subtract(*both)).max() < 0.012
+
+
+def test_a_total_that_is_off_by_noise_alone_does_not_outweigh_a_model_that_is_known_to_be_near() -> None:
+    adding = np.full(100, 7.0)
+    pin = Pin(0.0, 10.0, 0.0, 10.0, 0.0, 0.0, (950.0,), 100.0)
+    assert wanted(pin, 0, adding, None, doubt=10.0) == pytest.approx(700.0, abs=5)
+    assert wanted(Pin(0.0, 10.0, 0.0, 10.0, 0.0, 0.0, (1500.0,), 100.0), 0, adding, None, doubt=10.0) > 1300
+
+
 def test_a_total_that_is_mostly_noise_changes_nothing() -> None:
     values = np.arange(1.0, 1001.0)
     pin = Pin(0.0, 900.0, 0.0, 1e9, 0.0, 1e9, (600_000.0,), 400_000.0)

@@ -32,6 +32,9 @@ class Scan(Protocol):
     @property
     def by(self) -> tuple[str, ...]: ...
 
+    def each(self, schema: Schema) -> int:
+        """How many rows it has for each combination of these values, at most."""
+
     def over(self, table: Any, schema: Schema, rules: Mapping[str, Any]) -> Any: ...
 
 
@@ -57,7 +60,8 @@ class FileChecks:
             return self
         kinds = [self.schema.categorical(name) for name in scan.by]
         # Beside levels and codes for missing ones a column may have NULL, empty text and NaN.
-        enough = math.prod(len(kind.levels) + len(kind.missing_codes) + 3 for kind in kinds) + 1
+        values = math.prod(len(kind.levels) + len(kind.missing_codes) + 3 for kind in kinds)
+        enough = values * scan.each(self.schema) + 1
         if enough > _FEW_CELLS or any(kind.outside != "error" for kind in kinds):
             return self
         table = self.tables[self.main]

@@ -30,20 +30,22 @@ CHANGED = Fraction(3, 5)  # share of the budget of growth for the change, the re
 
 @dataclass(frozen=True)
 class Limit:
-    """How far one unit can move sums, in whole units of 2^halvings steps. `unseen` is what all units together may have
-    beyond it, in limits; where the tail is `open`, nothing bounds that (`table/clamp.py`)."""
+    """How far one unit can move sums, in whole units of 2^halvings steps. `unseen` is what all units together are taken
+    to have beyond it, in limits, and `chance` what they may have besides; where the tail is `open`, nothing bounds that
+    (`table/clamp.py`)."""
 
     most: int
     halvings: int
     unseen: float = 0.0
     open: bool = False
+    chance: float = 0.0
 
     @classmethod
     def above(cls, steps: int, clamp: Clamp | None = None) -> Limit:
         """The least limit of about `FINEST` units at most that is no less than so many steps."""
         halvings = max(0, (max(steps, 1) - 1).bit_length() - (FINEST.bit_length() - 1))
         limit = cls(-(-max(steps, 1) >> halvings), halvings)
-        return limit if clamp is None else replace(limit, unseen=clamp.unseen, open=clamp.open)
+        return limit if clamp is None else replace(limit, unseen=clamp.unseen, open=clamp.open, chance=clamp.chance)
 
     @property
     def even(self) -> Limit:
@@ -63,6 +65,7 @@ class Limit:
         told = {
             "lower": -self.most * unit, "upper": self.most * unit, "unseen": self.unseen, "step": unit, "law": law
         }  # fmt: skip
+        told |= {"chance": self.chance} if self.chance else {}
         return told | ({"open": True} if self.open else {})
 
 

@@ -31,6 +31,7 @@ BOUGHT = Fraction(1, 4)  # share of a sum's budget that buys its clamp
 NUMERATOR = Fraction(3, 4)  # share of a weighted mean's budget for weight × value; weights alone need less
 _SLIP = 1e-6  # steps by which an end on a step may miss it in binary
 _SQUARES = 1 << 12  # steps of a variance, or fewer: noise is for their squares
+_BEYOND = ("unseen", "squares", "open", "open_squares", "chance", "chance_squares")
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,8 @@ class Ask:
 @dataclass(frozen=True)
 class Interval:
     """Between which amounts a record counts; outside it counts as the nearer end. `unseen` is what all records together
-    may have beyond, in units of the upper end, and `squares` how much more their squares may be, in its square."""
+    are taken to have beyond, in units of the upper end, and `squares` how much more their squares are, in its square;
+    `chance` and `chance_squares` are what they may have besides by chance."""
 
     lower: float
     upper: float
@@ -83,6 +85,8 @@ class Interval:
     open: bool = False
     open_squares: bool = False
     """Whether nothing bounds what lies beyond, or its squares (`clamp.py`)."""
+    chance: float = 0.0
+    chance_squares: float = 0.0
 
     @property
     def furthest(self) -> float:
@@ -92,9 +96,11 @@ class Interval:
 # ---------------------------------------------------------------- counts
 
 
-def counts(data: Confidential, ask: Ask, entropy: Entropy) -> tuple[Noisy, Facts]:
+def counts(data: Confidential, ask: Ask, entropy: Entropy, there: Integers | None = None) -> tuple[Noisy, Facts]:
+    """`there` are the records of each cell where they are known."""
     reach = ask.reach(1) if ask.cells.by else Reach.of_one(1, 1)  # in one cell, a record replaces itself
-    noisy = ask.noisy(counted(data, ask.cells), reach, entropy, label_of("records", ask))
+    there = counted(data, ask.cells) if there is None else there
+    noisy = ask.noisy(there, reach, entropy, label_of("records", ask))
     return {"count": noisy}, {"count": ask.law(reach)}
 
 
@@ -153,6 +159,8 @@ def variances(
     noisy = ask.budget.noisy(parts, reach, entropy, label_of(f"variance of {_spoken(amount)}", ask))
     interval = replace(interval, open=interval.open_squares)
     facts = _facts(interval, size, ask.law(reach)) | {"steps": most, "unseen_squares": interval.squares}
+    if interval.chance_squares:
+        facts["chance_squares"] = interval.chance_squares
     return {"high": noisy[0], "cross": noisy[1], "low": noisy[2]}, {"variance": facts}
 
 
@@ -183,8 +191,7 @@ def interval_of(
     upper = min(top, max(abs(low), abs(high)))
     interval = _on_steps(max(low, 0.0 if low >= 0 else -upper), min(upper, high), amount.grain(schema))
     if top < max(abs(low), abs(high)):
-        beyond = {key: getattr(clamped, key) for key in ("unseen", "squares", "open", "open_squares")}
-        interval = replace(interval, **beyond)
+        interval = replace(interval, **{key: getattr(clamped, key) for key in _BEYOND})
     return interval, rest
 
 
@@ -225,6 +232,7 @@ def step_of(length: float, grain: float, finest: int) -> float:
 
 def _facts(interval: Interval, size: float, law: Facts) -> Facts:
     told = {"lower": interval.lower, "upper": interval.upper, "unseen": interval.unseen, "step": size, **law}
+    told |= {"chance": interval.chance} if interval.chance else {}
     return told | ({"open": True} if interval.open else {})
 
 

@@ -12,13 +12,14 @@ from attrs import field, frozen
 from tacita.data.cells import Amount, Cells, Tally, number_kind
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
+from tacita.data.sized import BySize
 from tacita.errors import UsageError
 from tacita.measured import Measurements, refuse_own_names
 from tacita.mechanisms.table import measuring
 from tacita.mechanisms.table.accuracy import epsilon_for, foreseen
 from tacita.mechanisms.table.levels import Division, Split, TableLevels, split_of
 from tacita.mechanisms.table.noise import Budget
-from tacita.mechanisms.table.quantiles import Wanted, quantiles
+from tacita.mechanisms.table.quantiles import Wanted, quantiles, rank_scan
 from tacita.mechanisms.table.sampling import SAMPLING, Residual, residual, spread, steps_of
 from tacita.mechanisms.table.settings import as_columns, as_confidence, loss_of, optional_epsilon, optional_rho
 from tacita.noise.entropy import Entropy
@@ -258,16 +259,16 @@ class Table(Plan[Measurements]):
         weights = filter(None, (self.weights,))
         return tuple(dict.fromkeys((*self.attributes, *self.where, *numbers, *weights, *units)))
 
-    def scan(self, schema: Schema) -> Tally | None:
-        """Sums too where their limits are known; else records by stored values, which tells whether all are declared
-        in a tenth of the time that a comparison of every row with every level takes."""
-        records = Tally(self.attributes)
+    def scan(self, schema: Schema) -> Tally | BySize | None:
+        """Sums too where limits are known, sizes for quantiles; else records by stored values: whether all of them are
+        declared is seen so in a tenth of the time that a comparison of every row with every level takes."""
+        if self.statistic in ("median", "quantiles") and not self.weights:
+            return rank_scan(self.cells, self.of[0])
         if self.where or self.cells.missing(schema) or self.weights or self.statistic not in ("sum", "mean"):
-            return records
+            return Tally(self.attributes)
         amount = self.amount(self.of[0])
-        interval = measuring.public_interval(schema, amount, self._clamp(schema, self.of[0]))
-        if interval is None:
-            return records
+        if (interval := measuring.public_interval(schema, amount, self._clamp(schema, self.of[0]))) is None:
+            return Tally(self.attributes)
         name, steps = ("sum", measuring.sum_steps) if self.statistic == "sum" else ("above", measuring.mean_steps)
         return Tally(self.attributes, ((name, amount, steps(interval, amount.grain(schema)), 1),))
 

@@ -11,9 +11,10 @@ from statistics import NormalDist
 
 import numpy as np
 
-from tacita.data.cells import Amount, Steps, decimals, number_kind, values
+from tacita.data.cells import Amount, Cells, Steps, decimals, number_kind, values
 from tacita.data.confidential import Confidential
-from tacita.mechanisms.table.ladder import Ladder, draw_ends
+from tacita.data.sized import BySize, Sized, by_size, near
+from tacita.mechanisms.table.ladder import Ladder, draw_ends, furthest
 from tacita.mechanisms.table.measuring import (
     Ask,
     Facts,
@@ -38,6 +39,7 @@ _ROUNDS = 60  # of a fixed point that is reached much sooner
 HEAPS = (200.0, 10_000.0)  # strays in a cell: below these heaps cannot be told apart, above they are drawn themselves
 MOST_FOR_HEAPS = 1.0  # strays that ends are further out in between
 _WORDS, _WORDS_PER_DRAW = 64, 8
+_PARTS = 4  # of an octave, by which records are counted to know where those near to a quantile are
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ def quantiles(
     """For each share two values, at ranks a little below and a little above it, so that they enclose the quantile. In a
     cell with too few records for that they fall anywhere: a noisy count tells which cells have enough."""
     weighing = _Weighing()
-    noisy, facts = counts(data, ask.priced(1 - DRAWN), entropy)
+    sized = by_size(data, ask.cells, rank_scan(ask.cells, wanted.column)) if weight is None else None
+    noisy, facts = counts(data, ask.priced(1 - DRAWN), entropy, None if sized is None else sized.there)
     ask = ask.priced(DRAWN)
     if weight is not None:
         weighed, ask, more_noisy, more_facts = _weighed(data, ask, Amount((weight,)), wanted, entropy)
@@ -77,8 +80,12 @@ def quantiles(
             ends = (f"{end}_{at}" for at in range(len(wanted.shares)) for end in ("low", "high"))
             return nothing(data.schema, ask, *ends)
         weighing = weighed
-    drawn, more = _drawn(data, ask, wanted, weighing, noisy["count"], entropy)
+    drawn, more = _drawn(data, ask, wanted, weighing, noisy["count"], sized, entropy)
     return drawn | noisy, more | facts
+
+
+def rank_scan(cells: Cells, column: str) -> BySize:
+    return BySize(cells.by, Amount((column,)), _PARTS)
 
 
 def _weighed(
@@ -94,7 +101,9 @@ def _weighed(
         return None, ask, {}, {}
     size = step_of(interval.upper, amount.grain(data.schema), _WEIGHTS)
     heaviest = max(1, round(interval.upper / size))
-    weighing = _Weighing((amount, Steps(0.0, size, 0, heaviest)), heaviest, many * interval.unseen * heaviest)
+    weighing = _Weighing(
+        (amount, Steps(0.0, size, 0, heaviest)), heaviest, many * (interval.unseen + interval.chance) * heaviest
+    )
     if wanted.spreading is None:
         return weighing, ask, {}, {}
     noisy, facts = spread(data, wanted.spreading, amount, interval.upper, (), entropy)
@@ -105,32 +114,37 @@ def _weighed(
 
 
 def _drawn(
-    data: Confidential, ask: Ask, wanted: Wanted, weighing: _Weighing, count: Integers, entropy: Entropy
-) -> tuple[Noisy, Facts]:
-    """`count` is the noisy one of each cell."""
+    data: Confidential, ask: Ask, wanted: Wanted, weighing: _Weighing, count: Integers, sized: Sized | None,
+    entropy: Entropy,
+) -> tuple[Noisy, Facts]:  # fmt: skip
+    """`count` is the noisy one of each cell, and `sized` tells how many records of each size there are."""
     schema, column = data.schema, wanted.column
     kind, parts = number_kind(schema, column), 10 ** decimals(schema, column)
     # Bounds between two steps are rounded as records at them are.
     ladder = Ladder(*(floor(end * parts + 0.5) for end in (float(kind.lower), float(kind.upper))))
-    place, rung, mass = values(data, ask.cells, column, weighing.steps, ladder.rung)
     number = ask.cells.count(schema)
+    plans = [_drawing(ask, wanted, weighing, ladder, share, count) for share in wanted.shares]
+    close = None
+    if sized is not None:
+        close = near(data, sized, rank_scan(ask.cells, column), [one.ranks(sized.there) for one in plans])
+    only, others = None, None
+    if close is not None:
+        only, others = close.only(schema), close.others(schema, ladder.lower, ladder.upper)
+    place, rung, mass = values(data, ask.cells, column, weighing.steps, ladder.rung, only, others)
     borders = np.searchsorted(place, np.arange(number + 1))
     noisy: Noisy = {}
     budget = each(ask.budget, wanted.shares)
     epsilon, known = budget.pure, []
-    for at, share in enumerate(wanted.shares):
-        stray = stray_of(share, budget, ask.records)
-        known.append((shift_of(stray, wanted.doubt), least_of(stray, share)))
-        shifts = [shift_of(stray * weighing.heaviest, wanted.doubt, one / float(stray)) for one in count.tolist()]
-        away = _away(shifts, share, weighing, wanted.doubt)
+    for at, one in enumerate(plans):
+        share = one.share
+        known.append((shift_of(one.stray, wanted.doubt), least_of(one.stray, share)))
         label = label_of(f"{text(share)} quantile of {column}", ask)
         scale = np.full(number, float(1 / epsilon))
         entropy.announce(Request(label, f"two values at ranks, epsilon={text(epsilon)}", np.diff(borders), scale))
         spare = reserve(_WORDS + _WORDS_PER_DRAW * number, entropy)
-        rate = 1 / (stray * weighing.heaviest * share.denominator)
         drawn = [
-            draw_ends(rung[start:end], mass[start:end], ladder, share, shift, rate, spare)
-            for (start, end), shift in zip(pairwise(borders.tolist()), away, strict=True)
+            draw_ends(rung[start:end], mass[start:end], ladder, share, shift, one.rate, spare)
+            for (start, end), shift in zip(pairwise(borders.tolist()), one.away, strict=True)
         ]
         low, high = np.array(drawn, dtype=np.int64).reshape(number, 2).T
         noisy[f"low_{at}"], noisy[f"high_{at}"] = ladder.first(low), ladder.last(high)
@@ -138,6 +152,36 @@ def _drawn(
     named = [text(share) for share in wanted.shares]
     facts = {"lower": ladder.lower, "upper": ladder.upper, "parts": parts, "shares": named}
     return noisy, {"quantiles": facts | {"ranks": ranks, "least": least}}
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """How one quantile is drawn: within how many ranks draws stray, and how far from it the two ends of each cell
+    are."""
+
+    share: Fraction
+    stray: Fraction
+    rate: Fraction
+    away: list[int]
+    reach: tuple[int, ...]
+    """Beyond so many ranks from the quantile no value of a cell can be told from another."""
+
+    def ranks(self, there: Integers) -> tuple[Integers, Integers]:
+        """From the first to the last in each cell."""
+        middle = self.share.numerator * there // self.share.denominator
+        reach = np.array(self.reach, dtype=np.int64)
+        return middle - reach, middle + reach
+
+
+def _drawing(
+    ask: Ask, wanted: Wanted, weighing: _Weighing, ladder: Ladder, share: Fraction, count: Integers
+) -> _Drawing:
+    stray = stray_of(share, each(ask.budget, wanted.shares), ask.records)
+    shifts = [shift_of(stray * weighing.heaviest, wanted.doubt, one / float(stray)) for one in count.tolist()]
+    away = _away(shifts, share, weighing, wanted.doubt)
+    rate = 1 / (stray * weighing.heaviest * share.denominator)
+    reach = tuple(one + furthest(ladder, share, one, rate) // share.denominator + 2 for one in away)
+    return _Drawing(share, stray, rate, away, reach)
 
 
 def each(budget: Budget, shares: tuple[Fraction, ...]) -> Budget:

@@ -7,7 +7,7 @@ themselves are measured by `measuring.Summing`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import exp, hypot, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.mechanisms.table.noise import Budget
-from tacita.synthesis.pinned.adjusting import Adding, Values, by_chance, wanted, with_beyond
+from tacita.synthesis.pinned.adjusting import Adding, Values, by_chance, narrowed, wanted, with_beyond
 from tacita.synthesis.pinned.measuring import End, Pin, ranks_off
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ _EDGE = 0.5  # of a record: so far out the distribution is not looked at
 _FAINT = 1 / 3  # of a total: with more noise, it says less than the distribution does
 _DOUBT = 0.8  # standard deviation of the logarithm of what lies above a clamp, beside what noise leaves open of it
 TAIL = 0.3  # of what lies beyond the outermost quantiles: by how much a fitted tail is usually off
+_SURELY = 3.0  # times what is doubted of the shares: more is not put down to them
+_TINY = 1e-300
 LONGER = 2 * TAIL  # by so much (in logarithms) it may be longer: about half of what it adds is its length
 
 
@@ -90,12 +92,15 @@ def weighted_words(numbers: Sequence[str], budget: Budget | None, records: int) 
 @dataclass(frozen=True, eq=False)
 class Spread:
     """The released distribution of a number: the `free` share of the records follows the curve, others have values of
-    their own. Values are multiples of `step`."""
+    their own. Values are multiples of `step`. Between `cuts` records were counted with `noise`, a standard deviation.
+    """
 
     curve: Curve
     free: float
     step: float
     bounds: tuple[float, float]
+    cuts: Floats = field(default_factory=lambda: np.zeros(0))
+    noise: float = 0.0
 
     def ends(self, ranks: float, records: int) -> tuple[End, End]:
         """Where a total is clamped above and below 0. Its noise is as large as `ranks` records at the clamp; about as
@@ -154,9 +159,19 @@ class Spread:
             return values
         number = Values(values, free, *self.bounds)
         if moved is None:
-            outside = free & ((values < self.curve.values[0]) | (values > self.curve.values[-1]))
-            doubt = hypot(by_chance(pin.held(adding)), TAIL * float(np.abs(pin.held(adding[outside])).sum()))
-            return Adding(pin, number, wanted(pin, 0, adding, random, doubt), scales=False).bent(each)
+            inner, far = self.curve.values[0], self.curve.values[-1]
+            beyond = np.where(free, np.maximum(values - far, 0.0) + np.maximum(inner - values, 0.0), 0.0)
+            tail = TAIL * stands_for * float(np.minimum(beyond, pin.upper - pin.lower).sum())
+            shares = self._unsure(values[free])
+            total = wanted(pin, 0, adding, random, hypot(by_chance(pin.held(adding)), tail, shares))
+            # What is off is put where the doubt is: in the shares of the curve, or in what lies beyond it.
+            missing = total - float(pin.held(adding).sum())
+            by_ranks = missing * shares**2 / max(shares**2 + tail**2, _TINY)
+            limit = _SURELY * shares
+            number = Values(
+                self._tilted(values, free, pin, stands_for, max(-limit, min(by_ranks, limit))), free, *self.bounds
+            )
+            return Adding(pin, number, total, scales=False, known=max(abs(inner), abs(far))).bent(each)
         total = wanted(pin, 0, adding, random, moved)
         missing = total - float(pin.held(adding).sum())
         loose = _loosened(pin, missing, None if random is None else float(random.exponential()) - 1)
@@ -165,6 +180,40 @@ class Spread:
             return bent
         # A fitted tail that is too short sets the clamp as well, and bending may have drawn in what lies above it.
         return with_beyond(Values(bent, free, *self.bounds), each, loose, _DOUBT, random)
+
+    def _unsure(self, values: Floats) -> float:
+        """By how much (as a standard deviation) noise on the counts moves what records of these values add up to."""
+        if not values.size:
+            return 0.0
+        cuts = self.cuts[(self.cuts >= values.min()) & (self.cuts <= values.max())]
+        cells = (cuts[1:] + cuts[:-1]) / 2 - float(np.median(values))
+        return self.noise * float(np.sqrt((cells**2).sum()))
+
+    def _tilted(self, values: Floats, free: NDArray[np.bool_], pin: Pin, stands_for: float, more: float) -> Floats:
+        """Values that add up to so much more, as they would if the shares of the curve erred as they are likeliest to:
+        each takes the value of another rank, the further from the ends the more."""
+        at = np.flatnonzero(free)
+        if not more or at.size < 2:
+            return values
+        order = at[np.argsort(values[at], kind="stable")]
+        own, places = values[order], np.arange(order.size)
+        inner = np.clip(own, self.curve.values[0], self.curve.values[-1])
+        way = np.cumsum(inner.mean() - inner)
+        if way.max() <= 0:
+            return values
+        way = way / way.max()
+
+        def moved(by: float) -> Floats:
+            return np.asarray(own[np.clip(np.rint(places + by * way).astype(np.int64), 0, own.size - 1)])
+
+        def added(some: Floats) -> float:
+            return float(pin.held(some * stands_for).sum())
+
+        wanted_sum, most = added(own) + more, own.size / 2
+        low, high = narrowed(lambda by: added(moved(by)) > wanted_sum, -most, most)
+        found = values.copy()
+        found[order] = moved((low + high) / 2)
+        return found
 
 
 def _loosened(pin: Pin, missing: float, chance: float | None) -> Pin:

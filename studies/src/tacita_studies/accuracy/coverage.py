@@ -49,7 +49,10 @@ class _Remembering(DuckEngine):
         return self._answers[asked]
 
 
-_ASKED = ((measuring, "counted"), (measuring, "totals"), (measuring, "octaves"), (quantiles, "values"))
+_ASKED = (
+    *((measuring, name) for name in ("counted", "totals", "octaves")),
+    *((quantiles, name) for name in ("values", "by_size")),
+)
 
 
 @contextmanager

@@ -18,7 +18,9 @@ Every table of the suite is rehearsed many times on its file. `make accuracy ACC
 writes this page; the tables are in `studies/src/tacita_studies/accuracy/tables`.
 
 - **covered**: how many of the published 95% margins reach the file's own number; 94 to 99 in a hundred is wanted. A
-  margin that says more than it must is wide, not wrong.
+  margin that says more than it must is wide, not wrong. Those of quantiles do so by nature: records that share a value
+  are all held or none, and where values may stand in heaps, which nobody knows before, the two ends are drawn further
+  out. Where a clamp was bought, margins of cells without a large record hold what the largest may have.
 - **without margin**: values that are published without one, because nothing public bounds what lies above a limit.
 - **empty**: cells of which nothing is said.
 - **error / forecast**: the median error over the one that `tacita plan` foretells, once what no plan can know is put
@@ -42,7 +44,8 @@ def coverage_page(document: Json) -> str:
     rows = [row for row in document["rows"] if row["statistic"] != "refused"]
     parts = [_HEAD, _overall(rows), _by_statistic(rows)]
     for (file,), own in grouped(rows, "file").items():
-        parts += [f"## {file}\n", _listed(own)]
+        often = _span([row["draws"] for row in own])
+        parts += [f"## {file}\n", f"{often} rehearsals of each table.\n", _listed(own)]
         parts += [_said(row) for row in refused if row["file"] == file]
     return "\n".join(parts).rstrip() + "\n"
 
@@ -67,10 +70,19 @@ def _overall(rows: Sequence[Json]) -> str:
     told = [one for one in kinds if not math.isnan(one)]
     held = sum(LEAST <= one <= MOST for one in told)
     short = sum(one < LEAST for one in told)
-    most = max((row["draws"] for row in rows), default=0)
-    words = f"{len(tables)} tables of {len(grouped(rows, 'file'))} files, {most} rehearsals of each. Of {len(told)} "
+    often = _span([row["draws"] for row in rows])
+    words = f"{len(tables)} tables of {len(grouped(rows, 'file'))} files, {often} rehearsals of each. Of {len(told)} "
     words += f"statistics of a file, the margins of {held} hold between 94% and 99%, and those of {short} less. "
     return fill(words + _foretold(rows), 120) + "\n"
+
+
+def _span(numbers: Sequence[int]) -> str:
+    """
+    >>> _span([60, 60]), _span([24, 60])
+    ('60', '24 to 60')
+    """
+    ends = dict.fromkeys((min(numbers, default=0), max(numbers, default=0)))
+    return " to ".join(map(str, ends))
 
 
 def _foretold(rows: Sequence[Json]) -> str:
