@@ -21,6 +21,7 @@ _CLEAR = 6.0  # standard deviations of its noise by which a count stands out
 _NEXT, _FURTHER = 1.8, 1.0  # scales of noise by which one above such a count does, and for each octave between them
 _HIDDEN = 0.7  # units, in scales of noise, that an octave may hide
 _LEAST_FALL, _FASTER = 0.6, 0.9  # counts of an octave over those below it: what lies above does not grow without end
+_MANY = 400.0  # units, in scales of noise of a count, from which on counts tell how large ones fall off
 _HEAVY = 0.5  # in the middle between a law of sizes whose logarithms are normal and the slowest that counts leave open
 # How a unit's years differ from its mean, about: a number of one year is so many times the mean, so often.
 _TIMES, _OFTEN = np.array([0.5, 1.0, 2.0, 4.0]), np.array([0.3, 0.45, 0.2, 0.05])
@@ -67,7 +68,7 @@ def sum_clamp(counts: Noisy, units: int, rate: Fraction, most: int) -> int:
     return size_cap(unit_counts(counts, units), _bins(counts, most), rate, doubt=_DOUBT)
 
 
-def above_clamp(counts: Noisy, units: int, clamp: int, most: int, heavy: float = _HEAVY) -> float:
+def above_clamp(counts: Noisy, units: int, clamp: int, most: int, heavy: float | None = None) -> float:
     """What is expected to lie above it in all; more, if large units are many (`unit_counts`)."""
     bins = _bins(counts, most)
     return float(unit_counts(counts, units, heavy) @ (bins.capped_means(most) - bins.capped_means(clamp)))
@@ -75,7 +76,8 @@ def above_clamp(counts: Noisy, units: int, clamp: int, most: int, heavy: float =
 
 def tails_apart(counts: Noisy, units: int, clamp: int, most: int) -> float:
     """By how much that differs between laws of sizes that fall off fast and slowly: noise hides which it is."""
-    return above_clamp(counts, units, clamp, most, 1.0) - above_clamp(counts, units, clamp, most, 0.0)
+    apart = above_clamp(counts, units, clamp, most, 1.0) - above_clamp(counts, units, clamp, most, 0.0)
+    return apart * untold(counts, units)
 
 
 def unseen_above(counts: Noisy, units: int, clamp: int) -> float:
@@ -83,7 +85,8 @@ def unseen_above(counts: Noisy, units: int, clamp: int) -> float:
     do not tell as noise hides in one count, but no more than follow from the octave below the clamp."""
     at = min(max((clamp + 1).bit_length() - 2, 0), len(counts.values) - 1)
     below, scale = float(unit_counts(counts, units)[at]), float(counts.scale)
-    return clamp * float(np.hypot(1.5 * min(scale, below), 3 * min(scale, _LEAST_FALL * below)))
+    few = float(np.hypot(1.5 * min(scale, below), 3 * min(scale, _LEAST_FALL * below)))
+    return clamp * few * untold(counts, units)
 
 
 def year_clamp(counts: Noisy, units: int, life: float, years: int, rate: float, most: int) -> int:
@@ -115,10 +118,16 @@ def _bins(counts: Noisy, most: int) -> Bins:
     return Bins(2 ** np.arange(len(counts.values), dtype=np.int64), most)
 
 
-def unit_counts(counts: Noisy, units: int, heavy: float = _HEAVY) -> Floats:
+def untold(counts: Noisy, units: int) -> float:
+    """Whether noise hides how large units fall off, from 0 to 1: hardly, where units are very many beside it."""
+    return float(min(1.0, (_MANY * float(counts.scale) / max(units, 1)) ** 4))
+
+
+def unit_counts(counts: Noisy, units: int, heavy: float | None = None) -> Floats:
     """Units in each octave: as counted where that stands out, else as a hill through all counts has them. Above the
     last count that stands out they fall off ever faster, for a unit that noise makes up there would outweigh all: as
     the hill does, or as slowly as counts leave open, and in between the nearer to this the more `heavy` is."""
+    heavy = _HEAVY * untold(counts, units) if heavy is None else heavy
     own, scale = np.asarray(counts.values, dtype=np.float64), float(counts.scale)
     hills = Hills.of(own, counts.spread, units)
     clear, law = own > _CLEAR * counts.spread, hills.counts(None)
