@@ -55,7 +55,7 @@ bench: .venv/.dev ## speed against plain DuckDB and OpenDP; BENCH=--reduced for 
 	@for script in $(filter-out benchmarks/all_peers.py,$(wildcard benchmarks/*.py)); do echo "$$script"; $(BIN)/python $$script $(BENCH) || exit 1; done
 
 bench-peers: .venv/.dev ## ours and every peer on the same files, in turns: benchmarks/RESULTS.md; BENCH="--reduced --peer mbi"
-	@$(BIN)/python benchmarks/all_peers.py --install --out $(OUT)/bench $(BENCH)
+	@$(BIN)/python benchmarks/all_peers.py --install $(BENCH)
 
 STUDIES ?= haney2017 tran2023 bowen2018 hu2024 kinney2007
 studies: .venv/.dev ## the papers' experiments beside their printed numbers; STUDIES=tran2023 for one, STUDY="--replicates 3"
@@ -66,6 +66,7 @@ accuracy: .venv/.dev ## every plan on real public files: docs/accuracy.md; ACCUR
 
 docs: .venv/.dev ## the documentation as a site in build/docs, with the API reference; a link that leads nowhere is an error
 	@$(BIN)/python docs/tools/picture.py
+	@$(BIN)/python docs/tools/sizes.py
 	@$(BIN)/python docs/tools/keys.py
 	@$(BIN)/python docs/tools/site.py
 	@$(BIN)/zensical build --clean --strict

@@ -26,6 +26,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from signal import Signals
 
 import numpy as np
 import pandas as pd
@@ -108,7 +109,11 @@ def make(
         if not runs:
             said = ended.stderr.strip().splitlines()
             if ended.returncode < 0:
-                return f"did not finish in {limit} CPU s ({_used() - before:.0f} taken)"
+                signal = Signals(-ended.returncode)
+                reached = next((f"; {one}" for one in reversed(said) if one.startswith("reached: ")), "")
+                if signal in (Signals.SIGXCPU, Signals.SIGKILL):
+                    return f"did not finish in {limit} CPU s ({_used() - before:.0f} taken{reached})"
+                return f"was ended by {signal.name} after {_used() - before:.0f} of {limit} CPU s{reached}"
             reason = said[-1] if said else str(ended.returncode)
             return f"failed: {reason.replace(f'{Path(python).parents[1]}/', '')}"  # places are of one machine
         made = [np.load(folder / f"made-{one}.npy") for one in range(len(runs))]

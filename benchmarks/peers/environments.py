@@ -39,7 +39,21 @@ class Environment:
 
 
 def ours() -> Environment:
+    """Compiled beforehand, as pip compiles the peers; kernels of Numba are compiled by the first run of a machine."""
+    compiled = [sys.executable, "-m", "compileall", "-q", str(HOME / "src"), str(HOME / "studies" / "src")]
+    subprocess.run(compiled, check=True)
     return Environment(sys.executable, _version(sys.executable, "tacita"))
+
+
+def in_r(name: str) -> Environment:
+    """A package of the R that is installed; the interpreter is ours, which starts R."""
+    asked = f"cat(as.character(packageVersion('{name}')))"
+    try:
+        said = subprocess.run(["Rscript", "-e", asked], capture_output=True, text=True)
+    except OSError:
+        return Environment(sys.executable, "", "R is not installed")
+    error = f"cannot be loaded: {_last(said.stderr)}" if said.returncode else None
+    return Environment(sys.executable, said.stdout.strip(), error)
 
 
 def environment(name: str, *, install: bool, limit: float) -> Environment:

@@ -35,6 +35,7 @@ Clique = tuple[str, ...]
 
 MODEL_MEGABYTES = 80.0  # AIM's limit on the size of its model, as the paper has it
 MEASURING = 0.9  # of AIM's budget; the rest chooses
+REACHED = "reached: "  # how far a long run is, on stderr, for one that does not finish
 
 
 @dataclass(frozen=True)
@@ -173,10 +174,10 @@ def aim(task: Task, seed: int) -> Codes:
             or junction_tree.hypothetical_model_size(tables.domain, [*chosen, clique])
             <= MODEL_MEGABYTES * spent / task.rho
         }
-        factor = choice / (2 * 2 * max(fits.values()))
-        clique = tables.draw(
-            {one: factor * w * (tables.off(one) - bias * tables.domain.size(one)) for one, w in fits.items()}
-        )
+        factor, off = choice / (2 * 2 * max(fits.values())), {one: tables.off(one) for one in fits}
+        near = float(np.mean([off[one] for one in fits if len(one) == 2])) / tables.rows
+        sys.stderr.write(f"{REACHED}{len(chosen)} tables, {(spent / task.rho):.0%} of ρ, pairs off by {near:.4f}\n")
+        clique = tables.draw({one: factor * w * (off[one] - bias * tables.domain.size(one)) for one, w in fits.items()})
         before = tables.fitted(clique)
         tables.measure(clique, spread)
         chosen += [] if clique in chosen else [clique]

@@ -181,6 +181,9 @@ def test_the_worst_record_uses_the_whole_budget() -> None:
             budget = Budget.concentrated(Fraction(2), d, records)
             spent = 2 * d / budget.spread + 2 * d * budget.threshold**2 / 8 + d * 4 * 2 * budget.shape**2
             assert Fraction(199, 100) < spent <= 2
+        for located in (0, 1):  # others have public ranges
+            budget = Budget.pure(Fraction(2), d, 1000, located)
+            assert 2 * d / budget.spread + 2 * located * budget.threshold == 2
 
 
 def test_a_replaced_value_moves_a_threshold_by_its_epsilon_at_most_and_some_by_nearly_as_much() -> None:

@@ -13,6 +13,8 @@ from tacita.data.confidential import Confidential
 from tacita.data.engine import connect
 from tacita.data.schema import Schema
 from tacita.errors import TacitaError
+from tacita.mechanisms.change import Change
+from tacita.mechanisms.codes import CodeLists
 from tacita.mechanisms.table import Table
 from tacita.noise.entropy import SeededEntropy
 from tacita.plan import check
@@ -71,6 +73,8 @@ PLANS = {
     "quantiles": tacita.QuantileSynthesis(["sex", "pay"], "1", neighbours=PERSON),
     "survey": tacita.SurveySynthesis(["pay"], "1", weight="w", by=["region"]),
     "panel": tacita.PanelSynthesis({"jobs": "jobs{year}"}, "1", unit="person", keep=["region"], years=(1, 2)),
+    "growth": Change("growth", "1", of=["jobs1", "jobs2"], by=["region"], neighbours=PERSON),
+    "codes": CodeLists(["sex"], "1", "1e-9", neighbours=PERSON),
     "self-check": SelfCheck(tacita.PairwiseSynthesis(["sex", "region"], "1", neighbours=PERSON), share="1/2"),
 }
 

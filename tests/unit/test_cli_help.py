@@ -75,6 +75,17 @@ def test_plan_loads_no_library_that_only_rows_and_pictures_need_and_no_other_mec
     assert said.stdout.splitlines()[-1] == "[]"
 
 
+def test_a_small_table_in_a_fresh_process_loads_no_compiler() -> None:
+    code = (
+        "import sys, numpy as np; from fractions import Fraction\n"
+        "from tacita.noise.discrete import add_discrete_laplace; from tacita.noise.entropy import SystemEntropy\n"
+        "draw = lambda n: add_discrete_laplace(np.zeros(n, dtype=int), Fraction(2), SystemEntropy(), 'jobs').size\n"
+        "print(draw(300), draw(300), 'numba' in sys.modules, draw(5000), 'numba' in sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert said.stdout.split() == ["300", "300", "False", "5000", "True"], said.stderr
+
+
 def test_report_refuses_a_changed_bundle_and_other_files(folder: Path, tacita: Call) -> None:
     bundle, page = folder / "bundle", folder / "page.html"
     assert tacita("run", folder / "release.toml", "--out", bundle).code == 0

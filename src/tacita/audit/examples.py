@@ -308,6 +308,10 @@ def _surveys() -> Iterator[Example]:
     for setting, given in SURVEY_SETTINGS.items():
         common: dict[str, Any] = {"weight": "w", "by": ["g"], "keep": ["h"], "epsilon": "1", "neighbours": _PERSON}
         yield Example(setting, synthesis.SurveySynthesis(**common | given), files, adaptive=True)
+    for setting, delta in {"normal, with totals": "0", "normal, with totals, delta": "1e-9"}.items():
+        common = {"weight": "w", "by": [], "keep": ["g", "h"], "neighbours": _PERSON, "delta": delta}
+        lawful = synthesis.SurveySynthesis(["y"], "40", law="normal", **common)
+        yield Example(setting, lawful, record_files(_SURVEY, _PERSON, fixed=("g", "h"), sizes=(420,)), adaptive=True)
     for word, neighbours in (("added", _PERSON_ADDED), ("replaced", _PERSON)):
         weighted = synthesis.QuantileSynthesis(["y", "w"], "90", neighbours=neighbours)
         many = record_files(_SURVEY, neighbours, fixed=("g", "h"), sizes=(60,))

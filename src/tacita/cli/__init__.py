@@ -154,7 +154,8 @@ def plan(
 ) -> None:
     """Say what a release would promise, cost and deliver. Touches no data and spends nothing.
 
-    With --records forecasts speak of so many, and say which tables would stay empty. It changes nothing of the release.
+    With --records forecasts speak of so many, say which tables would stay empty, and how much time and memory a run
+    takes. It changes nothing of the release.
 
     Exit code 3 where it does not fit what the cap and the ledger allow: then `tacita run` would refuse it.
     """

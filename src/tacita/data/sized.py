@@ -151,10 +151,11 @@ class Near:
 
         return condition
 
-    def others(self, schema: Schema) -> tuple[Integers, Integers, Integers]:
-        """Of all others the cells, a value of each size in the steps that the schema declares, and how many there are.
-        Where exactly they are no rank that is looked for depends on."""
+    def others(self, schema: Schema, least: int, most: int) -> tuple[Integers, Integers, Integers]:
+        """Of all others the cells, a value of each size in the steps that the schema declares, from `least` to `most`,
+        and how many there are. Where exactly they are no rank that is looked for depends on."""
         sizes = np.where(self.sized.sign == 0, 0, self.sized.size)[self.far].tolist()
         ends = [floor(2.0 ** (one / self.scan.parts) / self.scan.amount.grain(schema) + 0.5) for one in sizes]
-        value = np.array(ends, dtype=np.int64) * self.sized.sign[self.far]
+        # A size begins nearer to 0 than a bound that lies within it, and no value stands there.
+        value = np.clip(np.array(ends, dtype=np.int64) * self.sized.sign[self.far], least, most)
         return self.sized.cell[self.far], value, self.sized.number[self.far]

@@ -30,9 +30,9 @@ from tacita.privacy.json_form import guarantee_from_json
 from tacita.release.folder import check_target, written_whole
 from tacita.release.page_products import worth_of
 
-_PER_FILE = 8  # seconds for the models of each synthetic file, whatever its size
+_START, _PER_FILE = 2, 6  # seconds for the page, and for the models of each synthetic file, whatever its size
 _PER_CELL = 1e-6  # seconds more per row and column, on two ordinary cores
-_PER_PAIR = 4e-7  # … and per row and pair of columns, for marginals and interactions
+_PER_PAIR = 6e-8  # … and per row and pair of columns, for marginals and interactions
 _TRIED = 1_000_000  # numbers that are sorted to see how busy the machine is: a twentieth of a second
 _BUSY = 1.5  # times as long as alone: said from here on
 _BYTES = 60  # working memory per row, column and file
@@ -188,7 +188,7 @@ def estimate(files: tuple[File, ...], columns: int, shared: float = 1.0) -> str:
     rows = sum(one.looked_at for one in files)
     pairs = columns * (columns - 1) / 2
     fits = (len(files) - 1) * _PER_FILE
-    seconds = shared * (10 + fits + rows * columns * _PER_CELL + rows * pairs * _PER_PAIR)
+    seconds = shared * (_START + fits + rows * columns * _PER_CELL + rows * pairs * _PER_PAIR)
     memory = 0.4 + rows * columns * _BYTES / 1e9
     spoken = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
     busy = f" The machine is busy: that is {shared:.0f} times as long as alone." if shared >= _BUSY else ""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.lazy import later
+from tacita.noise.usual import DEVIATIONS
 
 special = later("scipy.special")  # a fifth of a second that most plans go without
 
@@ -24,7 +25,7 @@ _LAPLACE = 3.0  # excess kurtosis of a Laplace number, the largest that a sum of
 def _table(confidence: float) -> tuple[Floats, Floats]:
     """Standard deviations that hold a draw with this confidence, for kurtoses from normal to Laplace."""
     kurtoses = np.linspace(0, _LAPLACE, 25)
-    return kurtoses, np.array([_deviations(confidence, one) for one in kurtoses])
+    return kurtoses, np.array(DEVIATIONS.get(confidence) or [_deviations(confidence, one) for one in kurtoses])
 
 
 def _deviations(confidence: float, kurtosis: float) -> float:

@@ -132,8 +132,9 @@ def discrete_laplace(count: int, scale: Fraction, entropy: Entropy) -> NDArray[n
     out = np.empty(count, dtype=np.int64)
     digits, done, at = _FIRST_BYTES, 0, 0
     random = np.empty(0, dtype=np.uint8)
+    draw = _draw.of(count)
     while done < count:
-        done, at, status = _draw(out, done, random, at, _coins(scale, digits), bits)
+        done, at, status = draw(out, done, random, at, _coins(scale, digits), bits)
         if status == _NEEDS_WORDS:
             # About 1.004 bytes per coin, one to two steps, a sign, and (-, 0) drawn again.
             # The bytes of a draw that stopped midway are kept; where they are many, at least as many more are drawn.

@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tacita.data.schema import Schema
 from tacita.ledger.signatures import public_key
 from tacita.privacy import Guarantee, Loss
 from tacita.privacy.json_form import loss_to_json, neighbours_to_json
-from tacita.release.bundle_files import BUNDLE_FORM, corrections, write_csv, write_json, write_manifest
+from tacita.release.bundle_files import BUNDLE_FORM, corrections, write_csv, write_json, write_manifest, write_parquet
 from tacita.release.folder import Kind, written_whole
 from tacita.release.microdata import Made, Microdata, write_microdata
 from tacita.release.page_maps import shapes_record, write_shapes
@@ -176,15 +175,14 @@ def _write_products(release: Release, folder: Path) -> None:
         write_microdata(files, folder, rehearsal=release.rehearsal)
     for product in release.products:
         table = _stamped(product.table) if release.rehearsal else product.table
-        # No statistics beyond the values and no writer's own metadata that differs from run to run.
-        pq.write_table(table, folder / "tables" / f"{product.name}.parquet", compression="zstd")
+        write_parquet(table, folder / "tables" / f"{product.name}.parquet")
         write_csv(table, folder / "tables" / f"{product.name}.csv")
-        pq.write_table(product.measurements, folder / "measurements" / f"{product.name}.parquet", compression="zstd")
+        write_parquet(product.measurements, folder / "measurements" / f"{product.name}.parquet")
 
 
 def _stamped(table: pa.Table) -> pa.Table:
     """A rehearsal's rows say so themselves, since a table is easily copied out of its folder."""
-    label = pa.array([f"{STAMP}: no guarantee"] * table.num_rows, type=pa.string())
+    label = pa.repeat(f"{STAMP}: no guarantee", table.num_rows)
     return table.set_column(table.column_names.index("guarantee"), "guarantee", label)
 
 

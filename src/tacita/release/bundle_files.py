@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 
 from tacita.errors import VerificationError
 
@@ -107,13 +108,16 @@ def write_json(path: Path, document: dict[str, Any]) -> None:
 # ---------------------------------------------------------------- cells of a CSV file
 
 
+_BLOCK, _GROUP = 100_000, 1 << 20  # rows: of texts held at once, and of a row group
 _FORMULA = r"^[=+\-@\t\r]"
 _NUMBER = r"^[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?$"
 
 
 def write_csv(table: pa.Table, path: Path) -> None:
     """The table as a CSV file, with its text made harmless."""
-    pa_csv.write_csv(harmless(table), path)
+    with pa_csv.CSVWriter(path, harmless(table.slice(0, 0)).schema) as out:
+        for start in range(0, table.num_rows, _BLOCK):
+            out.write_table(harmless(table.slice(start, _BLOCK)))
 
 
 def harmless(table: pa.Table) -> pa.Table:
@@ -125,22 +129,62 @@ def harmless(table: pa.Table) -> pa.Table:
     ["'=1", 'a']
     """
     for place, field in enumerate(table.schema):
-        held = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if pa.types.is_string(held) or pa.types.is_large_string(held):
-            table = table.set_column(place, field.name, _harmless(table[field.name].cast(pa.string())))
+        if is_text(field.type):
+            parts = table[field.name].dictionary_encode().chunks  # few different texts, as a rule
+            spelled = [_harmless(one.dictionary.cast(pa.string())).take(one.indices) for one in parts]
+            table = table.set_column(place, field.name, pa.chunked_array(spelled, pa.string()))
     return table
 
 
 def harmless_text(text: str) -> str:
     """The same for one text, such as a code in a record that describes the CSV file."""
-    return str(_harmless(pa.chunked_array([[text]]))[0].as_py())
+    return str(_harmless(pa.array([text]))[0].as_py())
 
 
-def _harmless(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _harmless(column: pa.Array) -> pa.Array:
     is_formula = pc.match_substring_regex(column, _FORMULA)
     is_number = pc.match_substring_regex(column, _NUMBER)
     runs = pc.and_not(is_formula, is_number)
     return pc.if_else(runs, pc.binary_join_element_wise("'", column, ""), column)
+
+
+# ---------------------------------------------------------------- tables of many cells
+
+
+def thin(table: pa.Table) -> pa.Table:
+    """The same table with each text held once: codes and guarantees stand in millions of rows."""
+    for place, field in enumerate(table.schema):
+        if is_text(field.type) and not pa.types.is_dictionary(field.type):
+            table = table.set_column(place, field.name, table[field.name].dictionary_encode())
+    return table
+
+
+def read_thin(path: Path) -> pa.Table:
+    """A table of a bundle, as `thin` has it."""
+    texts = [field.name for field in pq.read_schema(path) if is_text(field.type)]
+    return pq.read_table(path, read_dictionary=texts)
+
+
+def write_parquet(table: pa.Table, path: Path) -> None:
+    """The same file for a thin table and a plain one. It has no statistics beyond the values, and no writer's own
+    metadata that differs from run to run."""
+    plain = _plain_texts(table.schema)
+    if table.schema == plain:
+        pq.write_table(table, path, compression="zstd")
+        return
+    with pq.ParquetWriter(path, plain, compression="zstd") as out:
+        for start in range(0, max(table.num_rows, 1), _GROUP):
+            out.write_table(table.slice(start, _GROUP).cast(plain).combine_chunks(), _GROUP)
+
+
+def is_text(held: pa.DataType) -> bool:
+    held = held.value_type if pa.types.is_dictionary(held) else held
+    return bool(pa.types.is_string(held) or pa.types.is_large_string(held))
+
+
+def _plain_texts(schema: pa.Schema) -> pa.Schema:
+    held = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in schema]
+    return pa.schema([field.with_type(one) for field, one in zip(schema, held, strict=True)], metadata=schema.metadata)
 
 
 PARTS = ("superseded", "supersedes")

@@ -15,7 +15,7 @@ from tacita.ledger import Released
 from tacita.ledger.store import ledger_name
 from tacita.privacy import StrongAlpha, WeakAlpha
 from tacita.release.bundle import Product, PublicInput, Release
-from tacita.release.bundle_files import fingerprint
+from tacita.release.bundle_files import fingerprint, thin
 from tacita.release.measurements import long_form, noise_record
 from tacita.release.microdata import Microdata, agreed_with, files_of
 from tacita.release.plans import PUBLISHING, PlannedMicrodata, PlannedRelease, PlannedTable, forecast_record
@@ -54,8 +54,8 @@ def _product(planned: PlannedRelease, table: PlannedTable, released: Released, p
         guarantee=table.guarantee,
         forecast=forecast_record(table.plan.forecast(planned.schema)),
         noise=noise_record(result),
-        measurements=long_form(result, planned.schema),
-        table=published,
+        measurements=thin(long_form(result, planned.schema)),
+        table=thin(published),
     )
 
 

@@ -43,7 +43,7 @@ def long_form(result: Measured | Measurements, schema: Schema) -> pa.Table:
         columns["noisy_largest"] = pa.array(np.repeat(result.largest, repeats, axis=1).ravel())
     law = noise_record(result)
     for column, key in (("noise_law", "law"), ("noise_scale", "scale")):
-        columns[column] = pa.array([str(law.get(key, "1"))] * (rows * cells))
+        columns[column] = pa.repeat(str(law.get(key, "1")), rows * cells)
     widths = {"cells": cells, "largest": 0 if result.largest is None else result.largest.shape[1]}
     return pa.table(columns).replace_schema_metadata({_NOISE: json.dumps({**law, **widths}, sort_keys=True).encode()})
 

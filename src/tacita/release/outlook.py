@@ -15,6 +15,7 @@ from tacita.ledger.store import now
 from tacita.ledger.terms import Tally
 from tacita.mechanisms.table.accuracy import FEWEST
 from tacita.privacy import UNCHECKED, Loss
+from tacita.release.effort import effort, speed
 from tacita.release.spec import TableSpec
 from tacita.release.words import account_of, firmly, kind_of_privacy, left_open, odds_example, policy_rows, up_front
 from tacita.terminal import styled
@@ -82,8 +83,18 @@ def show_plan(console: Console, planned: PlannedRelease, records: int | None = N
             _say(console, sentence, indent=4)
         if isinstance(product.spec, TableSpec):
             _show_small(console, product.plan, planned.schema, forecast, records)
+    if records is not None:
+        _show_effort(console, planned, records)
     console.print()
     return code
+
+
+def _show_effort(console: Console, planned: PlannedRelease, records: int) -> None:
+    """How long it takes where rows are read on this machine; a cluster or a server takes time of its own."""
+    if planned.spec.reads_with != "duckdb" or (work := effort(planned, records, slower=speed())) is None:
+        return
+    console.print("\nThe work", style="bold")
+    _say(console, f"{work} for {records:,} records on this machine, within a factor of two.")
 
 
 def _of_size(plan: Any, records: int | None) -> Any:

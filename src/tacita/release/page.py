@@ -48,7 +48,7 @@ from tacita.privacy import (
     unchecked_units,
 )
 from tacita.privacy.json_form import guarantee_from_json, loss_from_json, neighbours_from_json
-from tacita.release.bundle_files import bundle_files, corrections, fingerprint, harmless_text
+from tacita.release.bundle_files import bundle_files, corrections, fingerprint, harmless_text, is_text, read_thin
 from tacita.release.microdata import FOLDER, csv_name, is_unfit
 from tacita.release.page_maps import areas_in, maps_of
 from tacita.release.page_products import files_view, methods, table_view, weight_of
@@ -77,7 +77,7 @@ def table_code(folder: Path, records: Sequence[Mapping[str, Any]]) -> Blocks:
     # Means and quantiles of cells do not add up at all.
     summable = [one for one in records if (one["settings"].get("statistic") or "count") in ("count", "sum")]
     for record in sorted(summable, key=lambda one: bool(one["settings"].get("worker"))):
-        table = pq.read_table(folder / "tables" / f"{record['name']}.parquet")
+        table = read_thin(folder / "tables" / f"{record['name']}.parquet")
         if "measure" in table.column_names:
             continue  # several numbers of each cell, which do not add up with one another
         return code_for_cells(record["name"], table, record["settings"].get("totals") or ())
@@ -88,10 +88,10 @@ def code_for_cells(name: str, table: pa.Table, totals: Sequence[str]) -> Blocks:
     """Compares the first two codes of a table; totals are left out of sums, or they count twice."""
     keys = [one for one in attributes(table) if one != LEVEL]
     cells = without_totals(table, totals)
-    codes = [harmless_text(str(one)) for one in dict.fromkeys(cells[keys[0]].to_pylist())][:2] if keys else []
+    codes = [harmless_text(str(one)) for one in cells[keys[0]].unique()[:2].to_pylist()] if keys else []
     if len(codes) < 2:
         return []
-    texts = [position for position, field in enumerate(table.schema, start=1) if pa.types.is_string(field.type)]
+    texts = [position for position, field in enumerate(table.schema, start=1) if is_text(field.type)]
     view = {"name": name, "keys": keys, "codes": codes, "texts": texts, "finest": finest_level(table)}
     summed = summed_over(table, totals)
     return [(language, code(f"cells.{form}.j2", total=TOTAL, summed=summed, **view)) for language, form in _LANGUAGES]

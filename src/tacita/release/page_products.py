@@ -24,6 +24,7 @@ from tacita.inference.estimate import Estimate
 from tacita.inference.survey.tables import ALL
 from tacita.pages.charts import error_bars
 from tacita.plan.how import How, Worth
+from tacita.release.bundle_files import read_thin
 from tacita.release.facts import spoken
 from tacita.release.microdata import FOLDER, WITHHELD, check_view, verdict_of
 from tacita.release.settings import plan_from_record
@@ -93,7 +94,7 @@ def table_view(
     folder: Path, record: Mapping[str, Any], schema: Schema, maps: Callable[[pa.Table, str], list[View]]
 ) -> View:
     """One published table: a picture of some cells, the margins by size of cell, the mechanism's settings."""
-    table = pq.read_table(folder / "tables" / f"{record['name']}.parquet")
+    table = read_thin(folder / "tables" / f"{record['name']}.parquet")
     cells = without_totals(table, record["settings"].get("totals") or ())
     every, quality = cells.num_rows, _quality(cells)
     cells = cells.filter(pc.is_valid(cells["value"]))

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import tacita
 from tacita.data.schema import Categorical, Schema
@@ -27,7 +26,7 @@ from tacita.implicates import Implicates
 from tacita.mechanisms.table.levels import LEVEL, TableLevels
 from tacita.privacy import Guarantee
 from tacita.privacy.json_form import guarantee_from_json, loss_from_json, loss_to_json
-from tacita.release.bundle_files import fingerprint, json_bytes, read_json
+from tacita.release.bundle_files import fingerprint, json_bytes, read_json, read_thin
 from tacita.release.codebook import data_package, ddi
 from tacita.release.facts import ALL_LEVELS, TableFacts, table_facts
 from tacita.release.mechanisms import JOB_MECHANISMS
@@ -172,7 +171,7 @@ def records(folder: Path, made: Mapping[str, Any]) -> dict[str, bytes]:
     plan, ledger = (read_json(folder / name) for name in ("plan.json", "ledger.json"))
     schema, guarantee = Schema.stored(plan["schema"]), guarantee_from_json(plan["guarantee"])
     version, date = made["versions"].get("tacita") or "unknown", made["date"]
-    tables = {one["name"]: pq.read_table(folder / "tables" / f"{one['name']}.parquet") for one in plan["tables"]}
+    tables = {one["name"]: read_thin(folder / "tables" / f"{one['name']}.parquet") for one in plan["tables"]}
     facts = [_table_facts(one, tables[one["name"]], schema) for one in plan["tables"]]
     files = [
         fact

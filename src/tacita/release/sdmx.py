@@ -6,13 +6,14 @@ the structure message keeps the original spelling as the name. A total is the co
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
 from xml.etree import ElementTree
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tacita.release.codebook import xml_text
 from tacita.release.facts import ALL_LEVELS, Column, TableFacts
@@ -22,6 +23,7 @@ _MESSAGE = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1/message"
 _STRUCTURE = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1/structure"
 _COMMON = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1/common"
 _XML = "http://www.w3.org/XML/1998/namespace"
+_BLOCK = 100_000  # lines that are held as texts at once
 _AGENCY, _CONCEPTS = "TACITA", "CONCEPTS"
 # What travels with a value; the guarantee is the same for the whole table, so it is said in the structure.
 _MEASURES = {"value": "OBS_VALUE", "margin_of_error": "MARGIN_OF_ERROR", "confidence": "CONFIDENCE"}
@@ -43,13 +45,31 @@ def sdmx_csv(facts: TableFacts, table: pa.Table) -> bytes:
     keys = identifiers(facts.keys)
     codes = [code_identifiers(column) for column in facts.columns if column.levels]
     flow = f"{_AGENCY}:{_identifier(facts.name)}({VERSION})"
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(["STRUCTURE", "STRUCTURE_ID", "ACTION", *keys.values(), *(_MEASURES[name] for name in measures)])
-    columns = [[of[str(code)] for code in table[name].to_pylist()] for name, of in zip(facts.keys, codes, strict=True)]
-    columns += [["" if one is None else f"{one:.12g}" for one in table[name].to_pylist()] for name in measures]
-    writer.writerows(["dataflow", flow, "I", *row] for row in zip(*columns, strict=True))
-    return out.getvalue().encode()
+    head = ["STRUCTURE", "STRUCTURE_ID", "ACTION", *keys.values(), *(_MEASURES[name] for name in measures)]
+    written = [",".join(head).encode()]
+    for start in range(0, table.num_rows, _BLOCK):
+        part = table.slice(start, _BLOCK)
+        named = zip(facts.keys, codes, strict=True)
+        columns = [_spelled(part[name], partial(_looked_up, of)) for name, of in named]
+        columns += [_spelled(part[name], _number) for name in measures]
+        written += pc.binary_join_element_wise("dataflow", flow, "I", *columns, ",").cast(pa.binary()).to_pylist()
+    return b"\r\n".join([*written, b""])
+
+
+def _looked_up(codes: Mapping[str, str], code: object) -> str:
+    return codes[str(code)]
+
+
+def _number(one: float | None) -> str:
+    return "" if one is None else f"{one:.12g}"
+
+
+def _spelled(column: pa.ChunkedArray, spelled: Callable[[Any], str]) -> pa.Array:
+    """A column in words that need no quotes, each different value spelled once."""
+    held = column.combine_chunks()
+    held = held if pa.types.is_dictionary(held.type) else held.dictionary_encode()
+    words = pa.array([spelled(one) for one in held.dictionary.to_pylist()], pa.string()).take(held.indices)
+    return words.fill_null(spelled(None)) if words.null_count else words
 
 
 def identifiers(names: Iterable[str]) -> dict[str, str]:
@@ -59,18 +79,20 @@ def identifiers(names: Iterable[str]) -> dict[str, str]:
     {'place of work': 'PLACE_OF_WORK', 'place_of_work': 'PLACE_OF_WORK_2', '2nd': 'C_2ND'}
     """
     given: dict[str, str] = {}
+    taken: dict[str, int] = {}
     for name in names:
         wanted = _identifier(name)
         wanted = wanted if wanted[:1].isalpha() else f"C_{wanted}"
-        given[name] = _unused(wanted, given)
+        given[name] = _unused(wanted, taken)
     return given
 
 
 def code_identifiers(column: Column) -> dict[str, str]:
     """The SDMX code of each level of a column."""
     given: dict[str, str] = {}
+    taken = {"_T": 1}
     for level in column.levels:
-        given[level[0]] = "_T" if level == ALL_LEVELS else _unused(_allowed(level[0]), given)
+        given[level[0]] = "_T" if level == ALL_LEVELS else _unused(_allowed(level[0]), taken)
     return given
 
 
@@ -192,8 +214,12 @@ def _identifier(text: str) -> str:
     return _allowed(text).upper()
 
 
-def _unused(wanted: str, taken: Mapping[str, str]) -> str:
-    number, candidate = 2, wanted
-    while candidate in taken.values() or candidate == "_T":
-        number, candidate = number + 1, f"{wanted}_{number}"
+def _unused(wanted: str, taken: dict[str, int]) -> str:
+    """The name itself or with the first number that is free; `taken` has the last one that was tried for each."""
+    number, candidate = taken.get(wanted, 1), wanted
+    while candidate in taken:
+        number += 1
+        candidate = f"{wanted}_{number}"
+    taken[wanted] = number
+    taken.setdefault(candidate, 1)
     return candidate

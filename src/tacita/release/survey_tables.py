@@ -49,7 +49,7 @@ def check_survey_tables(tables: Sequence[By], plan: Plan[Any], schema: Schema) -
     if schema.design is None:
         raise SpecError("tables: survey tables need weights; add a [design] table to the schema")
     held = plan.reads(schema)
-    for name in dict.fromkeys((*schema.design.columns, *(name for by in tables for name in by))):
+    for name in dict.fromkeys((*schema.design.of_errors, *(name for by in tables for name in by))):
         if name not in held:
             raise SpecError(f"tables: {name} is needed for them and is no column of the synthetic files; add it")
     for by in tables:

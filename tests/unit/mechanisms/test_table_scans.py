@@ -128,3 +128,38 @@ def test_quantiles_are_those_of_all_values_where_only_those_near_their_ranks_are
     assert near.to_bytes() == everywhere.to_bytes()
     if of == "pay" and epsilon == "60":
         assert looked[1] < looked[0]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("values", ["heaps", "even", "decimals"])
+def test_values_looked_for_near_a_rank_give_the_same_draws_as_all_of_them(
+    values: str, sign: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a declared bound lies within a size: nothing of the file may decide whether a run succeeds."""
+    random = np.random.default_rng(2)
+    numbers = {
+        "heaps": np.repeat([900, 500, 100], [4_000, 9_000, 7_000]),
+        "even": np.exp(random.uniform(np.log(101), np.log(1_000), 20_000)).round(),
+        "decimals": np.exp(random.uniform(np.log(101), np.log(1_000), 20_000)).round(2),
+    }[values]
+    ends = {"lower": 100, "upper": 1_000} if sign > 0 else {"lower": -1_000, "upper": -100}
+    kind = {"type": "numeric", "scale": 2} if values == "decimals" else {"type": "integer"}
+    schema = tc.Schema.from_dict(
+        {"dataset": {"identity": "t", "unit": "person"}, "variables": {"y": {"role": "confidential", **kind, **ends}}}
+    )
+    plan = tc.Table(
+        statistic="quantiles", of=["y"], quantiles=["0.45", "0.5"], epsilon="1", neighbours=AddRemoveOne("person")
+    )
+    data = Confidential.from_frame(pd.DataFrame({"y": sign * numbers}), schema)
+    every = plan.run(data, SeededEntropy(5))
+    asked, near = [], sized.near
+
+    def noted(*given: Any) -> Any:
+        asked.append(near(*given))
+        return asked[-1]
+
+    monkeypatch.setattr(sized, "_MANY", 1)
+    monkeypatch.setattr("tacita.mechanisms.table.quantiles.near", noted)
+    some = plan.run(data, SeededEntropy(5))
+    assert asked[0] is not None
+    assert every.to_bytes() == some.to_bytes()

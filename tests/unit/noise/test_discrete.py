@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacita.errors import UsageError
-from tacita.noise.discrete import DiscreteLaplace, _bits_below, _coins, add_discrete_laplace, discrete_laplace
+from tacita.noise.discrete import DiscreteLaplace, _bits_below, _coins, _draw, add_discrete_laplace, discrete_laplace
 from tacita.noise.entropy import SeededEntropy, SystemEntropy
 
 SCALES = [
@@ -107,6 +107,17 @@ def test_running_out_of_words_in_the_middle_changes_nothing(scripted: Any) -> No
     stream = SeededEntropy(4).words(2000)
     whole = discrete_laplace(500, Fraction(6), scripted(stream.tolist()))
     assert discrete_laplace(500, Fraction(6), Dribbling(stream)).tolist() == whole.tolist()
+
+
+@pytest.mark.parametrize("scale", [*SCALES, Fraction(2**40)])
+def test_as_it_is_written_and_compiled_the_same_bytes_give_the_same_draws(scale: Fraction, scripted: Any) -> None:
+    stream = SeededEntropy(5).words(20_000).tolist()
+    drawn = []
+    for one in (_draw._function, _draw._compiled):
+        with pytest.MonkeyPatch.context() as changed:
+            changed.setattr(_draw, "of", lambda work, one=one: one)
+            drawn.append(discrete_laplace(2_000, scale, scripted(stream)).tolist())
+    assert drawn[0] == drawn[1]
 
 
 def test_how_many_words_are_drawn_does_not_depend_on_the_values(scripted: Any) -> None:

@@ -1,6 +1,7 @@
 """`tacita plan --records`: forecasts of a file whose size is known, and tables whose cells would stay empty."""
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,14 @@ def test_tables_whose_cells_would_stay_empty_are_named(release: Path) -> None:
     warned = said.index("With 300 records a cell has about 50, and needs about")
     assert said.index("(per-kid)") < warned < said.index("(middle)")
     assert "would stay empty" not in _said(release, 100_000)
+
+
+def test_the_work_of_a_run_on_this_machine_is_foretold(release: Path) -> None:
+    assert "The work" not in _said(release, None)
+    assert re.search(r"The work About \d+ seconds of processor time and 0\.\d GB of memory", _said(release, 2345))
+    elsewhere = 'engine = "spark"\n' + release.read_text(encoding="utf-8").lstrip()
+    release.write_text(elsewhere, encoding="utf-8")
+    assert "The work" not in _said(release, 2345)
 
 
 def test_more_records_than_a_file_may_have_are_refused_by_the_name_of_the_option(release: Path, tacita: Call) -> None:

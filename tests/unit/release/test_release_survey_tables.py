@@ -175,6 +175,14 @@ def test_tables_need_weights_in_the_files_and_two_files(folder: Path) -> None:
         prepare(changed(folder, design, "", "doctors.schema.toml"))
 
 
+def test_public_columns_that_no_standard_error_needs_may_be_missing_from_the_files(folder: Path) -> None:
+    """`[design] public` lists what everyone may know, not what every product must hold."""
+    changed(folder, TABLES, 'tables = [["field"]]')
+    bundle = made(folder, changed(folder, 'groups = ["field", "gender"]', 'groups = ["field"]'))
+    assert "gender" not in pd.read_csv(bundle / "microdata" / "implicate-01.csv")
+    assert len(pd.read_csv(bundle / "tables" / "doctors-by-field.csv")) == 2 * (len(FIELDS) + 1)
+
+
 RUN, TABLE = "tacita.synthesis.quantile.plan.QuantileSynthesis.run", "tacita.release.survey_tables.made_table"
 
 

@@ -5,17 +5,20 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tacita.data.schema import Schema
 from tacita.data.schema.rulebook import Bar, impossible, possible
 from tacita.noise.entropy import SeededEntropy
+from tacita.synthesis import FileSynthesis
 from tacita.synthesis.file.bins import number_of
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import Grid, Shape
 from tacita.synthesis.file.division import division, off_anyway
 from tacita.synthesis.file.field import Field, Wanted
-from tacita.synthesis.file.graph import tabulate
+from tacita.synthesis.file.graph import Graph, tabulate
 from tacita.synthesis.file.likely import listed_counts
 from tacita.synthesis.file.numbers import measure_number, round_values, thresholds_for
 from tacita.synthesis.file.records import Goal, agree, unrelated
+from tacita.synthesis.file.sweeps import STRIDE, mend
 from tacita.synthesis.file.targets import nearest
 from tacita.synthesis.file.values import units_of
 
@@ -123,6 +126,24 @@ def test_point_masses_that_are_not_round_are_closed_in_on() -> None:
     assert np.count_nonzero(units == 2_524_355) == 2000
 
 
+def test_amounts_that_are_middles_of_bands_are_all_point_masses() -> None:
+    """Nine values that are not round, each of a ninth: bins of none of them would hold what a bin holds."""
+    values = np.repeat([3_000, 11_500, 17_500, 22_500, 27_500, 32_500, 37_500, 67_500, 112_500], 600).astype(float)
+    grid, budget = Grid(0, 10**7, 1.0), Budget(Fraction(1), False, False)
+    shape = measure_number(values, grid, values.size, budget, Fraction(1, 20), SeededEntropy(1), "income")
+    assert shape.values == tuple(np.unique(values).astype(int).tolist())
+
+
+def test_numbers_get_no_more_than_half_however_many_they_are() -> None:
+    kinds = {f"x{k}": {"role": "confidential", "type": "integer", "lower": 0, "upper": 10**6} for k in range(4)}
+    schema = Schema.from_dict({"dataset": {"identity": "file", "unit": "person"}, "variables": kinds})
+    plan = FileSynthesis(list(kinds), "1", delta="1e-9")
+    each, total, rest = plan._amounts(schema, 100_000)
+    assert sum(each.values()) <= plan.budget.total / 2
+    assert rest >= plan.budget.total / 4
+    assert sum(each.values()) + 4 * total + rest == plan.budget.total
+
+
 def test_a_smooth_number_has_no_point_masses() -> None:
     values = np.random.default_rng(1).lognormal(9, 0.8, 10_000).round(2)
     for budget in BUDGETS:
@@ -192,6 +213,29 @@ def test_records_come_to_agree_with_tables_and_keep_off_what_is_impossible() -> 
     agree(records, levels, ones, goals, bars, 30, random)
     assert np.abs(tabulate(records, levels, (0, 1, 2)) - goals[2].counts).sum() < 60
     assert not impossible(records, bars).any()
+
+
+def test_what_mending_keeps_of_each_cell_is_what_the_records_say() -> None:
+    random = np.random.default_rng(4)
+    levels, tables = (2, 3, 4, 17), [(0, 1), (1, 3), (0, 2, 3), (2,)]
+    records = np.column_stack([random.integers(0, size, 3_000) for size in levels])
+    wanted = [random.gamma(1.0, 1.0, tuple(levels[a] for a in some)) for some in (*((a,) for a in range(4)), *tables)]
+    goals = [3_000 * one / one.sum() for one in wanted]
+    weight, graph = np.array([1.0, 0.5, 0.25, 1.0], dtype=np.float32), Graph(levels, tables, ())
+
+    def off() -> tuple[np.ndarray, np.ndarray]:
+        all_off = [tabulate(records, levels, some) - goal for some, goal in zip([*ones, *tables], goals, strict=True)]
+        flat = graph.flat([one * w for one, w in zip(all_off[4:], weight, strict=True)])
+        return np.concatenate([*all_off[:4], more]).astype(np.float32), np.concatenate([flat, more]).astype(np.float32)
+
+    ones, more = [(a,) for a in range(4)], np.zeros(STRIDE)
+    slopes, flat = off()
+    laid = (graph.first, graph.views, flat, weight, graph.bars, graph.owner, graph.kin)
+    even = np.ones(4, dtype=np.float32)
+    changed = [mend(records, 1, random.permutation(3_000), graph.starts, slopes, even, *laid) for _ in range(2)]
+    assert changed[0] > 1_000 > changed[1] > 0
+    for kept, said in zip((slopes, flat), off(), strict=True):
+        assert np.abs(kept - said).max() < 0.01
 
 
 def test_zeros_that_leave_one_record_are_kept() -> None:

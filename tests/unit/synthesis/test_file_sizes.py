@@ -9,7 +9,7 @@ from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.file.bins import number_of, smooth_curve
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import Grid, Shape
-from tacita.synthesis.file.numbers import measure_number, round_values
+from tacita.synthesis.file.numbers import measure_number, round_values, thresholds_for
 from tacita.synthesis.file.sizes import distribution_of, ladder
 from tacita.synthesis.file.values import units_of
 
@@ -98,3 +98,45 @@ def test_missing_numbers_are_no_sizes() -> None:
     shape = measure_number(values, SIGNED, 2000, BUDGET, Fraction(1, 20), SeededEntropy(1), "pay")
     assert shape.sizes[-1] == pytest.approx(1000, abs=100)
     assert sum(shape.sizes[:-1]) == pytest.approx(1000, abs=400)
+
+
+def counted(values: np.ndarray, grid: Grid, thresholds: list[int], noise: float = 4.0) -> Shape:
+    """Counts without noise, said to have some."""
+    between = np.bincount(np.searchsorted(thresholds, values, side="right"), minlength=len(thresholds) + 1)
+    sizes = np.bincount(np.searchsorted(ladder(grid), values, side="right"), minlength=len(ladder(grid)) + 1)
+    return Shape(
+        values.size,
+        thresholds=tuple(thresholds),
+        between=tuple(between.tolist()),
+        noise=noise,
+        sizes=(*sizes.tolist(), 0),
+        size_noise=2 * noise,
+    )
+
+
+def test_a_density_that_changes_within_an_octave_is_followed() -> None:
+    """Days under observation that end when the study does: most lie within a tenth of an octave, and then nobody."""
+    random, grid = np.random.default_rng(1), Grid(0, 20_000, 1.0)
+    values = np.concatenate([random.integers(0, 4200, 3500), random.integers(4800, 5000, 2500)])
+    thresholds = np.unique(np.quantile(values, np.linspace(0, 1, 66)[1:-1]).astype(int)).tolist()
+    edges, shares = distribution_of(counted(values, grid, thresholds), grid)
+    assert np.abs([(values < one).mean() for one in edges] - shares).max() < 0.004
+
+
+def test_noise_far_beyond_the_thresholds_adds_no_more_than_all_records_do() -> None:
+    """As votes for films are, in bounds that are a hundred times too wide: two in a thousand there add all the rest."""
+    values, grid = 5 + np.floor(np.random.default_rng(1).lognormal(3, 2, 20_000)), Grid(0, 10**8, 1.0)
+    budget, places = Budget(Fraction(1), False, False), (np.arange(20_000) + 0.5) / 20_000
+    for seed in range(8):
+        shape = measure_number(values, grid, values.size, budget, Fraction(1, 700), SeededEntropy(seed), "votes")
+        others = values[~np.isin(values, shape.values)]
+        assert 0.7 < smooth_curve(shape, grid)(places).mean() / others.mean() < 2
+
+
+def test_a_number_that_most_do_not_have_is_cut_as_finely_as_those_allow_who_have_it() -> None:
+    missing, grid = np.concatenate([some(900), np.full(9100, np.nan)]), Grid(0, 10**9, 1.0)
+    amount = Fraction(1, 800)
+    shape = measure_number(missing, grid, 10_000, BUDGET, amount, SeededEntropy(1), "budget")
+    most, _ = thresholds_for(10_000, BUDGET, amount * Fraction(2, 9))
+    assert len(shape.thresholds) < len(most)
+    assert sum(shape.between or shape.sizes[:-1]) == pytest.approx(900, abs=300)

@@ -201,6 +201,29 @@ def test_several_files_have_above_the_clamp_what_may_lie_there() -> None:
     assert np.maximum(one - top, 0.0).sum() <= 1.01 * pin.beyond, "a single file has no more than is expected"
 
 
+def test_a_single_file_of_fitted_tails_has_above_the_clamp_what_is_expected_there() -> None:
+    values = np.minimum(np.rint(np.exp(np.random.default_rng(1).normal(9, 1.0, 4000))), 60_000.0)
+    top, spread, free = float(np.quantile(values, 0.99)), _spread(values), np.ones(4000, dtype=np.bool_)
+    true = float(np.minimum(values, top).sum())
+    pin = Pin(0.0, top, 0.0, 1e9, 0.0, 0.1 * true, (true,), 1e-3 * true)
+    one = spread.held(pin, values, free, 4000, None, 0.1 * true, tailed=True, drawn_beyond=False)
+    assert np.maximum(one - top, 0.0).sum() == pytest.approx(pin.beyond, rel=0.05)
+    assert np.minimum(one, top).sum() == pytest.approx(true, rel=0.02)
+    other = spread.held(pin, values, free, 4000, None, 0.1 * true, tailed=True)
+    assert np.maximum(other - top, 0.0).sum() < 0.9 * pin.beyond, "its own values are further out where octaves say so"
+
+
+def test_a_tail_is_taken_for_half_as_long_again_as_quantiles_show() -> None:
+    """By ratio it is halfway to a Pareto law of index 2: sizes of firms and incomes are that heavy far out."""
+    shares = np.array([1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 7 / 8, 15 / 16])
+    exponential = Spread(Curve(shares, -10 * np.log1p(-shares), 0.0, 1e9, careful=True), 1.0, 1.0, (0.0, 1e9))
+    fitted, pareto = exponential.curve(np.array([1 - 1e-3])), exponential.curve.values[-1] * (1e-3 * 16) ** -0.5
+    assert exponential._far(np.array([1e-3])) == pytest.approx(np.sqrt(fitted * pareto))
+    assert (exponential._far(np.array([0.2])) == exponential.curve(np.array([0.8]))).all(), (
+        "quantiles are what they are"
+    )
+
+
 def test_several_files_have_no_more_above_the_clamp_on_average_than_one() -> None:
     chances = -np.log1p(-(np.arange(1000) + 0.5) / 1000) - 1  # evenly, of an exponential law around its mean
     for spread in (10.0, 400.0):
@@ -209,6 +232,30 @@ def test_several_files_have_no_more_above_the_clamp_on_average_than_one() -> Non
         assert above.mean() == pytest.approx(_loosened(pin, 0.0, None).beyond, rel=0.01)
         assert above.min() >= 0
         assert above.std() > 0.9 * min(spread, pin.beyond)
+
+
+@pytest.mark.parametrize("factor", [0.994, 1.006])
+def test_where_counts_are_in_doubt_and_tails_are_not_ranks_move_a_little_and_no_value_far(factor: float) -> None:
+    """Most values lie close together at the top, as those of a study that ends: drawn in, none would be left there."""
+    random = np.random.default_rng(1)
+    values = np.sort(np.concatenate([random.integers(0, 4200, 2500), random.integers(4800, 5000, 2500)]).astype(float))
+    shares = np.linspace(0, 1, 34)[1:-1]
+    cuts = np.quantile(values, shares)
+    spread = Spread(Curve(shares, cuts, 0.0, 20_000.0), 1.0, 1.0, (0.0, 20_000.0), cuts, 20.0)
+    true = factor * float(values.sum())
+    pin = Pin(0.0, 5500.0, 0.0, 20_000.0, 0.0, 500.0, (true,), 1e-4 * true)
+    held = spread.held(pin, values, np.ones(5000, dtype=np.bool_), 5000, None)
+    assert held.sum() == pytest.approx(true, rel=1e-3)
+    assert held.max() == pytest.approx(values.max(), rel=0.01)
+    both = (np.searchsorted(np.sort(some), cuts) / 5000 for some in (values, held))
+    assert np.abs(np.subtract(*both)).max() < 0.012
+
+
+def test_a_total_that_is_off_by_noise_alone_does_not_outweigh_a_model_that_is_known_to_be_near() -> None:
+    adding = np.full(100, 7.0)
+    pin = Pin(0.0, 10.0, 0.0, 10.0, 0.0, 0.0, (950.0,), 100.0)
+    assert wanted(pin, 0, adding, None, doubt=10.0) == pytest.approx(700.0, abs=5)
+    assert wanted(Pin(0.0, 10.0, 0.0, 10.0, 0.0, 0.0, (1500.0,), 100.0), 0, adding, None, doubt=10.0) > 1300
 
 
 def test_a_total_that_is_mostly_noise_changes_nothing() -> None:
@@ -220,3 +267,4 @@ def test_a_total_that_is_mostly_noise_changes_nothing() -> None:
 def test_the_forecast_of_a_mean_grows_with_noise_and_with_skewness_and_falls_with_records() -> None:
     assert likely_off(LIKE_INCOMES, 6, 1000) < likely_off(LIKE_WEALTH, 6, 1000)
     assert likely_off(LIKE_WEALTH, 6, 1000) > likely_off(LIKE_WEALTH, 6, 10_000) > likely_off(LIKE_WEALTH, 1, 10_000)
+    assert likely_off(LIKE_WEALTH, 6, 1000, bought=True) > 1.05 * likely_off(LIKE_WEALTH, 6, 1000)

@@ -70,8 +70,9 @@ def test_weighted_totals_are_paid_from_what_variables_get(word: str) -> None:
     weighing = Weighing.of(SCHEMA, ["w", "worth", "age"], replaced=word == "replaced")
     assert weighing is not None
     assert weighing.numbers == ("worth", "age")
-    each = weighing.each(Fraction(4), 100_000)
-    assert weighing.all(each) == 3 * each == Fraction(4) * 3 / 20
+    each = weighing.each(Fraction(4), 10_000)
+    assert weighing.all(each) == 3 * each == Fraction(4) * 3 / 10
+    assert weighing.all(weighing.each(Fraction(4), 10**7)) == Fraction(4) * 3 / 50, "many records need less"
     # Of a record that is replaced a total is one step; of the other steps it is two.
     assert weighing.budget(each).epsilon == (2 * each if word == "replaced" else each)
     assert weighing.each(Fraction(4), 100) == 0

@@ -45,8 +45,13 @@ class SurveyDesign:
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column the design names, each once."""
+        return tuple(dict.fromkeys((*self.of_errors, *self.public)))
+
+    @property
+    def of_errors(self) -> tuple[str, ...]:
+        """Those without which no standard error can be computed."""
         population = () if self.population is None else (self.population,)
-        return tuple(dict.fromkeys((self.weight, *self.strata, *self.psu, *population, *self.public)))
+        return tuple(dict.fromkeys((self.weight, *self.strata, *self.psu, *population)))
 
     @classmethod
     def from_dict(cls, entry: Any) -> SurveyDesign:

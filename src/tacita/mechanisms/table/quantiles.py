@@ -127,7 +127,9 @@ def _drawn(
     close = None
     if sized is not None:
         close = near(data, sized, rank_scan(ask.cells, column), [one.ranks(sized.there) for one in plans])
-    only, others = (None, None) if close is None else (close.only(schema), close.others(schema))
+    only, others = None, None
+    if close is not None:
+        only, others = close.only(schema), close.others(schema, ladder.lower, ladder.upper)
     place, rung, mass = values(data, ask.cells, column, weighing.steps, ladder.rung, only, others)
     borders = np.searchsorted(place, np.arange(number + 1))
     noisy: Noisy = {}

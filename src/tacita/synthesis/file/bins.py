@@ -130,7 +130,10 @@ def spread_of(grid: Grid, shape: Shape) -> Spread:
     curve = smooth_curve(shape, grid)
     ends = grid.first / grid.parts, grid.last / grid.parts
     scaled = replace(curve, values=curve.values / grid.parts, lower=ends[0], upper=ends[1])
-    return Spread(scaled, min(max(beside_masses(shape), 1.0) / max(shape.records, 1), 1.0), 1 / grid.parts, ends)
+    free = min(max(beside_masses(shape), 1.0) / max(shape.records, 1), 1.0)
+    cuts = np.array(shape.thresholds, dtype=np.float64) / grid.parts if shape.thresholds else scaled.values
+    noise = sqrt(shape.noise if shape.thresholds else shape.size_noise)
+    return Spread(scaled, free, 1 / grid.parts, ends, cuts, noise)
 
 
 def _filled(grid: Grid, shape: Shape, bins: int) -> tuple[int, ...]:

@@ -63,7 +63,7 @@ def division(
     if loud <= _QUIET:
         noise, distance = _off(all_of_them, levels, records)
         return Division(amount * _ONES, Fraction(0), amount * (1 - _ONES), len(pairs), noise, distance)
-    ones = min(_MOST_ONES, _ONES * Fraction((loud / _QUIET) ** 0.3).limit_denominator(1000))
+    ones = min(_MOST_ONES, _ONES * Fraction((loud / _QUIET) ** 0.45).limit_denominator(1000))
     number = min(round(len(pairs) * (_QUIET / loud) ** 0.3), _PER_COLUMN * len(levels), len(pairs))
     number = max(number, min(len(levels) - 1, len(pairs)))
     choosing = CHOOSING if number < len(pairs) else Fraction(0)

@@ -40,6 +40,7 @@ _TIED = 0.95  # of the records
 _SEEN = 0.5  # of the records must be in cells beyond noise, to tell
 _LEAPS = 0.3  # of the records, in a pass: values that rules link are drawn together
 _WORKERS = min(os.cpu_count() or 1, 4)
+_AT_ONCE = 200_000  # records: random numbers for all of a large file would be as long as the file
 _FEWEST_APART = 2_000  # records: fewer are not worth a thread
 _FURTHEST = 20.0  # exponents
 _UNTIL, _EVERY = 20, 10  # passes before the priors are fitted for the first time, and between two times
@@ -232,8 +233,10 @@ class Field:
         likely = tuple(
             np.concatenate([one, more]) for one in (np.exp(self.ones, dtype=np.float32), graph.viewed(np.exp(cells)))
         )
-        uniforms, held = random.random(self.pool.shape), self.held
-        _apart(draw, laws + likely, [(self.pool[some], held, uniforms[some]) for some in _parts(len(self.pool))])
+        for start in range(0, len(self.pool), _AT_ONCE):
+            pool = self.pool[start : start + _AT_ONCE]
+            uniforms = random.random(pool.shape)
+            _apart(draw, laws + likely, [(pool[some], self.held, uniforms[some]) for some in _parts(len(pool))])
         for block in (*graph.blocks, *self.tied):
             chosen, order = random.permutation(len(self.pool)), random.permutation(block)
             chosen = chosen[: int(_LEAPS * len(self.pool))]

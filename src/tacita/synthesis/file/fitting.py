@@ -163,14 +163,16 @@ def drawn(fit: Fit, rows: int, random: np.random.Generator) -> tuple[Integers, F
         field.resize(rows, random)
         field.expected([], fit.records, 3, random)
 
-    def one_file(passes: int, more: Sequence[Goal] = ()) -> Integers:
+    def one_file(passes: int, more: Sequence[Goal] = (), *, last: bool = False) -> Integers:
         records = field.pool[random.permutation(rows)] if field.public is None else field.pool
+        if last:
+            field.pool = records  # a large file is held once
         agree(records, fit.levels, ones, [*goals, *more], fit.bars, passes, random, field.held)
         return records
 
     threes = [] if doubt or field.public is not None else worth_evening(fit.levels, rows, set(tables), random)
     if not threes:
-        return (records := one_file(_PASSES)), field.leanings(records)
+        return (records := one_file(_PASSES, last=True)), field.leanings(records)
     looks = [one_file(_EVENING)]
     while len(looks) < looks_for(rows):
         field.expected([], fit.records, _BETWEEN_LOOKS, random)

@@ -37,7 +37,7 @@ _FIRM = 6.0  # a part is cut again while its records times ε are more
 _SHALLOWEST, _DEEPEST = 4, 7  # halvings
 _CROWD = 4.0  # of the records: where the noise of all values together is more, thresholds say more than counts
 _MASS = 0.03  # of the records: a point mass is a state of its own
-_MOST_MASSES = 6
+_MOST_MASSES = 12
 _MOST_CELLS = 4096
 _MOST_DAYS = 20_000  # between whose bounds months are looked at
 _SEEN = 8.0  # deviations of the noise on a size: so many records stand out, spread over some octaves
@@ -65,15 +65,17 @@ def measure_number(
         return Shape(records, tuple(listed.tolist()), tuple(counts.tolist()), noise=counting.variance)
     listed = round_values(grid)
     question = budget.table(amount * (_MASSES + _HABITS if grid.days else _MASSES))
-    tallies = noisy(_counted(units, listed), question, entropy, f"round values of {name}")
+    missing = np.count_nonzero(units < grid.first)
+    counted = noisy(np.append(_counted(units, listed), missing), question, entropy, f"round values of {name}")
+    tallies, without = counted[:-1], max(int(counted[-1]), 0)
     masses = _masses(tallies, listed, records, question)
     rest = units[(units >= grid.first) & ~np.isin(units, list(masses))]
-    # Of a number that most records have as 0, thresholds are those of the others: many would fall where nobody is.
-    others = max(records - sum(masses.values()), 1)
+    # Of a number that most records have as 0, or not at all, thresholds are those of the others: many would fall where
+    # nobody is.
+    others = max(records - sum(masses.values()) - without, 1)
     shares, epsilon = thresholds_for(others, budget, amount * _THRESHOLDS)
     sizing = budget.table(amount * (_SIZES if shares else _SIZES + _THRESHOLDS + _BETWEEN))
     rungs = np.array(ladder(grid), dtype=np.int64)
-    missing = np.count_nonzero(units < grid.first)
     sizes = noisy(np.append(_parts(rest, rungs), missing), sizing, entropy, f"sizes of {name}")
     cuts, between, counting = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), budget.table(amount * _BETWEEN)
     if shares:

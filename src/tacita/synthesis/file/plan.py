@@ -42,7 +42,8 @@ from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, likely_off,
 Floats = NDArray[np.float64]
 
 _COUNT = Fraction(1, 100)  # of the budget, where the number of records is not public
-_NUMBERS = Fraction(1, 2)  # times the share of columns that need cuts
+_NUMBERS, _FEW_NUMBERS = Fraction(1, 2), Fraction(3, 4)  # of the share of columns that need cuts; of few of them
+_STILL_FEW = Fraction(1, 4)  # of the budget
 _WIDE = 2  # times as much for a number of many values as for one whose values are counted
 _TOTAL, _MOST_TOTALS = Fraction(1, 20), Fraction(1, 5)  # of the budget, for each total and for all
 _USUAL = 10_000  # records, where their number is neither public nor given
@@ -189,7 +190,8 @@ class FileSynthesis(Synthesizer[FileModel]):
         cut = {
             name: _WIDE if grid.size > LISTED else 1 for name, grid in self._numbers(schema).items() if grid.size > FEW
         }
-        whole = total * _NUMBERS * len(cut) / len(self._drawn(schema))
+        share = Fraction(len(cut), len(self._drawn(schema)))
+        whole = total * max(_NUMBERS * share, min(_FEW_NUMBERS * share, _STILL_FEW))
         each = {name: whole * one / sum(cut.values()) for name, one in cut.items()}
         number = len(self._totals(schema))
         total_each = total * min(_TOTAL, _MOST_TOTALS / max(number, 1))
@@ -253,7 +255,9 @@ class FileSynthesis(Synthesizer[FileModel]):
             noise = self.budget.typical(spent.ones, len(levels))
             rank = noise * sqrt(states) / 2 / records
             spread = noise * sqrt(states / 12) * (grid.size / grid.parts) / records
-            figures |= {f"{name}: rank error of the median": rank, f"{name}: error of the mean at most": spread}
+            figures[f"{name}: rank error of the median"] = rank
+            if name not in totals:
+                figures[f"{name}: error of the mean at most"] = spread
             # Of a mean that is held to a measured total more is said below.
             words = f", the mean by about {spread:.3g} if values fill their bounds, by less if they do not"
             sentences.append(
@@ -262,7 +266,7 @@ class FileSynthesis(Synthesizer[FileModel]):
         if (weight := self.weighed_by(schema)) is not None:
             paid = spending(total_each, pure=not self.delta) if totals else None
             told, more = weighted_words([name for name in self._totals(schema) if name != weight], paid, records)
-            sentences += told
+            sentences += [*told, "means that leave the weight out hang on few large values, and may be far off"]
             figures |= more
         elif totals:
             ranks = spending(total_each, pure=not self.delta).scale(Reach.of_one(1, 1))

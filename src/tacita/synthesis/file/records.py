@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tacita.data.schema.rulebook import Bar, impossible, possible
 from tacita.synthesis.file.graph import Graph, tabulate
-from tacita.synthesis.file.sweeps import graft, mend
+from tacita.synthesis.file.sweeps import STRIDE, graft, mend
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -49,7 +49,13 @@ def agree(
     def slope(one: Goal) -> Floats:
         return np.asarray((tabulate(records, levels, one.attributes) - one.counts) * (one.weight / heaviest))
 
-    slopes, flat = np.concatenate([slope(one) for one in ones]), graph.flat([slope(one) for one in tables])
+    # Short numbers, as of a large file all views together do not fit a processor's own memory.
+    more = np.zeros(STRIDE)
+    slopes, flat = (
+        np.concatenate([*some, more]).astype(np.float32)
+        for some in ([slope(one) for one in ones], [graph.flat([slope(one) for one in tables])])
+    )
+    one_weight, weight = one_weight.astype(np.float32), weight.astype(np.float32)
     held_by = [[k for k, one in enumerate(tables) if set(one.attributes) & set(block)] for block in graph.blocks]
     for _ in range(passes):
         order = random.permutation(len(records))

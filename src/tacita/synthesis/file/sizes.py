@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import pairwise
-from math import log
+from math import log, sqrt
 
 import numpy as np
 from attrs import frozen
@@ -23,7 +23,11 @@ Integers = NDArray[np.int64]
 
 _NARROW = 16  # times the smaller bound: up to there cells are equally wide
 _EVEN = 64  # cells
-_BENDS = (0.03, 0.1, 0.3, 1.0, 3.0)  # by how much (in logarithms) a density may bend from one octave to the next
+_BENDS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # how far (in logarithms) a density bends from octave to octave
+_FAR_BENDS = 0.3  # at most, beyond the outermost thresholds, where a little noise would make a second peak
+_SLOWEST = 0.5  # from octave to octave, so far out: with a power of 1 or less there would be no mean
+_CLEAR = 3.0  # deviations of the noise
+_LOOSE_BENDS = 3.0  # at most, where there are no thresholds
 _LEVEL = 10.0  # by how much its logarithm may be off what it would be if all octaves were alike
 _FALLS = ((0.3, 0.5), (0.0, 0.05))  # by how much faster it falls from octave to octave, and how sure that is
 _STEPS = 25
@@ -98,11 +102,16 @@ def distribution_of(shape: Shape, grid: Grid) -> tuple[Floats, Floats]:
         np.append(counts, whole),
         np.append(noise, unsure),
     )
-    found = _smooth(
-        _scale(grid, edges.astype(np.float64)), edges, adding, counts, np.maximum(noise, 1e-3), _FALLS[is_even(grid)]
-    )
+    most = np.full(edges.size - 1, _LOOSE_BENDS)
+    if shape.thresholds:
+        between = (edges[:-1] >= min(shape.thresholds)) & (edges[1:] <= max(shape.thresholds))
+        most = np.where(between, _BENDS[-1], _FAR_BENDS)
+    places = _scale(grid, edges.astype(np.float64))
+    found = _smooth(places, edges, most, adding, counts, np.maximum(noise, 1e-3), _FALLS[is_even(grid)])
     if not found.any():
         return _unknown(grid), np.array([0.25, 0.5, 0.75])
+    if not is_even(grid):
+        found = _falling(found, places, edges, _told(shape, families[0]))
     if is_even(grid):
         found[adding[: len(sums[0][1])].T @ (sums[0][1] == 0) > 0] = 0.0
     reached, total = np.cumsum(found), float(found.sum())
@@ -118,6 +127,28 @@ def distribution_of(shape: Shape, grid: Grid) -> tuple[Floats, Floats]:
     shares = np.clip(np.cumsum(found / total + _APART)[told], edge, 1 - edge)
     some = np.append(np.diff(shares) > 0, True)
     return edges[1:][told][some].astype(np.float64), shares[some]
+
+
+def _told(shape: Shape, sizes: _Counted) -> tuple[int, int]:
+    """The outermost units on either side of 0 of which more is known than that noise may stand there."""
+    if shape.thresholds:
+        return min(shape.thresholds), max(shape.thresholds)
+    clear = np.flatnonzero(sizes.counts > _CLEAR * sqrt(sizes.noise))
+    cuts = sizes.cuts
+    return (cuts[max(int(clear[0]) - 1, 0)], cuts[min(int(clear[-1]), len(cuts) - 1)]) if clear.size else (0, 0)
+
+
+def _falling(found: Floats, places: Floats, edges: Integers, told: tuple[int, int]) -> Floats:
+    """The same where nothing is told of those further out than that they are fewer and fewer: bounds may be so wide
+    that one record in a thousand there would weigh more than all others."""
+    density, middle = found / np.diff(places), (places[1:] + places[:-1]) / 2
+    for k in range(1, density.size):
+        if edges[k] >= told[1] > 0:
+            density[k] = min(density[k], density[k - 1] * _SLOWEST ** (middle[k] - middle[k - 1]))
+    for k in range(density.size - 2, -1, -1):
+        if edges[k + 1] <= told[0] < 0:
+            density[k] = min(density[k], density[k + 1] * _SLOWEST ** (middle[k + 1] - middle[k]))
+    return np.asarray(density * np.diff(places))
 
 
 def _unknown(grid: Grid) -> Floats:
@@ -144,15 +175,22 @@ def _sums(edges: Integers, one: _Counted) -> tuple[Floats, Floats]:
 
 
 def _smooth(
-    places: Floats, edges: Integers, adding: Floats, counts: Floats, noise: Floats, falling: tuple[float, float]
+    places: Floats,
+    edges: Integers,
+    most: Floats,
+    adding: Floats,
+    counts: Floats,
+    noise: Floats,
+    falling: tuple[float, float],
 ) -> Floats:
-    """Records in each cell; none where the counts are next to nothing but noise."""
+    """Records in each cell; none where the counts are next to nothing but noise. Each bends by so much at `most`."""
     wide, middle = np.diff(places), (places[1:] + places[:-1]) / 2
     total = max(float(counts[-1]), 1.0)
     start = np.append(np.full(wide.size, log(total / float(wide.sum()))), falling[0])
     now, found, chances = start, [], []
     for bend in _BENDS:
-        now, evidence = _likeliest(now, start, wide, adding, counts, noise, _prior(middle, edges, bend, falling[1]))
+        prior = _prior(middle, edges, np.minimum(bend, most), falling[1])
+        now, evidence = _likeliest(now, start, wide, adding, counts, noise, prior)
         found.append(now[:-1])
         chances.append(evidence)
     weights = np.exp(np.array(chances) - max(chances))
@@ -190,7 +228,7 @@ def _likeliest(
     return now, -0.5 * (least + float(np.linalg.slogdet(bent)[1] - np.linalg.slogdet(precision)[1]))
 
 
-def _prior(middle: Floats, edges: Integers, bend: float, fall: float) -> Floats:
+def _prior(middle: Floats, edges: Integers, bends: Floats, fall: float) -> Floats:
     """What a density is before anything was counted, as the precision of its logarithms and of how fast it falls.
 
     As that of a log-normal number it falls faster and faster, evenly, from which it may bend; and it is on one side of
@@ -206,10 +244,10 @@ def _prior(middle: Floats, edges: Integers, bend: float, fall: float) -> Floats:
             row = np.zeros(size + 1)
             row[k - 1 : k + 2] = 1 / before, -1 / before - 1 / after, 1 / after
             row[size] = (before + after) / 2
-            precision += np.outer(row, row) / (bend**2 * (before + after) / 2)
+            precision += np.outer(row, row) / (bends[k] ** 2 * (before + after) / 2)
     away = _mirrored(middle, side)
     for (k, one), (j, two) in pairwise(away):
-        precision[:size, :size] += np.outer(two - one, two - one) / (bend**2 * (middle[j] - middle[k]))
+        precision[:size, :size] += np.outer(two - one, two - one) / (bends[k] ** 2 * (middle[j] - middle[k]))
     return precision
 
 

@@ -11,7 +11,9 @@ import numpy as np
 from tacita.compiled import njit
 
 _BLOCK = 512  # records whose values of one attribute are drawn in a row: its views then stay at hand
+_MENDED = 1_024  # the same where values are mended; the more, the less a change knows of those to the next attribute
 STRIDE = 16  # levels
+_NOTHING = 1e-5  # of what a change costs by itself: gains below it are rounding of short numbers
 _SMALLEST = 1e-30  # below it, products of short numbers have lost digits
 
 
@@ -60,6 +62,29 @@ def _multiply(chances, record, a, starts, ones, first, views, flat):  # type: ig
         place = np.uint64(_place(views, view, record))
         for level in range(whole):
             chances[level] *= flat[place + level]
+        view += 1
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _add(pull, record, a, starts, ones, first, views, flat):  # type: ignore[no-untyped-def]
+    """As `_multiply`, but sums."""
+    size = starts[a + 1] - starts[a]
+    whole = np.uint64((size + STRIDE - 1) // STRIDE * STRIDE)
+    own = np.uint64(starts[a])
+    for level in range(whole):
+        pull[level] = ones[own + level]
+    view = first[a]
+    while view + 4 <= first[a + 1]:
+        one, two = np.uint64(_place(views, view, record)), np.uint64(_place(views, view + 1, record))
+        three, four = np.uint64(_place(views, view + 2, record)), np.uint64(_place(views, view + 3, record))
+        for level in range(whole):
+            pull[level] += (flat[one + level] + flat[two + level]) + (flat[three + level] + flat[four + level])
+        view += 4
+    while view < first[a + 1]:
+        place = np.uint64(_place(views, view, record))
+        for level in range(whole):
+            pull[level] += flat[place + level]
         view += 1
     return size
 
@@ -212,7 +237,8 @@ def lean(records, ordered, starts, ones, first, views, flat, found):  # type: ig
 
 @njit(cache=True, nogil=True)
 def mend(records, held, order, starts, slopes, one_weight, first, views, flat, weight, bars, owner, kin):  # type: ignore[no-untyped-def]
-    """Each value changed where that lowers Σ weight·(count − wanted)²/2; `flat` and `slopes` hold its derivatives.
+    """Each value changed where that lowers Σ weight·(count − wanted)²/2; `flat` and `slopes` hold its derivatives, and
+    `STRIDE` numbers more.
 
     The first `held` values stay. `owner` is the table of each view and `kin` the views of each table. Returns how many
     values changed.
@@ -221,29 +247,28 @@ def mend(records, held, order, starts, slopes, one_weight, first, views, flat, w
     for a in range(starts.size - 1):
         for view in range(first[a], first[a + 1]):
             bends[a] += weight[owner[view]]
-    pull = np.empty(_widest(starts))
+    pull = np.empty(_widest(starts) + STRIDE, dtype=flat.dtype)
     rank = np.zeros(records.shape[1], dtype=np.int64)
     changed = 0
-    for i in order:
-        record = records[i]
+    for block in range(0, order.size, _MENDED):
         for a in range(held, records.shape[1]):
-            size = _gather(pull, record, a, starts, slopes, first, views, flat, rank)
-            _bar(pull, size, record, a, bars, rank, np.inf)
-            old = record[a]
-            best, least = old, pull[old] - bends[a] * (1 + 1e-9) - 1e-12
-            for level in range(size):
-                if level != old and pull[level] < least:
-                    best, least = level, pull[level]
-            if best == old:
-                continue
-            changed += 1
-            slopes[starts[a] + old] -= one_weight[a]
-            slopes[starts[a] + best] += one_weight[a]
-            for view in range(first[a], first[a + 1]):
-                _count(flat, kin[owner[view]], views, record, -weight[owner[view]])
-            record[a] = best
-            for view in range(first[a], first[a + 1]):
-                _count(flat, kin[owner[view]], views, record, weight[owner[view]])
+            for i in order[block : block + _MENDED]:
+                record = records[i]
+                size = _add(pull, record, a, starts, slopes, first, views, flat)
+                _bar(pull, size, record, a, bars, rank, np.inf)
+                old = record[a]
+                best, least = old, pull[old] - bends[a] * (1 + _NOTHING)
+                for level in range(size):
+                    if level != old and pull[level] < least:
+                        best, least = level, pull[level]
+                if best == old:
+                    continue
+                changed += 1
+                slopes[starts[a] + old] -= one_weight[a]
+                slopes[starts[a] + best] += one_weight[a]
+                for view in range(first[a], first[a + 1]):
+                    _move(flat, kin[owner[view]], views, record, a, best, weight[owner[view]])
+                record[a] = best
     return changed
 
 
@@ -302,6 +327,19 @@ def tally(columns, tables, sizes, first, counts):  # type: ignore[no-untyped-def
         else:
             for i in range(one.size):
                 here[np.uint64(one[i])] += 1
+
+
+@njit(cache=True, nogil=True)
+def _move(flat, kin, views, record, a, level, amount):  # type: ignore[no-untyped-def]
+    """The record goes to another level of attribute a in every view of a table that holds it."""
+    for view in kin:
+        if view < 0:
+            break
+        own = views[view, 5]
+        place = _place(views, view, record) + record[own]
+        step = 1 if own == a else views[view, 2] if views[view, 1] == a else views[view, 4]
+        flat[place] -= amount
+        flat[place + (level - record[a]) * step] += amount
 
 
 @njit(cache=True, nogil=True)

@@ -25,8 +25,8 @@ NUMBER_MODELS = get_args(Number)
 def defaults(layout: Layout) -> dict[str, Model]:
     """kinney2007, section 3, with the first column of `keep` that has a coarser version in the place of the county.
 
-    The paper has two numbers. Of three or more, those beside the size are regressed on each other, as they will be by
-    whoever estimates a production function.
+    Numbers beside the size are regressed on it and on each other on the scale of logarithms, as they will be by whoever
+    estimates a production function: ranks, as in the paper, keep less of how two numbers go together.
     """
     coarse = {column: name for name, column, _ in reversed(layout.coarser)}
     place = next((name for name in layout.keep if name in coarse), None)
@@ -44,11 +44,8 @@ def defaults(layout: Layout) -> dict[str, Model]:
     numbers = [one.name for one in layout.yearly]
     for at, name in enumerate(numbers):
         given = (*layout.static, LIFE, AGE, REMAINING, CLOSING, *others, *map(before, numbers), *numbers[:at])
-        found[name] = NormalRegression(
-            given, relative_to=numbers[0] if at else before(name), apart=() if at else (CLOSING, *layout.static[:1])
-        )
-        if at and len(numbers) > 2:
-            found[name] = LogRegression(given)
+        size = NormalRegression(given, relative_to=before(name), apart=(CLOSING, *layout.static[:1]))
+        found[name] = LogRegression(given) if at else size
     return found
 
 

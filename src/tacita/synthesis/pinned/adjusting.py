@@ -27,6 +27,7 @@ _SLOPES = (-1.0, 1.0)  # by which power of the value
 _MOST = 20.0  # times, by which a weight may change
 _ROUNDS = 6
 _SURELY = 2.0  # standard deviations of the noise: what is off by more, the model has wrong
+_SURELY_KNOWN = 3.0  # the same where it is known by how much the model may err
 _FEW = 3  # records at least that what lies above a clamp lies with
 _EVENLY = 0.1  # of the clamp: as if each record were that much above it, so that none is left out
 _TINY = 1e-300
@@ -45,7 +46,8 @@ def wanted(
     held = pin.held(adding)
     off, noise = pin.totals[cell] - float(held.sum()), pin.spread**2
     known = by_chance(held) if doubt is None else doubt
-    trust = max(known**2, off**2 - _SURELY**2 * noise, _TINY)
+    surely = _SURELY if doubt is None else _SURELY_KNOWN
+    trust = max(known**2, off**2 - surely**2 * noise, _TINY)
     trust /= trust + noise
     drawn = 0.0 if random is None else float(random.standard_normal()) * pin.spread * trust**0.5
     return float(held.sum()) + trust * off + drawn
@@ -78,6 +80,8 @@ class Adding:
     total: float
     scales: bool = True
     """Whether all values may be scaled where bending is not enough."""
+    known: float = 0.0
+    """Up to this size the distribution is known: what lies beyond is bent before all else."""
 
     @cached_property
     def sign(self) -> float:
@@ -97,7 +101,7 @@ class Adding:
 
     def met(self, change: Change, added: Callable[[Floats], float], between: tuple[float, float]) -> Floats:
         """What a rising change makes of the records where they add up to the total, or come as near as they can."""
-        low, high = _narrowed(lambda at: added(change(at)) > self.sign * self.total, *between)
+        low, high = narrowed(lambda at: added(change(at)) > self.sign * self.total, *between)
         return change((low + high) / 2)
 
     def bent(self, weights: Floats) -> Floats:
@@ -109,7 +113,8 @@ class Adding:
         def added(sizes: Floats) -> float:
             return self._added(sizes, weights)
 
-        bends = [self._bending(self.start(share), cap) for share in _FROM]
+        starts = [self.start(share) for share in _FROM]
+        bends = [self._bending(one, cap) for one in ([self.known] if self.known > starts[0] else []) + starts]
         for bend, powers in [*((one, _MILD) for one in bends), (bends[-1], _ANY)]:
             if added(bend(powers[0])) <= target <= added(bend(powers[1])):
                 sizes = self.met(bend, added, powers)
@@ -177,14 +182,15 @@ class Adding:
         return np.asarray(np.minimum(level / np.maximum(weights, _TINY), bound))
 
 
-def with_beyond(number: Values, weights: Floats, pin: Pin, doubt: float, random: np.random.Generator) -> Floats:
-    """Values whose parts above the clamps, of which nothing was added up, are drawn: about as large as is expected.
+def with_beyond(number: Values, weights: Floats, pin: Pin, doubt: float, random: np.random.Generator | None) -> Floats:
+    """Values whose parts above the clamps, of which nothing was added up, are as large as is expected; or drawn.
 
     `doubt` is the standard deviation of the logarithm of how large they are.
     """
     values = number.values
     for sign, clamp, expected in ((1.0, pin.upper, pin.beyond), (-1.0, -pin.lower, pin.short)):
-        drawn = expected * float(np.exp(doubt * random.standard_normal() - doubt**2 / 2))
+        strayed = 0.0 if random is None else doubt * random.standard_normal() - doubt**2 / 2
+        drawn = expected * float(np.exp(strayed))
         amounts = np.where(number.free, sign * values * weights, 0.0)
         top = amounts >= min(clamp, float(np.sort(amounts)[-_FEW:][0]))
         if clamp <= 0 or not (amounts[top] > 0).all():
@@ -202,11 +208,11 @@ def _level(amounts: Floats, clamp: float, most: float, beyond: float) -> float:
         return clamp
     over, high = np.maximum(amounts - clamp, 0.0), max(most - clamp, 0.0)
     if np.minimum(over, high).sum() > beyond:
-        _, high = _narrowed(lambda at: bool(np.minimum(over, at).sum() > beyond), 0.0, high)
+        _, high = narrowed(lambda at: bool(np.minimum(over, at).sum() > beyond), 0.0, high)
     return clamp + high
 
 
-def _narrowed(too_much: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+def narrowed(too_much: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
     """Between which two numbers, next to each other, it becomes too much."""
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

@@ -22,6 +22,7 @@ from tacita.synthesis.pinned.measuring import Pin
 from tacita.synthesis.pinned.plain import LONGER, Spread
 from tacita.synthesis.quantile.curve import Curve
 from tacita.synthesis.quantile.numeric import Noise, curve_from_dict, curve_to_dict, redrawn_curve, redrawn_shares
+from tacita.synthesis.quantile.octaves import is_wide
 from tacita.synthesis.quantile.variables import Column, Range
 
 Floats = NDArray[np.float64]
@@ -187,7 +188,9 @@ class Own:
         pin, records = self.total
         free = ~np.isin(values, [value for value, _ in self.masses])
         moved = self.unsure(pin.lower, pin.upper, records)
-        bent = self.spread.held(pin, values, free, records, random, moved, tailed=self.has_tail)
+        # Where bounds are wide, counts of octaves say what lies far out; a tail fitted to quantiles falls short.
+        wide = is_wide(self.column)
+        bent = self.spread.held(pin, values, free, records, random, moved, tailed=self.has_tail, drawn_beyond=wide)
         near = np.clip(np.round(np.rint(bent / self.column.step) * self.column.step, 9), *self.column.bounds)
         return np.where(bent == values, values, near)
 

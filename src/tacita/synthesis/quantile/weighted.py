@@ -17,12 +17,14 @@ from tacita.data.cells import Amount
 from tacita.data.schema import Schema
 from tacita.mechanisms.table.noise import Budget
 from tacita.synthesis.pinned.adjusting import Values, hold
-from tacita.synthesis.pinned.measuring import Pin, worth_pinning
+from tacita.synthesis.pinned.measuring import Pin, clamps_off, worth_pinning
 from tacita.synthesis.quantile.variables import Column, column_of
 
 Floats = NDArray[np.float64]
 
-_TOTAL, _MOST_TOTALS = Fraction(1, 20), Fraction(1, 5)  # of the budget, for each total and for all
+_TOTAL, _MOST_TOTALS = Fraction(1, 10), Fraction(1, 3)  # of the budget, for each total and for all
+_LEAST, _WANTED = Fraction(1, 5), 0.002  # of that at least, and the noise of a total that is small enough
+_LARGEST = 20  # means, that a record may add: about what the largest of a skewed answer do
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,13 @@ class Weighing:
         return {self.weight: Amount((self.weight,))} | {name: Amount((self.weight, name)) for name in self.numbers}
 
     def each(self, epsilon: Fraction, records: int) -> Fraction:
-        """For each total, of what a record added or removed may cost; 0 where there are too few records."""
+        """For each total, of what a record added or removed may cost; 0 where there are too few records.
+
+        Where records are many, less says as much as anybody asks.
+        """
         part = epsilon * min(_TOTAL, _MOST_TOTALS / len(self.amounts))
+        noise = clamps_off(self.budget(part)) * _LARGEST / max(records, 1)
+        part *= min(max(Fraction(round(noise / _WANTED * 100), 100), _LEAST), Fraction(1))
         enough = records >= worth_pinning(self.budget(part), replaced=self.replaced)
         return part if enough else Fraction(0)
 

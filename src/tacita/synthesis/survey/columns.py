@@ -50,14 +50,21 @@ class Measure:
                 return values
 
     def back(self, scaled: Floats) -> Floats:
-        """The value as it is written: within the bounds, to the declared places."""
+        """The value as it is written."""
+        return self.written(self.value(scaled))
+
+    def value(self, scaled: Floats) -> Floats:
+        """The value within the bounds."""
         held = np.clip(scaled, self.low, self.high)
-        raw = held if self.transform == "identity" else np.expm1(held) if self.transform == "log1p" else np.exp(held)
+        return held if self.transform == "identity" else np.expm1(held) if self.transform == "log1p" else np.exp(held)
+
+    def written(self, raw: Floats) -> Floats:
+        """Within the bounds, to the declared places."""
         places = self.kind.scale if isinstance(self.kind, Numeric) else 0
         return np.asarray(np.clip(np.round(raw, places), self.kind.lower, self.kind.upper))
 
-    def column(self, scaled: Floats) -> pa.Array:
-        values = self.back(scaled)
+    def column(self, raw: Floats) -> pa.Array:
+        values = self.written(raw)
         return pa.array(values.astype(np.int64) if isinstance(self.kind, Integer) else values)
 
 
@@ -90,6 +97,10 @@ class Columns:
     by: tuple[str, ...]
     keep: tuple[str, ...]
     schema: Schema
+
+    def values(self, z: Floats) -> Floats:
+        """Numbers within their bounds, from their scales."""
+        return np.column_stack([one.value(z[:, at]) for at, one in enumerate(self.measures)])
 
     @property
     def names(self) -> tuple[str, ...]:

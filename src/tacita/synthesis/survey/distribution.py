@@ -36,7 +36,10 @@ from tacita.synthesis.survey.columns import Columns, Frame, Integers, frame_from
 from tacita.synthesis.survey.holding import held
 from tacita.synthesis.survey.records import cells_of
 from tacita.synthesis.survey.totals import (
+    CENTRED,
+    FAR,
     NONE,
+    SEEN,
     Totals,
     measure_totals,
     whole_noise,
@@ -47,9 +50,6 @@ Law = Literal["any", "normal"]
 
 _SHAPES = Fraction(1, 4)  # of the budget, for where each number lies
 _TOTALS = Fraction(1, 2)  # for weighted totals
-_CENTRED = 10  # times the records that a total needs: then answers may be measured from their middle
-_FAR = 2.0  # times the distance of the quartiles, from 0 to the middle of an answer that varies little
-_SEEN = 5  # times the records that a total needs: then margins hold, also of answers with heavy tails
 _FEW_IN_CELLS = 200  # records on average: in smaller cells, design variables stand one by one
 
 
@@ -60,7 +60,7 @@ def total_noise(budget: Budget, numbers: int) -> float:
 
 def records_needed(budget: Budget, numbers: int) -> int:
     """With fewer, what the largest records add is not seen, and no margin knows of it."""
-    return round(_SEEN * worth_totals(budget, budget.total * _TOTALS, numbers))
+    return round(SEEN * worth_totals(budget, budget.total * _TOTALS, numbers))
 
 
 def table_noise(budget: Budget, tables: int) -> float:
@@ -118,7 +118,7 @@ def measure(gathered: Gathered, frame: Frame, columns: Columns, budget: Budget, 
     sets += [(a, b) for a, b in combinations(range(len(levels)), 2) if b >= first]
     answers = asked(gathered.coded(coded), budget.tables(sets, levels, rest), entropy)
     # A centre parts the records in two; where they are few, neither part can be told from the noise.
-    many = records >= _CENTRED * least
+    many = records >= CENTRED * least
     centres = {name: _middle(shapes[name] if many else Shape(), grids[name]) for name in names[:-1]}
     totals = measure_totals(gathered, frame, columns, budget, amount, centres, entropy) if amount else NONE
     return Distribution(frame, Tables(records, bins, shapes, answers, {}), totals)
@@ -129,7 +129,7 @@ def _middle(shape: Shape, grid: Grid) -> float:
     bound next to 0."""
     shares = [float(one) for one in shape.shares] or [0.0]
     low, middle, high = np.interp([0.25, 0.5, 0.75], shares, shape.thresholds or [0.0])
-    units = round(middle) if abs(middle) > _FAR * (high - low) else 0
+    units = round(middle) if abs(middle) > FAR * (high - low) else 0
     return min(max(units, grid.first), grid.last) / grid.parts
 
 

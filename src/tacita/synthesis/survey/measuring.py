@@ -18,6 +18,7 @@ from tacita.noise.entropy import Entropy, Request, reserve
 from tacita.noise.gaussian import DiscreteGaussian, add_discrete_gaussian
 from tacita.privacy import text
 from tacita.synthesis.survey.columns import Floats, Frame, Integers, Measure
+from tacita.synthesis.survey.totals import FAR, Totals
 
 STEPS = 256  # a value is a whole number of half-ranges/STEPS: sums are whole numbers, and noise on them is exact
 _PLACES = 1 << 30  # of a threshold between the public bounds
@@ -25,9 +26,11 @@ _SHARES = (Fraction(1, 4), Fraction(3, 4))
 _ENOUGH = 60  # ε times records of a threshold: a quartile then lands in an empty stretch less than once in 500 times
 _LEAST_LOCATING, _MOST_LOCATING = Fraction(1, 20), Fraction(1, 3)  # of the budget, for where the values lie
 SHAPE_LEVELS = 4  # of halving: fifteen quantiles
+TOTALS = Fraction(1, 2)  # of the budget, for weighted totals where records are many
 _SHAPING = Fraction(1, 10)  # of the budget, for shapes
 _WORTH = 100  # ε times records of a level: quantiles are then right to a few hundredths, and better than a guess
 _LEAST_RANGE = 1 / 64  # of the public range
+_NARROW = 2.0  # of a logarithm: as long as ranges are that are drawn for most weights and incomes
 _WORDS = 256
 
 
@@ -48,19 +51,23 @@ class Budget:
     gaussian: bool
 
     @classmethod
-    def pure(cls, epsilon: Fraction, d: int, records: int) -> Budget:
+    def pure(cls, epsilon: Fraction, d: int, records: int, located: int | None = None) -> Budget:
+        """`located` of the d numbers have their range drawn, usually all."""
         # 2/square + (d − 1)/product = 1
-        locating = _held(Fraction(_ENOUGH * 2 * d, records), epsilon)
+        quartiles = 2 * (d if located is None else located)
+        locating = _held(Fraction(_ENOUGH * quartiles, records), epsilon) if quartiles else Fraction(0)
         level = epsilon * _SHAPING / (2 * d * SHAPE_LEVELS)
         shape = level if level * records >= _WORTH else Fraction(0)
         left = epsilon - locating - shape * 2 * d * SHAPE_LEVELS
-        return cls(locating / (2 * d), shape, 2 * d / left, Fraction(4), Fraction(2 * max(d - 1, 1)), gaussian=False)
+        square, product = Fraction(4), Fraction(2 * max(d - 1, 1))
+        return cls(locating / max(quartiles, 1), shape, 2 * d / left, square, product, gaussian=False)
 
     @classmethod
-    def concentrated(cls, rho: Fraction, d: int, records: int) -> Budget:
+    def concentrated(cls, rho: Fraction, d: int, records: int, located: int | None = None) -> Budget:
         # 32/27 + 2(d − 1)/product² ≤ 2, with product² = 5(d − 1)/2 and square = 1; a draw of a threshold with ε is ε²/8
-        locating = _held(2 * d * Fraction(_ENOUGH, records) ** 2 / 8, rho)
-        threshold = _root(8 * locating / (2 * d))
+        quartiles = 2 * (d if located is None else located)
+        locating = _held(quartiles * Fraction(_ENOUGH, records) ** 2 / 8, rho) if quartiles else Fraction(0)
+        threshold = _root(8 * locating / max(quartiles, 1))
         # A replaced record costs a level twice its ε, and (2ε)²/2 bounds that.
         level = _root(rho * _SHAPING / (2 * d * SHAPE_LEVELS))
         shape = level if level * records >= _WORTH else Fraction(0)
@@ -71,13 +78,13 @@ class Budget:
         """The standard deviation of the noise on a sum, in half-ranges."""
         return float(self.spread) ** 0.5 if self.gaussian else float(self.spread) * 2**0.5
 
-    def refuse_too_loud(self) -> None:
+    def refuse_too_loud(self, located: int) -> None:
         """Before anything is spent: no noise can be drawn for so small a budget."""
         try:
             for factor in (self.square**2 if self.gaussian else self.square, self.product):
                 loudest = self.spread * factor * (STEPS**4 if self.gaussian else STEPS**2)
                 DiscreteGaussian(loudest) if self.gaussian else DiscreteLaplace(loudest)
-            possible = self.threshold > 0
+            possible = self.threshold > 0 or not located
         except UsageError:
             possible = False
         if not possible:
@@ -123,13 +130,18 @@ class Range:
 @dataclass(frozen=True, eq=False)
 class Measurement:
     """Released: the public frame, ranges, the sums of each cell, and the cross-products of all records, in steps; and
-    quantiles of what is left around the cells' means, where they were asked for."""
+    quantiles of what is left around the cells' means, and weighted totals, where they were asked for.
+
+    `located` of the ranges were drawn. Where `totals` are None none were asked for.
+    """
 
     frame: Frame
     ranges: tuple[Range, ...]
     sums: Integers
     products: Integers
     shape: Floats
+    located: int
+    totals: Totals | None = None
 
 
 def measure(
@@ -138,7 +150,10 @@ def measure(
     d = len(measures)
     reach = _reach(frame.records, budget)
     ranges = tuple(
-        _located(one.forward(gathered.values(one.name)), one, budget.threshold, reach, entropy) for one in measures
+        Range(one.low, one.high)
+        if is_narrow(one)
+        else _located(one.forward(gathered.values(one.name)), one, budget.threshold, reach, entropy)
+        for one in measures
     )
     stepped = [Stepped.of(one, range_) for one, range_ in zip(measures, ranges, strict=True)]
     exact_sums = gathered.coded(stepped).sums([(at,) for at in range(d)], STEPS)
@@ -151,7 +166,17 @@ def measure(
     for at, (i, j) in enumerate(pairs):
         label = f"sum of products of {measures[i].name} and {measures[j].name}"
         products[i, j] = products[j, i] = budget.noisy_products(exact_products[:, at], i == j, entropy, label)[0]
-    return Measurement(frame, ranges, sums, products, np.zeros((0, 0)))
+    return Measurement(frame, ranges, sums, products, np.zeros((0, 0)), located_of(measures))
+
+
+def is_narrow(one: Measure) -> bool:
+    """Whether the public bounds are a range as good as any that could be drawn: none is then, and none is missed."""
+    return one.transform == "log" and one.high - one.low <= _NARROW
+
+
+def located_of(measures: Sequence[Measure]) -> int:
+    """How many numbers have their range drawn."""
+    return sum(not is_narrow(one) for one in measures)
 
 
 @dataclass(frozen=True)
@@ -185,6 +210,18 @@ class Stepped:
 
     def code(self, values: Floats) -> Integers:
         return np.searchsorted(np.array(self.starts), values, side="right").astype(np.int64)
+
+
+def middles_of(measures: Sequence[Measure], ranges: Sequence[Range], records: int, budget: Budget) -> dict[str, float]:
+    """From where the totals of answers are measured: from the middle of the released range where values vary little
+    beside it; else from 0, or the bound next to 0."""
+    found = {}
+    for one, range_ in zip(measures, ranges, strict=True):
+        apart = range_.half / _reach(records, budget) / 2
+        low, middle, high = one.back(range_.middle + np.array([-apart, 0.0, apart])).tolist()
+        far = abs(middle) > FAR * (high - low)
+        found[one.name] = middle if far else min(max(0.0, float(one.kind.lower)), float(one.kind.upper))
+    return found
 
 
 def _rank(values: Floats) -> Integers:

@@ -13,10 +13,13 @@ from tacita.data.schema import Schema
 from tacita.errors import VerificationError
 from tacita.implicates import Implicates
 from tacita.synthesis.base import Model
-from tacita.synthesis.survey.columns import Floats, frame_from, frame_record
+from tacita.synthesis.pinned.adjusting import Values
+from tacita.synthesis.survey.columns import Columns, Floats, frame_from, frame_record
+from tacita.synthesis.survey.holding import held
 from tacita.synthesis.survey.measuring import STEPS, Budget, Measurement, Range
 from tacita.synthesis.survey.posterior import Chain, Evidence
 from tacita.synthesis.survey.records import as_table, cells_of, exact_records, smoothed
+from tacita.synthesis.survey.totals import Totals
 
 Weights = Literal["synthetic", "smoothed"]
 
@@ -38,15 +41,17 @@ class SurveyModel(Model[Measurement]):
         states = list(Chain(self.evidence, chain_random).draws(_AVERAGED if m == 1 else m))
         if m == 1:
             states = [(np.mean([one[0] for one in states], axis=0), np.mean([one[1] for one in states], axis=0))]
-        frames = tuple(self._file(*state, one) for state, one in zip(states, randoms, strict=True))
+        frames = tuple(self._file(*state, one, noisy=m > 1) for state, one in zip(states, randoms, strict=True))
         return Implicates(frames, self.schema, (*self.plan.columns, self.plan.weight), "one-measurement")
 
     @property
     def evidence(self) -> Evidence:
         """What was released, as the chain takes it."""
-        return evidence_of(self.released, self.plan.budget(self.released.frame.records), len(self.plan.by))
+        released = self.released
+        budget = self.plan.budget(released.frame.records, released.located, with_totals=released.totals is not None)
+        return evidence_of(released, budget, len(self.plan.by))
 
-    def _file(self, sums: Floats, within: Floats, random: np.random.Generator) -> pa.Table:
+    def _file(self, sums: Floats, within: Floats, random: np.random.Generator, *, noisy: bool) -> pa.Table:
         released, frame = self.released, self.released.frame
         u = exact_records(frame, sums, within, released.shape, random)
         half = np.array([one.half for one in released.ranges])
@@ -55,10 +60,25 @@ class SurveyModel(Model[Measurement]):
         if self.plan.weights == "smoothed":
             means = middle + half * (sums / frame.sizes[:, None])[cells_of(frame)]
             z = smoothed(z, means, within * np.outer(half, half) / frame.records)
-        columns = self.plan.layout(self.schema)
-        if self.plan.population is not None:
+        columns: Columns = self.plan.layout(self.schema)
+        if self.plan.population is not None and released.totals is None:
             z[:, -1] += np.log(self.plan.population / columns.measures[-1].back(z[:, -1]).sum())
-        return as_table(z, frame, columns, self.schema)
+        return as_table(self._held(columns.values(z), columns, random if noisy else None), frame, columns, self.schema)
+
+    def _held(self, values: Floats, columns: Columns, random: np.random.Generator | None) -> Floats:
+        """Values that add up as measured, in all and in each cell, where that was asked for."""
+        if self.released.totals is None:
+            return values
+        totals = self.released.totals.for_population(self.plan.weight, self.plan.population)
+        if not totals.whole:
+            return values
+        free = np.ones(len(values), dtype=np.bool_)
+        numbers = {
+            one.name: Values(values[:, at], free, float(one.kind.lower), float(one.kind.upper))
+            for at, one in enumerate(columns.measures)
+        }
+        changed = held(self.plan.weight, numbers, cells_of(self.released.frame), totals, random)
+        return np.column_stack([changed.get(name, one.values) for name, one in numbers.items()])
 
     @property
     def measured(self) -> dict[str, Any]:
@@ -70,6 +90,8 @@ class SurveyModel(Model[Measurement]):
             "sums": released.sums.tolist(),
             "products": released.products.tolist(),
             "shape": released.shape.tolist(),
+            "located": released.located,
+            **({} if released.totals is None else released.totals.record()),
             "design": frame_record(released.frame),
         }
 
@@ -83,6 +105,8 @@ class SurveyModel(Model[Measurement]):
             np.array(content["sums"], dtype=np.int64),
             np.array(content["products"], dtype=np.int64),
             np.array(content["shape"], dtype=np.float64),
+            content.get("located", len(content["ranges"])),
+            Totals.of_record(content) if "totals" in content else None,
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from math import ceil
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,7 +24,7 @@ from tacita.privacy import Loss
 from tacita.synthesis.base import Model
 from tacita.synthesis.file.budget import Budget as TableBudget
 from tacita.synthesis.survey.base import SurveyPlan
-from tacita.synthesis.survey.columns import Columns, Transform, columns_of, gathered_by, read_frame
+from tacita.synthesis.survey.columns import Columns, Frame, Transform, columns_of, gathered_by, read_frame
 from tacita.synthesis.survey.distribution import (
     Distribution,
     DistributionModel,
@@ -33,12 +34,14 @@ from tacita.synthesis.survey.distribution import (
     total_noise,
 )
 from tacita.synthesis.survey.distribution import measure as measure_distribution
-from tacita.synthesis.survey.measuring import Budget, Measurement, measure
+from tacita.synthesis.survey.measuring import TOTALS, Budget, Measurement, located_of, measure, middles_of
 from tacita.synthesis.survey.model import SurveyModel, Weights, evidence_of
 from tacita.synthesis.survey.posterior import Chain
 from tacita.synthesis.survey.shape import measure_shape
+from tacita.synthesis.survey.totals import SEEN, measure_totals, worth_totals
 
 _USUAL = 100  # records of a cell, for the forecast
+_SHOWS = 400  # records of a cell: the mean of amounts that vary as much as they are large errs by a twentieth by chance
 
 
 @frozen(kw_only=True)
@@ -108,17 +111,30 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
 
     # ------------------------------------------------------------ what it will do
 
-    def budget(self, records: int) -> Budget:
-        d = len(self.columns) + 1
-        if self.delta:
-            return Budget.concentrated(rho_for(self.epsilon, self.delta), d, records)
-        return Budget.pure(self.epsilon, d, records)
+    @property
+    def _total(self) -> Fraction:
+        """ε, or ρ of zero-concentrated privacy."""
+        return rho_for(self.epsilon, self.delta) if self.delta else self.epsilon
+
+    def budget(self, records: int, located: int | None = None, *, with_totals: bool = False) -> Budget:
+        """Of sums, squares and products, for a normal law; `located` numbers have their range drawn."""
+        left, d = self._total * (1 - TOTALS if with_totals else 1), len(self.columns) + 1
+        return (Budget.concentrated if self.delta else Budget.pure)(left, d, records, located)
 
     @property
     def _of_any(self) -> TableBudget:
         """The budget where no law is assumed."""
-        total = rho_for(self.epsilon, self.delta) if self.delta else self.epsilon
-        return TableBudget(total, not self.delta, replace=True)
+        return TableBudget(self._total, not self.delta, replace=True)
+
+    @property
+    def _totals_from(self) -> int:
+        """With so many records weighted totals are known better than a law has them."""
+        return round(SEEN * worth_totals(self._of_any, self._total * TOTALS, len(self.columns) + 1))
+
+    def _with_totals(self, frame: Frame) -> bool:
+        """Whether weighted totals are measured under a normal law: in small cells chance hides what it has wrong."""
+        enough = max(self._totals_from, _SHOWS * frame.cells)
+        return self.weights == "synthetic" and frame.records >= enough
 
     def layout(self, schema: Schema) -> Columns:
         plain: dict[str, Transform] = dict.fromkeys(self.columns, "identity")
@@ -134,17 +150,33 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
             return self._forecast_of_any(numbers)
         cells = schema.domain_size(self.by)
         # A released range spans about 3.4 standard deviations to either side.
-        error = 3.4 * self.budget(_USUAL * cells).deviation() / _USUAL
-        sampling = _USUAL**-0.5
+        located = located_of(self.layout(schema).measures)
+        deviation = 3.4 * self.budget(_USUAL * cells, located).deviation()
+        error, sampling, least = deviation / _USUAL, _USUAL**-0.5, ceil(deviation**2)
         return Forecast(
             self.product,
             cells * numbers + numbers * (numbers + 1) // 2,
             (
                 f"in a cell of {_USUAL} records the noise moves the mean of a logarithm by about {error:.2g} standard "
                 f"deviations, the sampling itself by {sampling:.2g}; in smaller cells by more, in inverse proportion",
+                f"cells of fewer than about {least:,} records lean on the others, as noise moves their means by more "
+                "than sampling does: where most are smaller, margins may be too narrow; raise epsilon, name fewer "
+                "design variables in by, or publish tables",
+                *self._of_the_law(),
                 f"{self.sets} files for one price; intervals from them cover the noise and the sampling error",
             ),
-            {"noise in a cell of 100, standard deviations": error},
+            {"noise in a cell of 100, standard deviations": error, "cells that stand alone, records": float(least)},
+        )
+
+    def _of_the_law(self) -> tuple[str, ...]:
+        """When what a normal law has wrong shows, and is made good."""
+        if self.weights == "smoothed":
+            return ()
+        return (
+            f"from {self._totals_from:,} records on, and {_SHOWS} for each cell, weighted totals are measured as well, "
+            "files are held to them, and margins know what the law has wrong; with fewer, counts and means may be off "
+            "by a tenth or more where answers or weights are not normal on their scales, unseen by margins; publish "
+            'tables then, or, where the population is public, name it; law = "any" assumes no law',
         )
 
     def _forecast_of_any(self, numbers: int) -> Forecast:
@@ -180,7 +212,8 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
             )
         if not self.normal(data.schema):
             return
-        self.budget(frame.records).refuse_too_loud()
+        located = located_of(columns.measures)
+        self.budget(frame.records, located, with_totals=self._with_totals(frame)).refuse_too_loud(located)
         if frame.records - frame.cells <= len(self.columns) + 1:
             raise UsageError(
                 "by: the sample has too few records for its cells, so that no spread within cells can be told; give "
@@ -192,12 +225,17 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
         if not self.normal(data.schema):
             return self._distribution(data, columns, entropy)
         gathered, frame = gathered_by(data, columns)
-        budget = self.budget(frame.records)
-        measured = measure(gathered, frame, columns.measures, budget, entropy)
-        if not budget.shape:
+        totalled, measures = self._with_totals(frame), columns.measures
+        budget = self.budget(frame.records, located_of(measures), with_totals=totalled)
+        measured = measure(gathered, frame, measures, budget, entropy)
+        if budget.shape:
+            means = Chain(evidence_of(measured, budget, len(self.by)), np.random.default_rng(0)).centres()
+            measured = replace(measured, shape=measure_shape(gathered, measures, measured, means, budget, entropy))
+        if not totalled:
             return measured
-        centres = Chain(evidence_of(measured, budget, len(self.by)), np.random.default_rng(0)).centres()
-        return replace(measured, shape=measure_shape(gathered, columns.measures, measured, centres, budget, entropy))
+        centres = middles_of(measures[:-1], measured.ranges[:-1], frame.records, budget)
+        totals = measure_totals(gathered, frame, columns, self._of_any, self._total * TOTALS, centres, entropy)
+        return replace(measured, totals=totals)
 
     def run(self, data: Confidential, entropy: Entropy) -> Model[Any]:
         released = self.measure(data, entropy)

@@ -51,12 +51,12 @@ def smoothed(z: Floats, means: Floats, covariance: Square) -> Floats:
     return np.column_stack([z[:, :-1], expected + left / 2])
 
 
-def as_table(z: Floats, frame: Frame, columns: Columns, schema: Schema) -> pa.Table:
+def as_table(values: Floats, frame: Frame, columns: Columns, schema: Schema) -> pa.Table:
     """Records as published: design variables as collected, numbers within their bounds."""
     found: dict[str, pa.Array] = {}
     for at, name in enumerate(columns.design):
         levels = pa.array(schema.levels(name), type=pa.string())
         found[name] = levels.take(pa.array(np.repeat(frame.levels[:, at], frame.counts)))
     for at, one in enumerate(columns.measures):
-        found[one.name] = one.column(z[:, at])
+        found[one.name] = one.column(values[:, at])
     return pa.table(found)

@@ -21,7 +21,11 @@ from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.pinned.measuring import Pin, Pinning, clamps_off, spending, worth_pinning
 from tacita.synthesis.survey.columns import Columns, Frame
 
+CENTRED = 10  # times the records that a total needs: then answers may be measured from their middle
+FAR = 2.0  # times the distance of the quartiles, from 0 to the middle of an answer that varies little
+SEEN = 5  # times the records that a total needs: then margins hold, also of answers with heavy tails
 _LARGEST = 20  # means, that a record may add: about what the largest of a skewed answer do
+_SURELY = 3.0  # deviations of noise: weights that are off a public number by more add up to another
 _WANTED = 0.01  # noise of a total of all records, where that is within reach
 _LEAST_WHOLE, _MOST_WHOLE = Fraction(1, 2), Fraction(4, 5)  # of what is spent, for totals of all records
 
@@ -48,14 +52,27 @@ class Totals:
         return cls(_pins_of(record["totals"]), _pins_of(record["totals of cells"]), record["centres"])
 
     def for_population(self, weight: str, population: int | None) -> Totals:
-        """With weights that add up to a public number, if one is given, whatever was measured of them."""
+        """With weights that add up to a public number, if one is given. Where the file's surely add up to another,
+        each counts so many times more, and what answers add up to with it: means stay as they were measured."""
         if population is None:
             return self
         exact = Pin(0.0, float("inf"), 0.0, float("inf"), 0.0, 0.0, (float(population),), 0.0)
-        return evolve(self, whole={**self.whole, weight: exact})
+        times = 1.0
+        if (told := self.whole.get(weight)) is not None:
+            measured, doubt = told.totals[0] + told.beyond, _SURELY * told.spread + told.beyond
+            if abs(population - measured) > doubt and measured > doubt:
+                times = population / measured
+        whole, cells = ({name: _times(pin, times) for name, pin in pins.items()} for pins in (self.whole, self.cells))
+        return evolve(self, whole={**whole, weight: exact}, cells=cells)
 
 
 NONE = Totals({}, {}, {})
+
+
+def _times(pin: Pin, times: float) -> Pin:
+    """The same totals of amounts that are so many times as large."""
+    numbers = {name: times * value for name, value in asdict(pin).items() if name != "totals"}
+    return Pin(**numbers, totals=tuple(times * one for one in pin.totals))
 
 
 def _record_of(pins: Mapping[str, Pin]) -> dict[str, Any]:

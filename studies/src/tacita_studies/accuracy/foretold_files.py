@@ -60,7 +60,7 @@ def _of_means(plan: QuantileSynthesis, schema: Schema, frame: pd.DataFrame) -> I
     weight = plan.weighed_by(schema)
     weights = np.ones(len(frame)) if weight is None else frame[weight].to_numpy(dtype=np.float64)
     of, weighted = ("mean error", "") if weight is None else ("weighted mean error", ", weighted")
-    groups = plan.groups
+    groups = plan.groups if weight is None else ()  # weighted totals are of all records together
     models = schema.domain_size(groups) if groups else 1
     cell = labels(frame, groups)
     for name in plan.columns:

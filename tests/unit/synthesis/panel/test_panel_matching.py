@@ -41,6 +41,17 @@ def test_totals_and_job_flows_are_those_of_the_file() -> None:
         assert _flows(made) == pytest.approx(_flows(frame), rel=0.03)
 
 
+def test_totals_are_kept_where_those_that_enter_may_not_be_told_by_themselves() -> None:
+    """They are few and large, and told together with those that stay."""
+    frame = wide(1500)
+    enters = frame.index[(frame.born == 2003) & frame.jobs2003.notna()]
+    frame = frame.drop(index=enters[12:])
+    for column in JOBS[YEARS.index(2003) :]:
+        frame.loc[enters[:12], column] = frame.loc[enters[:12], column].clip(40, 80)
+    for made in _files(frame, sets=2):
+        assert made[JOBS].sum().to_numpy() == pytest.approx(frame[JOBS].sum().to_numpy(), rel=0.01)
+
+
 def test_a_year_moves_to_another_that_its_unit_may_have() -> None:
     random = np.random.default_rng(1)
     truth = np.repeat([0, 1, 2], 20)

@@ -33,7 +33,7 @@ def test_a_clamp_leaves_little_above_and_says_how_much(scale: int, rate: int, of
     for _ in range(40):
         counts = _counts(scale, random)
         clamp = sum_clamp(counts, len(SUMS), Fraction(rate), MOST)
-        told = np.minimum(SUMS, clamp).sum() + above_clamp(counts, len(SUMS), clamp, MOST, None)
+        told = np.minimum(SUMS, clamp).sum() + above_clamp(counts, len(SUMS), clamp, MOST)
         errors.append((told + random.laplace(0, clamp * rate)) / SUMS.sum() - 1)
     assert np.median(np.abs(errors)) < off
     assert np.quantile(np.abs(errors), 0.9) < 3 * off

@@ -71,7 +71,7 @@ class PseudoModel(Model[Draws]):
             z = sample_records(self.fitted, drawn, own, plan.weights, random)
         if plan.total is not None:
             z[:, -1] += np.log(plan.total) - np.logaddexp.reduce(z[:, -1])
-        table = as_table(z, frame, layout.columns, self.schema)
+        table = as_table(layout.columns.values(z), frame, layout.columns, self.schema)
         for name, column in layout.category_columns(combination).items():
             table = table.append_column(name, column)
         return table

@@ -14,7 +14,7 @@ from tacita.synthesis.panel.formal.pinned import OF_OTHERS, YearTotals, held_to
 from tacita.synthesis.panel.formal.ratios import Range
 from tacita.synthesis.panel.formal.released import PAY, Measurement, step_rows
 from tacita.synthesis.panel.formal.smoothing import law_of, pick_from, varied
-from tacita.synthesis.panel.formal.units import most_of
+from tacita.synthesis.panel.formal.units import counted_as_large, most_of
 from tacita.synthesis.panel.gaps import draw_gaps, inner
 from tacita.synthesis.panel.layout import Layout, Yearly
 from tacita.synthesis.panel.panel import MISSING, Panel
@@ -22,19 +22,24 @@ from tacita.synthesis.panel.predictors import Flags
 from tacita.synthesis.panel.sequence import ruled
 
 
-def draw_formal(public: Panel, found: Measurement, random: np.random.Generator, *, middle: bool) -> Panel:
-    """A file; `middle` takes the middle of what the noise leaves open instead of drawing it."""
+def draw_formal(
+    public: Panel, found: Measurement, random: np.random.Generator, levels: Floats, *, middle: bool
+) -> Panel:
+    """A file; `middle` takes the middle of what the noise leaves open instead of drawing it. `levels` say for each
+    yearly number where in that its total is (`YearTotals`)."""
     made = public.blank()
     counts = draw_first(made, found, random, middle)
     draw_status(made, found, random, middle)
     sizes = draw_sizes(made, counts, found, random, middle)
     _draw_gaps(made, found, random, middle)
-    sizes = _held_sizes(made.layout, np.where(made.gaps, MISSING, sizes), found, random, middle)
+    sizes = np.where(made.gaps, MISSING, sizes)
+    many = counted_as_large(made, sizes != MISSING, None if middle else random)
+    sizes = _held_sizes(made.layout, sizes, many, float(levels[0]), found, random, middle)
     draw_static(made, found, random, middle)
     size, *others = made.layout.yearly
     made.values[size.name] = _published(sizes, sizes != MISSING, size)
-    for one in others:
-        values = _beside(made, sizes, one, found, random, middle)
+    for one, level in zip(others, levels[1:].tolist(), strict=True):
+        values = _beside(made, sizes, many, level, one, found, random, middle)
         made.values[one.name] = _published(values, sizes != MISSING, one)
     for place in range(len(made.layout.years)):
         who = np.flatnonzero(sizes[place] != MISSING)
@@ -56,10 +61,17 @@ def _draw_gaps(made: Panel, found: Measurement, random: np.random.Generator, mid
 
 
 def _held_sizes(
-    layout: Layout, sizes: Integers, found: Measurement, random: np.random.Generator, middle: bool
+    layout: Layout,
+    sizes: Integers,
+    many: Floats,
+    level: float,
+    found: Measurement,
+    random: np.random.Generator,
+    middle: bool,
 ) -> Integers:
     """Sizes that add up to the released sums."""
-    totals = YearTotals.of(found, layout, layout.yearly[0].name, sizes.shape[1], None if middle else random)
+    name, doubt = layout.yearly[0].name, None if middle else random
+    totals = YearTotals.of(found, layout, name, sizes.shape[1], doubt, many, level)
     if totals is None:
         return sizes
     return held_in_all_years(sizes, totals, found, most_of(layout, 0), random, middle=middle)
@@ -70,7 +82,14 @@ def _published(values: Integers, there: Flags, one: Yearly) -> Floats:
 
 
 def _beside(
-    made: Panel, sizes: Integers, one: Yearly, found: Measurement, random: np.random.Generator, middle: bool
+    made: Panel,
+    sizes: Integers,
+    many: Floats,
+    level: float,
+    one: Yearly,
+    found: Measurement,
+    random: np.random.Generator,
+    middle: bool,
 ) -> Integers:
     """A number beside the size, in whole steps: a deviation from the year's centre that moves from year to year."""
     layout, doubt = made.layout, None if middle else random
@@ -102,5 +121,5 @@ def _beside(
     if earlier:
         logs = np.clip(held_to_total(logs, there, of, centres, found, one.name, doubt), 0, np.log1p(most))
     values = np.where(there, np.rint(np.expm1(logs)), MISSING).astype(np.int64)
-    totals = YearTotals.of(found, layout, one.name, made.rows, doubt)
+    totals = YearTotals.of(found, layout, one.name, made.rows, doubt, many, level)
     return values if totals is None else held_to(values, totals, most, OF_OTHERS, random, middle=middle)

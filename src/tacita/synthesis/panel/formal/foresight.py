@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
-from math import log
+from math import ceil, log
 
 import numpy as np
 from scipy.special import ndtri
@@ -44,6 +44,8 @@ _WIDTH = 2.0  # of logarithms of numbers of businesses
 _MOVES = 0.05
 _ALIKE = 2.0  # octaves from the middle unit to one that a tenth exceed
 _DRAWN = 0.006  # of a total, that files are off by without any noise
+_SEEN = 3.0  # scales of noise by which a count of units stands out two octaves above all others
+_UNLIKE = 0.35  # of what businesses usually gain or lose in a year: how far those of a panel may be from it
 _TYPICAL = 0.67  # standard deviations that half of all errors exceed
 _UNSUPPORTED = (
     "regressions, growth of single units, numbers beside the size given each other, quantiles of small panels, and "
@@ -55,7 +57,7 @@ def foreseen(layout: Layout, promise: Promise) -> tuple[list[str], dict[str, flo
     """What yearly totals will be off by, where ε goes and how large the noise is, in sentences and figures."""
     tried = {units: total_errors(layout, promise, units) for units in SIZES}
     sentences = [_said(one.name, {units: errors[one.name] for units, errors in tried.items()}) for one in layout.yearly]
-    sentences.append(_too_small(layout, promise, tried))
+    sentences += [_too_small(layout, promise, tried), _missed(layout, promise)]
     budget, epsilon, alpha = promise.budget(layout, _SHOWN), promise.epsilon, promise.alpha
     years = len(layout.years)
     size = layout.yearly[0].name
@@ -87,7 +89,8 @@ def foreseen(layout: Layout, promise: Promise) -> tuple[list[str], dict[str, flo
         sentences.append(
             f"what units gain, or lose, of {size} in a year, with those that come and go, is typically off by {told} "
             "units in a group, as shares of the year's total: where sizes change by a few percent a year, by as much "
-            "as itself"
+            "as itself, and by several times that share where units move by far more than a sixth a year, or few make "
+            "up most of what moves"
         )
     for one in layout.yearly[1:]:
         parts = ("range", "centres", "ratios", "moves", "octaves", "sum", "years")
@@ -158,6 +161,21 @@ def _too_small(layout: Layout, promise: Promise, tried: dict[int, dict[str, floa
     )
 
 
+def _missed(layout: Layout, promise: Promise) -> str:
+    """How many large units noise hides, whatever they are."""
+    few = {units: _told_from(layout, promise, units) for units in SIZES[1:]}
+    told = ", ".join(f"{count:,} with {units:,}" for units, count in few.items())
+    return (
+        f"of units far larger than all others, fewer than about {told} units in a group are not told from noise: what "
+        "they add beyond the others is missing in all totals, and no margin says so"
+    )
+
+
+def _told_from(layout: Layout, promise: Promise, units: int) -> int:
+    octaves_of = f"octaves {layout.yearly[0].name}"
+    return ceil(_SEEN * 2 / float(promise.budget(layout, units)[octaves_of]))
+
+
 def total_errors(
     layout: Layout, promise: Promise, units: int, counted: Mapping[str, Noisy] | None = None
 ) -> dict[str, float]:
@@ -204,7 +222,8 @@ def flow_error(layout: Layout, promise: Promise, units: int, counted: Mapping[st
     at = int(np.argmin(noisy**2 + (doubt * hidden) ** 2))
     come = life_error(promise, layout, units) / units * total / 2
     # What noise does is drawn anew in each release, what is hidden is missed in all of them.
-    off = np.hypot(_TYPICAL * noisy[at] / max(years - 1, 1) ** 0.5, doubt * hidden[at]) / total
+    usual = USUALLY_MOVING * USUAL_STEP / 2 * total
+    off = np.hypot(_TYPICAL * noisy[at] / max(years - 1, 1) ** 0.5, doubt * max(hidden[at], _UNLIKE * usual)) / total
     return float(min(np.hypot(np.hypot(off, come / total), _DRAWN), 1.0))
 
 
@@ -236,7 +255,9 @@ def _error(layout: Layout, promise: Promise, units: int, at: int, counts: Noisy 
         measured = _measured(layout, budget, promise.change, values, at, random)
         told = YearTotals.of(measured, layout, layout.yearly[at].name, units, None)
         if told is not None:
-            off.append(np.abs(told.middle / np.maximum(values.sum(axis=1), 1) - 1))
+            own = told.middle / np.maximum(values.sum(axis=1), 1) - 1
+            # Made-up units have the same years above the clamps of single years as below; those of a file have not.
+            off.append(np.hypot(own, _TYPICAL * told.apart))
     typical = float(np.median(np.concatenate(off)))
     return float(np.hypot(typical, _DRAWN))
 

@@ -6,14 +6,17 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from attrs import evolve, frozen
+from scipy.special import ndtri
 
 from tacita.data.schema import Schema
 from tacita.implicates import Implicates
 from tacita.synthesis.base import Model
 from tacita.synthesis.panel.formal.drawing import draw_formal
 from tacita.synthesis.panel.formal.frame import Frame
+from tacita.synthesis.panel.formal.lattice import Floats
 from tacita.synthesis.panel.formal.released import Measurement, Noisy
 from tacita.synthesis.panel.layout import Layout
 from tacita.synthesis.panel.streams import stream
@@ -57,7 +60,8 @@ class PanelModel(Model[Mapping[str, tuple[Frame, Measurement]]]):
     def _drawn(self, group: str, number: int, m: int, seed: str) -> pa.Table:
         frame, measurement = self.released[group]
         random = stream(seed, group, f"{number} of several" if m > 1 else "one")
-        return to_table(draw_formal(frame.panel(self.layout), measurement, random, middle=m == 1))
+        levels = _levels(stream(seed, group, f"levels of {m}"), len(self.layout.yearly), m)[:, number - 1]
+        return to_table(draw_formal(frame.panel(self.layout), measurement, random, levels, middle=m == 1))
 
     def __repr__(self) -> str:
         return f"PanelModel(groups={len(self.released)}, files={self.plan.sets})"
@@ -85,3 +89,11 @@ class PanelModel(Model[Mapping[str, tuple[Frame, Measurement]]]):
             tables = {name: Noisy.from_dict(noisy) for name, noisy in one["tables"].items()}
             groups[group] = Frame.from_dict(one["public"]), Measurement(tables, one["clamps"])
         return groups
+
+
+def _levels(random: np.random.Generator, numbers: int, m: int) -> Floats:
+    """For each number and file, where in what noise leaves open of its total the file is. Each file is as likely to be
+    anywhere, but m files are spread evenly: their mean is in the middle, and how they differ tells how far that may be
+    off."""
+    places = (np.arange(m) + 0.5) / m
+    return np.asarray(ndtri([random.permutation(places) for _ in range(numbers)]), dtype=np.float64)

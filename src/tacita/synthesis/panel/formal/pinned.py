@@ -10,7 +10,7 @@ from tacita.synthesis.panel.formal.counted import units_there
 from tacita.synthesis.panel.formal.lattice import Floats, Integers
 from tacita.synthesis.panel.formal.released import Measurement
 from tacita.synthesis.panel.formal.smoothing import joint, wandering
-from tacita.synthesis.panel.formal.sums import above_clamp, grain, share_below
+from tacita.synthesis.panel.formal.sums import above_clamp, grain, share_below, tails_apart, unseen_above
 from tacita.synthesis.panel.formal.units import most_of
 from tacita.synthesis.panel.layout import Layout
 from tacita.synthesis.panel.panel import MISSING
@@ -18,8 +18,14 @@ from tacita.synthesis.panel.predictors import Flags
 
 # Judgement, not derived; none of it is about privacy.
 _USUAL = 0.05  # how far a total moves in a year beyond the number of units, where noise hides it
+_TURNOVER = (
+    0.7  # of the logarithm by which that number moves: units that come or go are not as large as those that stay
+)
+_MOST_MOVED = 0.3  # but no more than that: a share that is not negative goes far up only
 _OTHERWISE = 0.05  # how far the part above the clamp of single years goes its own way in a year
 _UNSEEN = 0.5  # of what lies above the clamp: how far it may be off
+_EITHER = 0.6  # of how far apart laws of large units are
+_PARTLY = 0.6  # of what counts may hide above a clamp: in panels that are not small
 _LEAST = 0.05  # of what a unit has in other years, that it has at least in one
 _MOSTLY = 0.9  # of a number: what lies below a clamp from which the rest is well told
 _ROUGHLY = 0.3  # of a number: by how much it may be off where it is not
@@ -39,6 +45,7 @@ class Doubt:
 
 # The size is drawn along sums of every year. Other numbers follow from logarithms, which tell little of their sums.
 OF_SIZE, OF_OTHERS = Doubt(0.02, 0.02), Doubt(0.1, 0.02)
+HIDDEN = Doubt(2.0, 0.2)  # of any number of a small panel, whose sizes and steps follow from noise and what is usual
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +56,39 @@ class YearTotals:
     off: float
     shape: Floats
     apart: Floats  # as a share of each year's part
+    hidden: bool = False  # of a small panel
 
     @classmethod
     def of(
-        cls, found: Measurement, layout: Layout, name: str, units: int, random: np.random.Generator | None
+        cls,
+        found: Measurement,
+        layout: Layout,
+        name: str,
+        units: int,
+        random: np.random.Generator | None,
+        here: Floats | None = None,
+        level: float | None = None,
     ) -> YearTotals | None:
-        """From released sums; with a generator drawn from all that fit. None where no unit was visible."""
+        """From released sums; with a generator drawn from all that fit. None where no unit was visible. `here` are the
+        units of each year of a file, by default as many as were released; `level` is where in what noise leaves open of
+        all years together this file is, as a normal number, by default one that is drawn."""
         if f"sum {name}" not in found.tables:
             return None
-        total, off = _total(found, layout, name, units, random)
-        shape, apart = _profile(found, layout, name, units, total, random)
-        return cls(total, off, shape, apart)
+        here = np.maximum(units_there(found.tables, layout, units) if here is None else here, 1.0)
+        total, off = _total(found, layout, name, units)
+        hidden = "sizes" in found.tables and found.hides(units)
+        if random is not None:
+            # What counts do not tell of units above the clamp, what was drawn does not tell either. A sum is not
+            # negative, and keeps its mean.
+            about = found[f"octaves {name}"], units, found.caps[f"sum {name}"]
+            unseen = unseen_above(*about) * (1 if hidden else _PARTLY)
+            most = most_of(layout, [one.name for one in layout.yearly].index(name)) * len(layout.years)
+            wide = float(np.linalg.norm([off, unseen, _EITHER * tails_apart(*about, most)]))
+            wide = float(np.sqrt(np.log1p((wide / total) ** 2)))
+            at = float(random.standard_normal())
+            total *= float(np.exp(wide * (at if level is None else level) - wide**2 / 2))
+        shape, apart = _profile(found, name, here, total, random)
+        return cls(total, off, shape, apart, hidden)
 
     @property
     def middle(self) -> Floats:
@@ -70,6 +99,7 @@ class YearTotals:
         `doubt` has it, or by as far as the two contradict each other. All files are drawn alike, so that with a
         generator this is drawn, too."""
         drawn = max(float(own.sum()), 1.0)
+        doubt = HIDDEN if self.hidden else doubt
         level = between(
             np.array([drawn]), np.array([self.total]), np.array([self.off / self.total]), doubt.level, random
         )
@@ -88,13 +118,11 @@ def between(own: Floats, released: Floats, open_: Floats, doubt: float, random: 
     return np.asarray(np.maximum(trust * own + (1 - trust) * released, 1e-12))
 
 
-def _total(
-    found: Measurement, layout: Layout, name: str, units: int, random: np.random.Generator | None
-) -> tuple[float, float]:
-    """All years together, and its standard deviation; with a generator drawn from all that fit."""
+def _total(found: Measurement, layout: Layout, name: str, units: int) -> tuple[float, float]:
+    """All years together, and its standard deviation."""
     most, years = most_of(layout, [one.name for one in layout.yearly].index(name)), len(layout.years)
     clamp, noisy, counts = found.caps[f"sum {name}"], found[f"sum {name}"], found[f"octaves {name}"]
-    above = above_clamp(counts, units, clamp, most * years, random)
+    above = above_clamp(counts, units, clamp, most * years)
     off = float(np.hypot(noisy.spread * grain(clamp), _UNSEEN * above))
     total = int(noisy.values[0]) * grain(clamp) + above
     # Sums of single years tell the same: well where most of it lies below their clamp, and else of use only where a
@@ -106,34 +134,32 @@ def _total(
         other = max(float(sums.sum()), 1.0) / below
         untold = 1 - below if below > _MOSTLY else max(1 - below, _ROUGHLY)
         total, off = joint(total, off, other, float(np.hypot(spread * years**0.5, untold * other) / below))
-    total = max(total, off / 2, 1.0)
-    if random is not None:
-        # A sum is not negative, and keeps its mean.
-        wide = np.sqrt(np.log1p((off / total) ** 2))
-        total *= float(np.exp(wide * random.standard_normal() - wide**2 / 2))
-    return total, off
+    return max(total, off / 2, 1.0), off
 
 
 def _profile(
-    found: Measurement, layout: Layout, name: str, there: int, total: float, random: np.random.Generator | None
+    found: Measurement, name: str, here: Floats, total: float, random: np.random.Generator | None
 ) -> tuple[Floats, Floats]:
     """Shares of the years, and by which part of itself each may be off: as many as there are units, and beyond that
-    what sums of single years tell against their noise."""
-    units = np.maximum(units_there(found.tables, layout, there), 1.0)
+    what sums of single years tell against their noise. Where many units come or go, the others may be of another size
+    than they."""
     sums, spread, _ = yearly_sums(found, name)
+    moves = np.hypot(_USUAL, np.minimum(_TURNOVER * np.abs(np.diff(np.log(here))), _MOST_MOVED))
     # About what a unit has below the clamp of single years: as released, but not far beyond what the total tells.
     mean = float(sums.sum())
     if mean < 3 * spread * len(sums) ** 0.5:
-        return units / units.sum(), np.full(len(units), _USUAL * len(units) ** 0.5)
-    each = units * mean / units.sum()
-    apart, open_ = wandering(sums / each, spread / each, _USUAL, random)
+        steps = np.zeros(len(here)) if random is None else np.append(0.0, random.standard_normal(len(moves)) * moves)
+        apart = np.exp(np.cumsum(steps))
+        return here * apart / float(here @ apart), np.full(len(here), float((moves**2).sum() + _USUAL**2) ** 0.5)
+    each = here * mean / here.sum()
+    apart, open_ = wandering(sums / each, spread / each, _USUAL, random, moves / _USUAL)
     hidden = max(0.0, 1 - mean / total)
     if random is not None:
-        other = np.cumsum(random.standard_normal(len(units))) * _OTHERWISE * hidden
+        other = np.cumsum(random.standard_normal(len(here))) * _OTHERWISE * hidden
         apart = apart + other - other.mean()
     apart = np.maximum(apart, _LEAST)
-    shape = units * apart
-    return shape / shape.sum(), np.hypot(open_ / apart, hidden * _OTHERWISE * len(units) ** 0.5 / 2)
+    shape = here * apart
+    return shape / shape.sum(), np.hypot(open_ / apart, hidden * _OTHERWISE * len(here) ** 0.5 / 2)
 
 
 def yearly_sums(found: Measurement, name: str) -> tuple[Floats, float, int]:

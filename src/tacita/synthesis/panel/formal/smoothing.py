@@ -86,18 +86,22 @@ def _filtered(values: Floats, noise: Floats, walk: float) -> tuple[Floats, Float
 
 
 def wandering(
-    values: Floats, spread: Floats, usual: float, random: np.random.Generator | None = None
+    values: Floats,
+    spread: Floats,
+    usual: float,
+    random: np.random.Generator | None = None,
+    times: Floats | None = None,
 ) -> tuple[Floats, Floats]:
-    """A series of unknown level that moves by about `usual` from year to year, unless noisy values clearly say
-    otherwise; and what stays open. With a generator it is drawn from all that fit.
+    """A series of unknown level that moves by about `usual` from year to year, or so many `times` that, unless noisy
+    values clearly say otherwise; and what stays open. With a generator it is drawn from all that fit.
 
     >>> mean, open_ = wandering(np.array([1.0, 9.0, 2.0]), np.full(3, 10.0), 0.05)
     >>> bool(np.ptp(mean) < 0.1), bool((open_ > 1).all())
     (True, True)
     """
     count = len(values)
-    place = np.arange(count)
-    walk = np.minimum(place[:, None], place[None, :]).astype(np.float64)
+    passed = np.append(0.0, np.cumsum(np.ones(count - 1) if times is None else times**2))
+    walk = np.minimum(passed[:, None], passed[None, :])
     level = (10 * (float(np.abs(values).max()) + float(np.max(spread)))) ** 2
     best, least = (np.zeros(count), np.zeros((count, count))), np.inf
     for step in usual * 2.0 ** np.arange(-2, 5):

@@ -21,6 +21,7 @@ _CLEAR = 6.0  # standard deviations of its noise by which a count stands out
 _NEXT, _FURTHER = 1.8, 1.0  # scales of noise by which one above such a count does, and for each octave between them
 _HIDDEN = 0.7  # units, in scales of noise, that an octave may hide
 _LEAST_FALL, _FASTER = 0.6, 0.9  # counts of an octave over those below it: what lies above does not grow without end
+_HEAVY = 0.5  # in the middle between a law of sizes whose logarithms are normal and the slowest that counts leave open
 # How a unit's years differ from its mean, about: a number of one year is so many times the mean, so often.
 _TIMES, _OFTEN = np.array([0.5, 1.0, 2.0, 4.0]), np.array([0.3, 0.45, 0.2, 0.05])
 _WITHIN = 2.0 ** ((np.arange(8) + 0.5) / 8)  # numbers of an octave, over its lower end
@@ -66,10 +67,23 @@ def sum_clamp(counts: Noisy, units: int, rate: Fraction, most: int) -> int:
     return size_cap(unit_counts(counts, units), _bins(counts, most), rate, doubt=_DOUBT)
 
 
-def above_clamp(counts: Noisy, units: int, clamp: int, most: int, random: np.random.Generator | None) -> float:
-    """What is expected to lie above it in all; with a generator, drawn from what the counts leave open."""
+def above_clamp(counts: Noisy, units: int, clamp: int, most: int, heavy: float = _HEAVY) -> float:
+    """What is expected to lie above it in all; more, if large units are many (`unit_counts`)."""
     bins = _bins(counts, most)
-    return float(unit_counts(counts, units, random) @ (bins.capped_means(most) - bins.capped_means(clamp)))
+    return float(unit_counts(counts, units, heavy) @ (bins.capped_means(most) - bins.capped_means(clamp)))
+
+
+def tails_apart(counts: Noisy, units: int, clamp: int, most: int) -> float:
+    """By how much that differs between laws of sizes that fall off fast and slowly: noise hides which it is."""
+    return above_clamp(counts, units, clamp, most, 1.0) - above_clamp(counts, units, clamp, most, 0.0)
+
+
+def unseen_above(counts: Noisy, units: int, clamp: int) -> float:
+    """About how far what lies above a clamp may be off: each of the two octaves above it has as many units that counts
+    do not tell as noise hides in one count, but no more than follow from the octave below the clamp."""
+    at = min(max((clamp + 1).bit_length() - 2, 0), len(counts.values) - 1)
+    below, scale = float(unit_counts(counts, units)[at]), float(counts.scale)
+    return clamp * float(np.hypot(1.5 * min(scale, below), 3 * min(scale, _LEAST_FALL * below)))
 
 
 def year_clamp(counts: Noisy, units: int, life: float, years: int, rate: float, most: int) -> int:
@@ -101,21 +115,30 @@ def _bins(counts: Noisy, most: int) -> Bins:
     return Bins(2 ** np.arange(len(counts.values), dtype=np.int64), most)
 
 
-def unit_counts(counts: Noisy, units: int, random: np.random.Generator | None = None) -> Floats:
+def unit_counts(counts: Noisy, units: int, heavy: float = _HEAVY) -> Floats:
     """Units in each octave: as counted where that stands out, else as a hill through all counts has them. Above the
-    last count that stands out they fall off ever faster, for a unit that noise makes up there would outweigh all."""
+    last count that stands out they fall off ever faster, for a unit that noise makes up there would outweigh all: as
+    the hill does, or as slowly as counts leave open, and in between the nearer to this the more `heavy` is."""
     own, scale = np.asarray(counts.values, dtype=np.float64), float(counts.scale)
     hills = Hills.of(own, counts.spread, units)
-    clear, law = own > _CLEAR * counts.spread, hills.counts(random)
+    clear, law = own > _CLEAR * counts.spread, hills.counts(None)
     top = int(np.flatnonzero(clear)[-1]) if clear.any() else min(int(hills.likeliest[0]), len(own) - 1)
     for at in range(top + 1, len(own)):
         # Large units are few, and sizes of businesses have no gap for long: the nearer, the less a mistake costs.
         if own[at] > scale * (_NEXT + _FURTHER * (at - top)):
             top, clear[at] = at, True
     law[clear] = own[clear]
-    fall, less = _LEAST_FALL, float(np.exp(-1 / scale))
-    hidden = min(_HIDDEN * scale, less / (1 - less))  # of whole numbers, little noise hides none
-    for at in range(top + 1, len(own)):
-        law[at] = min(law[at], max(own[at], 0.0) + hidden, fall * law[at - 1])
-        fall = _FASTER * min(fall, law[at] / max(law[at - 1], 1e-300))
-    return law
+    less = float(np.exp(-1 / scale))
+    open_ = np.maximum(own, 0.0) + min(_HIDDEN * scale, less / (1 - less))  # of whole numbers, little noise hides none
+    beyond = np.arange(len(own)) > top
+    slowly = np.where(beyond, open_, law)
+    return (1 - heavy) * _falling(np.minimum(law, slowly), top) + heavy * _falling(slowly, top)
+
+
+def _falling(law: Floats, top: int) -> Floats:
+    """At most so many in each octave above one, as those below it let it fall off."""
+    held, fall = law.copy(), _LEAST_FALL
+    for at in range(top + 1, len(law)):
+        held[at] = min(held[at], fall * held[at - 1])
+        fall = _FASTER * min(fall, held[at] / max(held[at - 1], 1e-300))
+    return held

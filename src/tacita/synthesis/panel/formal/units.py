@@ -7,8 +7,10 @@ import numpy as np
 from tacita.synthesis.panel.formal.lattice import TRENDS, Floats, Integers, life_class, shrunk
 from tacita.synthesis.panel.layout import Layout
 from tacita.synthesis.panel.panel import MISSING, Panel
+from tacita.synthesis.panel.predictors import Flags
 
 _MOST_PERIODS = 5
+PASSING = 0.5  # how large those that come or go usually are, beside those that are there in all years
 
 
 def stock(panel: Panel) -> Integers:
@@ -64,6 +66,15 @@ def whole_steps(panel: Panel, name: str) -> Integers:
 def most_of(layout: Layout, at: int) -> int:
     scale = layout.yearly[at].scale
     return round(scale.upper / scale.step)
+
+
+def counted_as_large(panel: Panel, there: Flags, random: np.random.Generator | None) -> Floats:
+    """Units of each year, in units that are seen from the first year to the last. With a generator, those that come or
+    go are of any size up to theirs."""
+    passing = PASSING if random is None else float(random.random())
+    first, last = panel.layout.years[0], panel.layout.years[-1]
+    stays = (panel.first <= first) & (panel.last >= last)
+    return np.asarray(np.where(there, np.where(stays, 1.0, passing), 0.0).sum(axis=1))
 
 
 def alive(layout: Layout, lives: Integers | Floats) -> Floats:
