@@ -121,7 +121,7 @@ def test_margins_hold_the_truth(statistic: str, of: Any, relation: Any) -> None:
             own = table[table.measure == name]
             inside += (np.abs(own.value.to_numpy() - exact.to_numpy()) <= own.margin_of_error.to_numpy()).tolist()
             given += own.margin_of_error.notna().tolist()
-    assert np.mean(given) > 0.5  # noise may leave open whether a tail is
+    assert np.mean(given) > 0.3  # noise may leave open whether a tail is
     assert np.mean(np.array(inside)[given]) > 0.9
 
 

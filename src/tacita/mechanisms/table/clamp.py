@@ -29,6 +29,7 @@ _FLATTER = 1.15  # how tails flatten on from where many records are left
 _PLACES = ((6.0, _FLATTER), (3.0, 1.0))  # where a fall is read: records above, in deviations of noise; flatter by
 _PERHAPS = 0.5  # deviations of noise that are added to what is left there
 _MANY, _SURELY = 9.0, 1.28  # the same of the place where a fall shows how it bends
+_OF_CHANCE = 0.5  # deviations of how many records there are that count as noise there
 _FLATTEST, _BENDS = 1.3, (0.7, 1.2)  # how tails flatten on that fell evenly, and bends of falls that this is turned by
 _AHEAD = 4  # octaves above the last visible one whose noisy counts are still added up
 _NEAR = 3  # octaves from the clamp up to the declared bound within which that bound says enough
@@ -141,7 +142,7 @@ def _flattest(noisy: Floats, last: int, scale: float) -> float:
     """The same for whether amounts fall at all, on the safe side: tails whose falls grew steeper before go on to, those
     that fell evenly may flatten, and those that flattened flatten on. How many records there are is chance, too."""
     above, deviation = _above(noisy, last, scale)
-    deviation = np.sqrt(deviation**2 + np.maximum(above, 0.0))
+    deviation = np.hypot(deviation, _OF_CHANCE * np.sqrt(np.maximum(above, 0.0)))
     many, enough = (_place(above, deviation, last, sure) for sure in (_MANY, _PLACES[-1][0]))
     bend = 1.0
     if many:
