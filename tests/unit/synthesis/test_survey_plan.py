@@ -336,6 +336,16 @@ def test_where_cells_are_large_files_have_what_was_measured_of_them_though_a_law
     assert plan("40").rehearse(people(1000), schema(), seed=4).released.totals is None, "too few records in a cell"
 
 
+def test_an_outcome_within_narrow_bounds_has_its_range_drawn_where_records_are_enough() -> None:
+    """Or else noise would be as wide as the bounds, however alike the records are."""
+    about, collected = schema(salary={"lower": 30_000, "upper": 200_000}), people(5_000)
+    collected["salary"] = np.rint(70_000 * np.exp(np.random.default_rng(2).normal(0, 0.02, 5_000))).astype(int)
+    wide = {rows: plan("2", sets=1).rehearse(collected.head(rows), about, seed=1).released for rows in (60, 5_000)}
+    assert [one.located for one in wide.values()] == [1, 2]  # the weight's range is drawn
+    assert wide[60].ranges[0].high == pytest.approx(np.log(200_000))
+    assert wide[5_000].ranges[0].half < 0.2
+
+
 def test_narrow_public_bounds_are_the_range_and_cost_nothing() -> None:
     """Weights of strata are a few values, between which a drawn range may end."""
     about, one = schema(w={"lower": 20, "upper": 100}), plan("4")

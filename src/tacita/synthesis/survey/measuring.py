@@ -55,7 +55,7 @@ class Budget:
         """`located` of the d numbers have their range drawn, usually all."""
         # 2/square + (d − 1)/product = 1
         quartiles = 2 * (d if located is None else located)
-        locating = _held(Fraction(_ENOUGH * quartiles, records), epsilon) if quartiles else Fraction(0)
+        locating = _held(_located_for(quartiles, records, gaussian=False), epsilon) if quartiles else Fraction(0)
         level = epsilon * _SHAPING / (2 * d * SHAPE_LEVELS)
         shape = level if level * records >= _WORTH else Fraction(0)
         left = epsilon - locating - shape * 2 * d * SHAPE_LEVELS
@@ -66,7 +66,7 @@ class Budget:
     def concentrated(cls, rho: Fraction, d: int, records: int, located: int | None = None) -> Budget:
         # 32/27 + 2(d − 1)/product² ≤ 2, with product² = 5(d − 1)/2 and square = 1; a draw of a threshold with ε is ε²/8
         quartiles = 2 * (d if located is None else located)
-        locating = _held(quartiles * Fraction(_ENOUGH, records) ** 2 / 8, rho) if quartiles else Fraction(0)
+        locating = _held(_located_for(quartiles, records, gaussian=True), rho) if quartiles else Fraction(0)
         threshold = _root(8 * locating / max(quartiles, 1))
         # A replaced record costs a level twice its ε, and (2ε)²/2 bounds that.
         level = _root(rho * _SHAPING / (2 * d * SHAPE_LEVELS))
@@ -145,15 +145,21 @@ class Measurement:
 
 
 def measure(
-    gathered: Gathered, frame: Frame, measures: Sequence[Measure], budget: Budget, entropy: Entropy
+    gathered: Gathered,
+    frame: Frame,
+    measures: Sequence[Measure],
+    known: Sequence[bool],
+    budget: Budget,
+    entropy: Entropy,
 ) -> Measurement:
+    """`known` are the numbers whose public bounds are their range."""
     d = len(measures)
     reach = _reach(frame.records, budget)
     ranges = tuple(
         Range(one.low, one.high)
-        if is_narrow(one)
+        if public
         else _located(one.forward(gathered.values(one.name)), one, budget.threshold, reach, entropy)
-        for one in measures
+        for one, public in zip(measures, known, strict=True)
     )
     stepped = [Stepped.of(one, range_) for one, range_ in zip(measures, ranges, strict=True)]
     exact_sums = gathered.coded(stepped).sums([(at,) for at in range(d)], STEPS)
@@ -166,17 +172,27 @@ def measure(
     for at, (i, j) in enumerate(pairs):
         label = f"sum of products of {measures[i].name} and {measures[j].name}"
         products[i, j] = products[j, i] = budget.noisy_products(exact_products[:, at], i == j, entropy, label)[0]
-    return Measurement(frame, ranges, sums, products, np.zeros((0, 0)), located_of(measures))
+    return Measurement(frame, ranges, sums, products, np.zeros((0, 0)), located_of(known))
 
 
-def is_narrow(one: Measure) -> bool:
-    """Whether the public bounds are a range as good as any that could be drawn: none is then, and none is missed."""
-    return one.transform == "log" and one.high - one.low <= _NARROW
+def ranges_known(measures: Sequence[Measure], total: Fraction, records: int, *, gaussian: bool) -> list[bool]:
+    """Of which numbers the public bounds are the range, and none is drawn: where they are about as good as any, of
+    weights, the last, which often are a few values between which a drawn range may end; and of all where records are
+    too few for thresholds to be drawn as surely as wanted."""
+    few = _located_for(2 * len(measures), records, gaussian) >= total * _MOST_LOCATING
+    narrow = [one.transform == "log" and one.high - one.low <= _NARROW for one in measures]
+    return [near and (few or at == len(measures) - 1) for at, near in enumerate(narrow)]
 
 
-def located_of(measures: Sequence[Measure]) -> int:
+def located_of(known: Sequence[bool]) -> int:
     """How many numbers have their range drawn."""
-    return sum(not is_narrow(one) for one in measures)
+    return list(known).count(False)
+
+
+def _located_for(quartiles: int, records: int, gaussian: bool) -> Fraction:
+    """What so many thresholds should get."""
+    each = Fraction(_ENOUGH, records)
+    return quartiles * (each**2 / 8 if gaussian else each)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from tacita.synthesis.survey.distribution import (
     total_noise,
 )
 from tacita.synthesis.survey.distribution import measure as measure_distribution
-from tacita.synthesis.survey.measuring import TOTALS, Budget, Measurement, located_of, measure, middles_of
+from tacita.synthesis.survey.measuring import TOTALS, Budget, Measurement, located_of, measure, middles_of, ranges_known
 from tacita.synthesis.survey.model import SurveyModel, Weights, evidence_of
 from tacita.synthesis.survey.posterior import Chain
 from tacita.synthesis.survey.shape import measure_shape
@@ -121,6 +121,9 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
         left, d = self._total * (1 - TOTALS if with_totals else 1), len(self.columns) + 1
         return (Budget.concentrated if self.delta else Budget.pure)(left, d, records, located)
 
+    def _known(self, columns: Columns, records: int) -> list[bool]:
+        return ranges_known(columns.measures, self._total, records, gaussian=bool(self.delta))
+
     @property
     def _of_any(self) -> TableBudget:
         """The budget where no law is assumed."""
@@ -150,7 +153,7 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
             return self._forecast_of_any(numbers)
         cells = schema.domain_size(self.by)
         # A released range spans about 3.4 standard deviations to either side.
-        located = located_of(self.layout(schema).measures)
+        located = located_of(self._known(self.layout(schema), _USUAL * cells))
         deviation = 3.4 * self.budget(_USUAL * cells, located).deviation()
         error, sampling, least = deviation / _USUAL, _USUAL**-0.5, ceil(deviation**2)
         return Forecast(
@@ -212,7 +215,7 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
             )
         if not self.normal(data.schema):
             return
-        located = located_of(columns.measures)
+        located = located_of(self._known(columns, frame.records))
         self.budget(frame.records, located, with_totals=self._with_totals(frame)).refuse_too_loud(located)
         if frame.records - frame.cells <= len(self.columns) + 1:
             raise UsageError(
@@ -226,8 +229,9 @@ class SurveySynthesis(SurveyPlan[Model[Any]]):
             return self._distribution(data, columns, entropy)
         gathered, frame = gathered_by(data, columns)
         totalled, measures = self._with_totals(frame), columns.measures
-        budget = self.budget(frame.records, located_of(measures), with_totals=totalled)
-        measured = measure(gathered, frame, measures, budget, entropy)
+        known = self._known(columns, frame.records)
+        budget = self.budget(frame.records, located_of(known), with_totals=totalled)
+        measured = measure(gathered, frame, measures, known, budget, entropy)
         if budget.shape:
             means = Chain(evidence_of(measured, budget, len(self.by)), np.random.default_rng(0)).centres()
             measured = replace(measured, shape=measure_shape(gathered, measures, measured, means, budget, entropy))
