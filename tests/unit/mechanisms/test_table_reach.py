@@ -208,7 +208,7 @@ def test_a_ratio_says_how_many_records_a_cell_needs() -> None:
     plan = tc.Table("ratio", "1", of=["w", "wide"], by=["place"], neighbours=AddRemoveOne("person"))
     forecast = plan.forecast(SCHEMA)
     fewest = forecast.figures["fewest_records"]
-    said = f"cells of fewer than about {fewest:,.0f} records stay empty where the clamp of wide is 20 times its mean"
+    said = f"cells of fewer than about {fewest:,.0f} records stay empty where the limit of wide is 20 times its mean"
     assert said in " ".join(forecast.sentences)
     pay = np.random.default_rng(1).lognormal(6, 1, 40_000).astype(np.int64)
 

@@ -198,15 +198,16 @@ def _of_ratios(table: Table, schema: Schema) -> Foreseen:
     if buys_clamp(schema, lower, None):
         least, many = (_round_up(_SHOWN * below * times) for times in _LIMITS)
         empty = (
-            f"{least:,} records stay empty where the clamp of {_named(lower)} is {_LIMITS[0]} times its mean, as for "
+            f"{least:,} records stay empty where the limit of {_named(lower)} is {_LIMITS[0]} times its mean, as for "
             f"pay, and of fewer than {many:,} where it is {_LIMITS[1]} times"
         )
     else:
         least = _round_up(_SHOWN * below / _TYPICAL)
         empty = f"{least:,} records stay empty where {_named(lower)} lies in its bounds as numbers usually do"
     return (
-        f"noise as of {above:.3g} records in the numerator and {below:.3g} in the denominator, each as large as the "
-        f"clamp, which is bought where bounds are wide; half of the errors are below {half:.3g} and {half_below:.3g}",
+        f"a record counts up to a limit, which is bought where bounds are wide; noise is as of {above:.3g} such "
+        f"records in the numerator and {below:.3g} in the denominator, half of the errors are below {half:.3g} and "
+        f"{half_below:.3g}",
         f"cells of fewer than about {empty}",
         _in_means(hypot(above, below), "weighted mean" if table.weights and table.statistic == "mean" else "ratio"),
     ), {
@@ -241,12 +242,14 @@ def _of_quantiles(table: Table) -> Foreseen:
         sentences.append(
             f"the {text(share)} quantile lies between two published values of about {ranks:,} records' ranks below "
             f"and above it, with {level} confidence, in a cell of 1,000 ({ranks / SIZES[1]:.1%}); half of the errors "
-            f"are below {half:.2g} ranks, fewer where many records share a value; cells of fewer than about "
-            f"{least_of(stray, share):,} records stay empty; values are told to a step, or to one part in a thousand"
+            f"are below {half:.2g} ranks; cells of fewer than about {least_of(stray, share):,} records stay empty"
         )
         figures[f"ranks_{text(share)}"] = float(ranks)
         figures[f"median_error_ranks_{text(share)}"] = half
         figures[FEWEST] = max(figures.get(FEWEST, 0.0), float(least_of(stray, share)))
+    sentences.append(
+        "errors are smaller where many records share a value; values are told to a step, or to one part in a thousand"
+    )
     if table.weights:
         sentences.append("with weights, a record counts by its weight up to a limit, and ranks are of that weight")
     return tuple(sentences), figures
