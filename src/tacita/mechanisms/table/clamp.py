@@ -144,12 +144,16 @@ def _flattest(noisy: Floats, last: int, scale: float) -> float:
     above, deviation = _above(noisy, last, scale)
     deviation = np.hypot(deviation, _OF_CHANCE * np.sqrt(np.maximum(above, 0.0)))
     many, enough = (_place(above, deviation, last, sure) for sure in (_MANY, _PLACES[-1][0]))
-    bend = 1.0
-    if many:
-        before, here, after = np.maximum(above[many - 1 : many + 2], 1e-9).tolist()
-        bend = after * before / here**2
+    # Noise bends what is left of few: a tail flattens where it did an octave before, too.
+    bend = min((_bend(above, at) for at in (many - 1, many) if at > 0), default=1.0)
     flatter = _FLATTEST * min(max(bend, _BENDS[0]), _BENDS[1])
     return max(flatter * _left(above, deviation, many, _SURELY), _left(above, deviation, enough, _PERHAPS))
+
+
+def _bend(above: Floats, at: int) -> float:
+    """How many times as flat the number of records above an octave falls there as one octave before."""
+    before, here, after = np.maximum(above[at - 1 : at + 2], 1e-9).tolist()
+    return float(after * before / here**2)
 
 
 def _above(noisy: Floats, last: int, scale: float) -> tuple[Floats, Floats]:
