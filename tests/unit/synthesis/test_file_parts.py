@@ -47,6 +47,15 @@ def test_levels_and_choices_cost_no_more_than_they_were_given(budget: Budget) ->
     assert all(amount * Fraction(99, 100) < one <= amount for one in cost)
 
 
+@pytest.mark.parametrize("rows", [50, 2_000, 15_000])
+def test_of_few_columns_all_pairs_are_measured(rows: int) -> None:
+    """Also where pairs with a weight go first: an answer was independent of its region in a file of these three."""
+    spent = division((13, 3, 16), rows, Budget(Fraction(1, 50), False, True), Fraction(1, 100))
+    assert (spent.number, spent.choosing) == (3, 0)
+    many = division((13, 3, *[16] * 10), rows, Budget(Fraction(1, 50), False, True), Fraction(1, 100))
+    assert 24 <= many.number < 66
+
+
 def test_more_noise_means_fewer_pairs_and_more_for_single_columns() -> None:
     levels = (8,) * 12
     spent = [

@@ -22,6 +22,7 @@ _ONES = Fraction(1, 10)  # of what tables get, where noise hardly matters
 _MOST_ONES = Fraction(2, 5)
 _QUIET = 0.035  # of the records moved by the noise of a pair: then all pairs are measured
 _PER_COLUMN = 8
+_FEW_PER_COLUMN = 2  # at least: of few columns all pairs, since one left out costs more than its noise
 _MOST_CELLS = 1_000_000  # of a pair
 _LOUD = 0.5  # leaning to large pairs where not all are measured: much of their noise does not pass
 _HIDDEN = 0.3  # of the noise: of deviations, those are followed most that stand out from it
@@ -65,7 +66,7 @@ def division(
         return Division(amount * _ONES, Fraction(0), amount * (1 - _ONES), len(pairs), noise, distance)
     ones = min(_MOST_ONES, _ONES * Fraction((loud / _QUIET) ** 0.45).limit_denominator(1000))
     number = min(round(len(pairs) * (_QUIET / loud) ** 0.3), _PER_COLUMN * len(levels), len(pairs))
-    number = max(number, min(len(levels) - 1, len(pairs)))
+    number = max(number, min(_FEW_PER_COLUMN * len(levels), len(pairs)))
     choosing = CHOOSING if number < len(pairs) else Fraction(0)
     rest = 1 - ones - choosing
     asked = budget.tables(pairs, levels, amount * rest * len(pairs) / number, _LOUD)
