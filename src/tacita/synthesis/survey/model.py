@@ -90,7 +90,7 @@ class SurveyModel(Model[Measurement]):
             "sums": released.sums.tolist(),
             "products": released.products.tolist(),
             "shape": released.shape.tolist(),
-            "located": released.located,
+            **({} if released.located == len(released.ranges) else {"located": released.located}),
             **({} if released.totals is None else released.totals.record()),
             "design": frame_record(released.frame),
         }

@@ -33,7 +33,8 @@ def draw_formal(
     sizes = draw_sizes(made, counts, found, random, middle)
     _draw_gaps(made, found, random, middle)
     sizes = np.where(made.gaps, MISSING, sizes)
-    many = counted_as_large(made, sizes != MISSING, None if middle else random)
+    summed = any(f"sum {one.name}" in found.tables for one in made.layout.yearly)  # not in those of earlier versions
+    many = counted_as_large(made, sizes != MISSING, random if summed and not middle else None)
     sizes = _held_sizes(made.layout, sizes, many, float(levels[0]), found, random, middle)
     draw_static(made, found, random, middle)
     size, *others = made.layout.yearly
