@@ -157,7 +157,7 @@ def cell_sizes(width: int) -> list[int]:
     """How wide cells are, from those that span so many values to single ones; a few of each kind are looked into.
 
     >>> cell_sizes(500), cell_sizes(10**6), cell_sizes(10**9)
-    ([1], [245, 1], [244141, 358, 1])
+    ([1], [245, 1], [244141, 716, 3, 1])
     """
     sizes = [max(1, ceil(width / _MOST_CELLS))]
     while sizes[-1] > 1:
