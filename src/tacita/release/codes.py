@@ -106,10 +106,14 @@ def buy(want: Wanted) -> FoundCodes:
     Ledger.foresee(place, [want.plan], data, **cap)  # before [cap] is declared: a cap that is declared stays
     found = Ledger.open(place, **cap).release(want.plan, data, label=f"{spec.title}: {want.label}")
     for name, path in want.files.items():
-        declared = want.schema.levels(name)
-        dropped = {*declared, *want.schema.categorical(name).missing_codes}
-        write_page(path, _listed((*(code for code in found.of(name) if code not in dropped), *declared)))
+        write_page(path, _listed((*listed_of(want, found, name), *want.schema.levels(name))))
     return found
+
+
+def listed_of(want: Wanted, found: FoundCodes, name: str) -> tuple[str, ...]:
+    """The codes that were found of a column and were not declared before."""
+    known = {*want.schema.levels(name), *want.schema.categorical(name).missing_codes}
+    return tuple(code for code in found.of(name) if code not in known)
 
 
 def _listed(levels: tuple[str, ...]) -> str:

@@ -254,6 +254,7 @@ def _sentence(words: str) -> str:
 def show_codes(console: Console, want: Wanted, spec: Path, *, buy: bool) -> None:
     """What code lists cost and will find; with `buy` they are bought first, and what was found is said."""
     from tacita.release.codes import buy as bought
+    from tacita.release.codes import listed_of
 
     found = bought(want) if buy else None
     if found is None:
@@ -265,7 +266,7 @@ def show_codes(console: Console, want: Wanted, spec: Path, *, buy: bool) -> None
         if found is None:
             _say(console, f"{name}: {path.name} is not there and would be written")
         else:
-            _say(console, f"{name}: {len(found.lists[name]):,} codes found, written to {path.name}")
+            _say(console, f"{name}: {len(listed_of(want, found, name)):,} codes found, written to {path.name}")
     console.print(f"Next: {'tacita plan' if buy else 'the same with --buy, or lists by hand, then tacita plan'} {spec}")
 
 
