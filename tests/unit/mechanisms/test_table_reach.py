@@ -1,5 +1,6 @@
 """How far one unit moves what a table measures, tried on every change of one record; and what lies at the edges."""
 
+import re
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -145,6 +146,22 @@ def test_clamps_between_two_steps_leave_the_numbers_within_them_as_they_are(clam
     plan = tc.Table("mean", "20", of="gain", clamp=clamp, neighbours=AddRemoveOne("person"))
     (mean,) = tc.publish(plan.rehearse(frame, SCHEMA, seed=2), SCHEMA)["value"].to_pylist()
     assert mean == pytest.approx(2.5, abs=0.02)
+
+
+@pytest.mark.parametrize(("records", "seen"), [(0.4, 0), (1.6, 10)])
+def test_a_plan_says_how_many_records_far_above_all_others_stay_unseen(records: float, seen: int) -> None:
+    schema = tc.Schema.from_dict(
+        {
+            "dataset": {"identity": "incomes", "unit": "person"},
+            "variables": {"pay": {"role": "confidential", "type": "integer", "lower": 0, "upper": 10**12}},
+        }
+    )
+    plan = tc.Table("sum", "1", of="pay", neighbours=AddRemoveOne("person"))
+    (said,) = (one for one in plan.forecast(schema).sentences if "far above all others" in one)
+    few = int(re.findall(r"fewer than about (\d+) records", said)[0])
+    frame = pd.DataFrame({"pay": np.append(np.full(20_000, 1_000), np.full(round(records * few), 10**11))})
+    limits = [plan.rehearse(frame, schema, seed=seed).facts["sum"]["upper"] for seed in range(10)]
+    assert sum(limit > 10**11 for limit in limits) == seen
 
 
 @pytest.mark.parametrize(("shape", "is_open"), [(0.9, True), (3.0, False)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from math import ceil, hypot, log, sqrt
+from math import ceil, hypot, log, log2, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from attrs import evolve
 from tacita.data.cells import Amount
 from tacita.data.schema import Schema
 from tacita.errors import UsageError
+from tacita.mechanisms.table.clamp import unseen_below
 from tacita.mechanisms.table.levels import error_parts
 from tacita.mechanisms.table.measuring import BOUGHT, NUMERATOR, buys_clamp
 from tacita.mechanisms.table.noise import FINEST, Budget, Reach, half_step, prudent, reach_of, spread_of
@@ -43,7 +44,7 @@ def foreseen(table: Table, schema: Schema) -> Foreseen:
     sentences, figures = _of_noise(table, schema)
     if table.sampling:
         sentences += (
-            "that is noise; what sampling adds is measured with a fifth of the budget, and margins cover both",
+            "that is noise; what sampling adds is measured, at a fifth of the budget, and margins cover both",
         )
     elif schema.design is not None and schema.design.weight == table.weights:
         sentences += ("margins speak of the file; with sampling = true they hold the value of the population",)
@@ -105,6 +106,7 @@ def _of_sums(table: Table, schema: Schema, amount: Amount, bought: bool) -> Fore
             *([_in_points(table, schema, wide, "that limit")] if table.statistic == "share" else []),
             f"{'' if is_sum else divided}what may lie above the limit widens the margin, and where large numbers "
             "hardly become fewer towards it there is none, and errors are larger than that",
+            _unseen(table, schema, amount, BOUGHT),
         ), {"margin_in_clamps": wide, "median_error_in_clamps": half}
     length = high - low
     if is_sum:
@@ -122,6 +124,14 @@ def _of_sums(table: Table, schema: Schema, amount: Amount, bought: bool) -> Fore
     said = "; ".join(f"± {one:,.3g} in a cell of {n:,}" for n, one in at.items())
     middle = {n: half * unit / n for n in SIZES}
     return (f"with {level} confidence {said}",), _by_size("margin", at) | _by_size("median_error", middle)
+
+
+def _unseen(table: Table, schema: Schema, amount: Amount, share: Fraction) -> str:
+    octaves = max(ceil(log2(max(map(abs, amount.bounds(schema))) / amount.grain(schema))), 1)
+    few = unseen_below(octaves, table.budget.share(share).scale(reach_of(0, 1, table.records)))
+    return (
+        f"what fewer than about {few:,} records far above all others have beyond the limit is missing, in margins too"
+    )
 
 
 def noises_of(is_sum: bool, low: float, bought: bool) -> int:
@@ -194,7 +204,9 @@ def _of_ratios(table: Table, schema: Schema) -> Foreseen:
     (above, below), (half, half_below) = (
         [float(combined(one, [noise])[0]) for noise in noises] for one in (float(prudent(table.confidence)), _MIDDLE)
     )
-    lower = table.amount((*table.of, None)[1])
+    upper, lower = table.amount(table.of[0]), table.amount((*table.of, None)[1])
+    first, given = (NUMERATOR, table.clamp) if table.statistic == "mean" else (Fraction(1, 2), None)
+    bought = buys_clamp(schema, upper, None if given is None else (0.0, 0.0))
     if buys_clamp(schema, lower, None):
         least, many = (_round_up(_SHOWN * below * times) for times in _LIMITS)
         empty = (
@@ -205,11 +217,11 @@ def _of_ratios(table: Table, schema: Schema) -> Foreseen:
         least = _round_up(_SHOWN * below / _TYPICAL)
         empty = f"{least:,} records stay empty where {_named(lower)} lies in its bounds as numbers usually do"
     return (
-        f"a record counts up to a limit, which is bought where bounds are wide; noise is as of {above:.3g} such "
-        f"records in the numerator and {below:.3g} in the denominator, half of the errors are below {half:.3g} and "
-        f"{half_below:.3g}",
+        f"a record counts up to a limit, which is bought where bounds are wide; noise as of {above:.3g} such records "
+        f"above and {below:.3g} below the line, half of the errors are below {half:.3g} and {half_below:.3g}",
         f"cells of fewer than about {empty}",
         _in_means(hypot(above, below), "weighted mean" if table.weights and table.statistic == "mean" else "ratio"),
+        *([_unseen(table, schema, upper, first * BOUGHT)] if bought else []),
     ), {
         "margin_in_clamps": above,
         "margin_in_clamps_below": below,
@@ -316,10 +328,7 @@ def _in_points(table: Table, schema: Schema, clamps: float, limit: str) -> str:
     levels = len(schema.levels(table.of[0]))
     moved = clamps * sqrt(0.75**2 + (levels - 1) * 0.25**2)
     said = "; ".join(f"± {100 * moved / n:.2g} points where {n:,} records count" for n in SIZES)
-    return (
-        f"a share of one in four has {said}, if all weights are {limit}; as many times more as that is above the mean "
-        "weight"
-    )
+    return f"a share of one in four has {said}, if all weights are {limit}; as many times more as it is their mean"
 
 
 def _in_means(clamps: float, of: str = "total") -> str:

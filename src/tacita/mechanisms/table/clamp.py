@@ -11,7 +11,7 @@ nothing public bounds what lies above, and no margin is honest.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log, sqrt
+from math import ceil, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +115,19 @@ def lowered(noisy: Floats, lowest: int, clamp: Clamp, ranks: float) -> Clamp:
     return best
 
 
+def unseen_below(octaves: int, scale: float) -> int:
+    """How many records that lie in one octave far above all others are not told from noise half of the time.
+
+    >>> unseen_below(27, 4.0)
+    48
+    """
+    return ceil(_seen(octaves, max(scale, _EXACT)))
+
+
+def _seen(octaves: int, scale: float) -> float:
+    return scale * (log(octaves / _SURE) - log(2))
+
+
 def _visible(noisy: Floats, scale: float) -> int | None:
     """The highest octave that surely has records, or the fullest of several that have some together."""
     found = []
@@ -122,7 +135,7 @@ def _visible(noisy: Floats, scale: float) -> int | None:
         if width > len(noisy):
             break
         # A sum of `width` Laplace numbers: exponential tail, root of width in its bulk.
-        least = scale * (log(len(noisy) / _SURE) + (1.6 * sqrt(width) if width > 1 else -log(2)))
+        least = _seen(len(noisy), scale) if width == 1 else scale * (log(len(noisy) / _SURE) + 1.6 * sqrt(width))
         for at in np.flatnonzero(np.convolve(noisy, np.ones(width), "valid") > least).tolist():
             inside = noisy[at : at + width]
             found.append(at + int(np.flatnonzero(inside >= 0.7 * inside.max())[-1]))
