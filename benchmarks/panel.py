@@ -34,7 +34,8 @@ import pyarrow.parquet as pq
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
 from tacita.noise.entropy import SeededEntropy
-from tacita.synthesis.panel import CategoryTree, NormalRegression, NumberTree, write_panel
+from tacita.synthesis.panel import CategoryTree, NumberTree, write_panel
+from tacita.synthesis.panel.models import NUMBER_MODELS
 from tacita.synthesis.panel.numbers import Scale
 from tacita.synthesis.panel.predictors import Column, Predictors
 from tacita.synthesis.panel.rules import broken_rules
@@ -58,7 +59,7 @@ RELATIVE = ("employment", "job creation", "job destruction")
 def trees(models: dict[str, Any]) -> dict[str, Any]:
     """A tree in the place of every model, given the same."""
     return {
-        name: (NumberTree if isinstance(model, NormalRegression) else CategoryTree)(model.given)
+        name: (NumberTree if isinstance(model, NUMBER_MODELS) else CategoryTree)(model.given)
         for name, model in models.items()
     }
 
