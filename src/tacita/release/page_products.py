@@ -103,6 +103,7 @@ def table_view(
     confidence = f"{float(record['settings'].get('confidence', '0.95')):.0%}"
     shown, which = _examples(values, ranked="rank" in cells.column_names)
     cut = bool(record["settings"].get("nonnegative")) and not _below_zero(record["mechanism"], schema, values)
+    bars = values[shown].tolist(), margins[shown].tolist()
     labels = _cell_labels(cells, shown)
     how = how_of(record)
     return {
@@ -122,11 +123,7 @@ def table_view(
         "drawn": _DRAWN,
         "which": which,
         "cut": cut,
-        "picture": error_bars(
-            labels, values[shown].tolist(), margins[shown].tolist(), confidence, floor=0.0 if cut else -math.inf
-        )
-        if labels
-        else None,
+        "picture": error_bars(labels, *bars, confidence, floor=0.0 if cut else -math.inf) if labels else None,
         "maps": maps(table, record["title"]),
         "bands": list(_by_size(values, margins, shares=record["mechanism"].get("statistic") == "share")),
         "settings": settings_of(record["mechanism"]),
