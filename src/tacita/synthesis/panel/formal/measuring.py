@@ -216,13 +216,12 @@ def _growth(panel: Panel, sizes: Integers, asking: Asking) -> None:
     most = asking.change.counts(asking.budget.most_weight)
     noisy = asking.ask("steps", steps, most)
     asking.ask("kinds", table, most)
-    units, usual = float(units_there(asking.found, layout, panel.rows).mean()), None
-    if asking.hidden:
-        usual = Usual(Bins.sizes(most_of(layout, 0)), usual_sizes(asking.found, layout, panel.rows, True))
+    units = float(units_there(asking.found, layout, panel.rows).mean())
+    usual = Usual(Bins.sizes(most_of(layout, 0)), usual_sizes(asking.found, layout, panel.rows, asking.hidden))
     share, cells = float(asking.budget["flows"]), 2 * (years - 1)
     rate, least = each_rate(cells, cube=asking.cubes) / share, least_each(cells, cube=asking.cubes) * share
-    cap = step_cap(noisy, rows, units, rate, usual=usual, least=least)
-    far = step_cap(noisy, rows, units, 2 / float(asking.budget["flows of all years"]), cap, usual)
+    cap = step_cap(noisy, rows, units, rate, usual, least=least)
+    far = step_cap(noisy, rows, units, 2 / float(asking.budget["flows of all years"]), usual, cap)
     asking.caps["flows"], asking.caps["flows of all years"] = cap, far
     flows, beyond = np.zeros((years - 1, 2), dtype=np.int64), np.zeros(2, dtype=np.int64)
     for place in range(1, years):
