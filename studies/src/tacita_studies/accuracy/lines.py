@@ -107,8 +107,8 @@ class Summary:
 
 
 def _outcome(rows: Sequence[Json]) -> float:
-    """The error over what was foretold: mean over mean, or the median where a median was foretold, with 1 where no error
-    was foretold and there is none."""
+    """The error over what was foretold: mean over mean, or the median where a median was foretold, with 1 where no
+    error was foretold and there is none."""
     said = np.array([row["forecast"] for row in rows])
     if not said.sum():
         return math.nan

@@ -27,7 +27,7 @@ from tacita.synthesis.panel.formal.smoothing import (
     with_tail,
 )
 from tacita.synthesis.panel.formal.steps import Odds
-from tacita.synthesis.panel.formal.targets import Targets, _above_all, not_negative
+from tacita.synthesis.panel.formal.targets import Targets, above_all, not_negative
 
 
 @given(st.integers(1, 10**7), st.lists(st.floats(0, 1), min_size=1, max_size=30), st.integers(0, 2**32))
@@ -165,12 +165,12 @@ def test_first_sizes_tell_the_first_year_and_less_so_those_after_it() -> None:
 
 
 @pytest.mark.parametrize(("middle", "width"), [(2.0, 1.3), (2.2, 1.6), (3.2, 1.3)])
-def test_what_lies_above_all_clamps_is_that_of_a_normal_law(middle: float, width: float) -> None:
+def test_what_liesabove_all_clamps_is_that_of_a_normal_law(middle: float, width: float) -> None:
     """Sizes whose logarithms are normal: 4 million of them, their layers counted."""
     sizes = np.exp(np.random.default_rng(5).normal(middle, width, 4_000_000))
     ends = (70, 160, 600)
     held = [float(np.clip(sizes - low, 0, high - low).sum()) for low, high in pairwise((0, *ends, 20_000))]
-    assert _above_all((held[0], held[1], held[2]), ends, 20_000) == pytest.approx(held[3] / held[2], rel=0.15)
+    assert above_all((held[0], held[1], held[2]), ends, 20_000) == pytest.approx(held[3] / held[2], rel=0.15)
 
 
 def test_nothing_lies_above_a_clamp_that_is_the_bound() -> None:

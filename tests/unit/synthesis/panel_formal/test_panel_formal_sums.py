@@ -106,8 +106,10 @@ def test_a_sum_that_noise_drowns_is_told_by_those_of_single_years() -> None:
         "octaves jobs": Noisy(counts, Fraction(1)),
         "sum jobs": Noisy(np.array([5000]), Fraction(300_000)),
         "levels": Noisy(np.full(len(YEARS), 8000), Fraction(20)),
+        "tops": Noisy(np.full(len(YEARS), 2000), Fraction(20)),
+        "tops of all years": Noisy(np.array([0]), Fraction(20)),
     }
-    found = Measurement(tables, {"sum jobs": 16_383, "levels": 8})
+    found = Measurement(tables, {"sum jobs": 16_383, "levels": 8, "tops": 12, "tops of all years": 20})
     told = YearTotals.of(found, layout, "jobs", 1000, None)
     assert told is not None
     assert 0.6 < told.total / (10 * 1000 * len(YEARS)) < 1.7  # ten each, of which the yearly sums show eight

@@ -20,6 +20,7 @@ from tacita.noise.discrete import LARGEST_SCALE
 from tacita.plan.how import Worth
 from tacita.privacy import text
 from tacita.synthesis.panel.formal.budget import WEIGHT, Budget
+from tacita.synthesis.panel.formal.ladder import LADDER, ladder_ends, ladder_sums
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers, Steps
 from tacita.synthesis.panel.formal.pinned import YearTotals
 from tacita.synthesis.panel.formal.promise import LIVES, Promise
@@ -29,9 +30,8 @@ from tacita.synthesis.panel.formal.released import (
     USUALLY_MOVING,
     Measurement,
     Noisy,
-    size_cap,
 )
-from tacita.synthesis.panel.formal.sensitivities import Sensitivity, WholeHistory, each_rate, least_each, noise_of
+from tacita.synthesis.panel.formal.sensitivities import Sensitivity, WholeHistory, each_rate, noise_of
 from tacita.synthesis.panel.formal.sums import octave_count, octaves, sum_clamp, unit_counts, whole, year_clamp
 from tacita.synthesis.panel.formal.units import most_of
 from tacita.synthesis.panel.layout import Layout
@@ -47,7 +47,7 @@ _FEW_HAVE = ", few have most"
 _FURTHER = 3.0  # times as far as businesses usually do that units may move
 _MOVES = 0.05
 _ALIKE = 2.0  # octaves from the middle unit to one that a tenth exceed
-_DRAWN = 0.006  # of a total, that files are off by without any noise
+_DRAWN, _DRAWN_FLOWS = 0.006, 0.003  # of a total, that it, or what is gained, is off by without any noise
 _SEEN = 3.0  # scales of noise by which a count of units stands out two octaves above all others
 _UNLIKE = 0.35  # of what businesses usually gain or lose in a year: how far those of a panel may be from it
 _TYPICAL = 0.67  # standard deviations that half of all errors exceed
@@ -85,7 +85,8 @@ def foreseen(layout: Layout, promise: Promise) -> tuple[list[str], dict[str, flo
     sentences += [
         f"ε = {text(epsilon)} covers all {years} years of a unit together: a further year needs a new plan and a new ε",
         f"in a group of {_SHOWN:,} units (in smaller ones more goes to sums of all years), lives and static variables: "
-        f"{about}; the number of units that begin, or end, in a year is typically off by {lives:.2g}, and where fewer do by about as many as do",
+        f"{about}; the number of units that begin, or end, in a year is typically off by {lives:.2g}, "
+        "and where fewer do by about as many as do",
         f"{size} when first seen: {percent('sizes', 'entrants')} of ε, from one record of each unit",
         f"sums of {size}: {percent('levels', 'tops', *sums)} of ε, of each year, which has a part in {years}, and of "
         "all years together; values above a clamp that follows from released counts count as the clamp",
@@ -98,8 +99,9 @@ def foreseen(layout: Layout, promise: Promise) -> tuple[list[str], dict[str, flo
         )
         sentences.append(
             f"what units gain, or lose, of {size} in a year, with those that come and go, is typically off by "
-            f"{_by_units(flows)} units in a group, as shares of the year's total, if they move as businesses usually do "
-            f"and gain {_percent(usual_flow())} of it; if they move {_FURTHER:g} times as far by {_by_units(further)}"
+            f"{_by_units(flows)} units in a group, as shares of the year's total, if they move as businesses usually "
+            f"do and gain {_percent(usual_flow())} of it; if they move {_FURTHER:g} times as far, by "
+            f"{_by_units(further)}"
         )
     for one in layout.yearly[1:]:
         parts = ("range", "centres", "ratios", "moves", "octaves", "sum", "years")
@@ -149,10 +151,10 @@ def worth_of(layout: Layout, promise: Promise, groups: list[tuple[int, Mapping[s
 
 def _said(name: str, usual: _Tried, others: Mapping[str, _Tried]) -> str:
     alike, few = (_percent(errors[_MIDDLE][name]) for errors in others.values())
+    told = _by_units({units: errors[name] for units, errors in usual.items()})
     return (
-        f"a year's total of {name} is typically off by {_by_units({at: errors[name] for at, errors in usual.items()})} "
-        f"units in a group, if they differ as businesses usually do; of {_MIDDLE:,} units by {alike} if they are as alike "
-        f"as people's pay, and by {few} if a few have most of it"
+        f"a year's total of {name} is typically off by {told} units in a group, if they differ as businesses usually "
+        f"do; of {_MIDDLE:,} units by {alike} if they are as alike as people's pay, by {few} if a few have most of it"
     )
 
 
@@ -174,9 +176,9 @@ def _too_small(layout: Layout, promise: Promise, tried: dict[int, dict[str, floa
     small = f"fewer than about {least:,} units" if least is not None else f"{SIZES[-1]:,} units and fewer"
     return (
         f"a group of {small} is too small for ε = {text(promise.epsilon)} if a few have most: a year's total is off "
-        f"by more than {100 * TOLERABLE:.0f}%, growth and regressions by far more, and intervals from several files do not cover. "
-        f"Such panels are better served by {fewer}{grouped}a larger ε, {within}tables of sums (tc.Table), or "
-        "PlainPanelSynthesis inside the office"
+        f"by more than {100 * TOLERABLE:.0f}%, growth and regressions by far more, and intervals from several files do "
+        f"not cover. Such panels are better served by {fewer}{grouped}a larger ε, {within}tables of sums (tc.Table), "
+        "or PlainPanelSynthesis inside the office"
     )
 
 
@@ -262,7 +264,7 @@ def flow_error(
     off = np.linalg.norm(
         [_TYPICAL * noisy[at] / max(years - 1, 1) ** 0.5, unlike, _TYPICAL * (1.2 * chance[at]) ** 0.5, come]
     )
-    return float(min(np.hypot(off / total, _DRAWN), 1.0))
+    return float(min(np.hypot(off / total, _DRAWN_FLOWS), 1.0))
 
 
 def usual_flow() -> float:
@@ -352,11 +354,9 @@ def _measured(
         sums = whole(values, cap).sum(axis=1)
         tables[f"years {name}"] = noisy(f"years {name}", sums, change.of_each(cap))
         return Measurement(tables, caps | {f"years {name}": cap})
-    bins, shares = Bins.sizes(most), [budget["levels"], budget["tops"], budget["tops of all years"]]
+    bins = Bins.sizes(most)
     usual: Floats = np.bincount(bins.of(values[0]), minlength=bins.count).astype(np.float64)
-    cube = cubes and change.rungs_on_cubes
-    rate, least = each_rate(years, cube=cube) / float(shares[0]), least_each(years, cube=cube) * float(shares[0])
-    cap = size_cap(usual, bins, rate, least=least)
-    wide = change.ladder([0, cap, 2 * cap, 4 * cap], shares, years)[0]
-    tables["levels"] = noisy("levels", np.minimum(values, cap).sum(axis=1), wide)
-    return Measurement(tables, caps | {"levels": cap})
+    ends = ladder_ends(usual, bins, budget, change, years, cubes=cubes)
+    for question, (table, sensitivity) in zip(LADDER, ladder_sums(values, ends, budget, change), strict=True):
+        tables[question] = noisy(question, table, sensitivity)
+    return Measurement(tables, caps | dict(zip(LADDER, ends, strict=True)))

@@ -83,7 +83,6 @@ def tails_apart(counts: Noisy, units: int, clamp: int, most: int) -> float:
     bins = _bins(counts, most)
     above = bins.capped_means(most) - bins.capped_means(clamp)
     fast, slow = unit_counts(counts, units, 0.0), unit_counts(counts, units, 1.0, _ZIPF)
-    slow[np.cumsum(slow[::-1])[::-1] < _NONE] = 0.0  # laws have no end, units do
     return max(float((slow - fast) @ above), 0.0) * untold(counts, units)
 
 
@@ -161,4 +160,5 @@ def _falling(law: Floats, top: int, least: float) -> Floats:
     for at in range(top + 1, len(law)):
         held[at] = min(held[at], fall * held[at - 1])
         fall = max(_FASTER * min(fall, held[at] / max(held[at - 1], 1e-300)), least)
+    held[(np.cumsum(held[::-1])[::-1] < _NONE) & (np.arange(len(held)) > top)] = 0.0  # laws have no end, units do
     return held
