@@ -165,7 +165,7 @@ def test_first_sizes_tell_the_first_year_and_less_so_those_after_it() -> None:
 
 
 @pytest.mark.parametrize(("middle", "width"), [(2.0, 1.3), (2.2, 1.6), (3.2, 1.3)])
-def test_what_liesabove_all_clamps_is_that_of_a_normal_law(middle: float, width: float) -> None:
+def test_what_lies_above_all_clamps_is_that_of_a_normal_law(middle: float, width: float) -> None:
     """Sizes whose logarithms are normal: 4 million of them, their layers counted."""
     sizes = np.exp(np.random.default_rng(5).normal(middle, width, 4_000_000))
     ends = (70, 160, 600)

@@ -31,7 +31,7 @@ from tacita.synthesis.panel.formal.released import (
     Measurement,
     Noisy,
 )
-from tacita.synthesis.panel.formal.sensitivities import Sensitivity, WholeHistory, each_rate, noise_of
+from tacita.synthesis.panel.formal.sensitivities import Sensitivity, WholeHistory, each_rate, each_scale, noise_of
 from tacita.synthesis.panel.formal.sums import octave_count, octaves, sum_clamp, unit_counts, whole, year_clamp
 from tacita.synthesis.panel.formal.units import most_of
 from tacita.synthesis.panel.layout import Layout
@@ -251,7 +251,7 @@ def flow_error(
     doubt = min(noise * (len(ROWS) * Steps.count) ** 0.5 / max(seen, 1), 1.0)
     own = [promise.change.flows(cap, most_of(layout, 0)).most for cap in caps.tolist()]
     cubes = budget.on_cubes(2 * Bins.sizes(most_of(layout, 0)).count, units)
-    noisy = np.array(own) * each_rate(2 * (years - 1), cube=cubes) * 2**0.5 / float(budget["flows"])
+    noisy = each_scale(2 * (years - 1), budget["flows"], cube=cubes)(np.array(own, dtype=np.float64)) * 2**0.5
     above = [np.maximum(moved - cap, 0) for cap in caps]
     hidden = np.array([float(one.sum()) * per for one in above])
     chance = np.array([float((one**2).sum()) * per for one in above])

@@ -10,7 +10,7 @@ import numpy as np
 from tacita.synthesis.panel.formal.budget import Budget
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers
 from tacita.synthesis.panel.formal.released import DOUBT_FAR, DOUBT_TOPS, size_cap
-from tacita.synthesis.panel.formal.sensitivities import Sensitivity, WholeHistory, each_rate, least_each
+from tacita.synthesis.panel.formal.sensitivities import Sensitivity, WholeHistory, each_scale
 
 LADDER = ("levels", "tops", "tops of all years")  # the last of them of all years together
 
@@ -20,10 +20,9 @@ def ladder_ends(
 ) -> tuple[int, int, int]:
     """Where each ends, from about how many units of each size are there in a year."""
     shares, cube = [budget[name] for name in LADDER], cubes and change.rungs_on_cubes
-    rates = [each_rate(years, cube=cube) / float(one) for one in shares]
-    least = [least_each(years, cube=cube) * float(one) for one in shares]
-    low = size_cap(usual, bins, rates[0], least=least[0])
-    top = size_cap(usual, bins, rates[1], low, DOUBT_TOPS, least[1])
+    scales = [each_scale(years, one, cube=cube) for one in shares[:2]]
+    low = size_cap(usual, bins, scales[0])
+    top = size_cap(usual, bins, scales[1], low, DOUBT_TOPS)
     # A sum of all years at once has the noise of one year.
     return low, top, size_cap(usual, bins, change.rate(shares[2], sum(shares, Fraction(0))), top, DOUBT_FAR)
 

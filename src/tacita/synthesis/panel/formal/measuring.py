@@ -36,7 +36,7 @@ from tacita.synthesis.panel.formal.released import (
     step_cap,
     step_rows,
 )
-from tacita.synthesis.panel.formal.sensitivities import Sensitivity, WholeHistory, each_rate, least_each, noise_of
+from tacita.synthesis.panel.formal.sensitivities import Sensitivity, WholeHistory, each_rate, each_scale, noise_of
 from tacita.synthesis.panel.formal.sums import octave_count, octaves, sum_clamp, whole, year_clamp
 from tacita.synthesis.panel.formal.units import (
     condition,
@@ -207,10 +207,10 @@ def _growth(panel: Panel, sizes: Integers, asking: Asking) -> None:
     asking.ask("kinds", table, most)
     units = float(units_there(asking.found, layout, panel.rows).mean())
     usual = Usual(Bins.sizes(most_of(layout, 0)), usual_sizes(asking.found, layout, panel.rows, asking.hidden))
-    share, cells = float(asking.budget["flows"]), 2 * (years - 1)
-    rate, least = each_rate(cells, cube=asking.cubes) / share, least_each(cells, cube=asking.cubes) * share
-    cap = step_cap(noisy, rows, units, rate, usual, least=least)
-    far = step_cap(noisy, rows, units, 2 / float(asking.budget["flows of all years"]), usual, cap)
+    rate = each_scale(2 * (years - 1), asking.budget["flows"], cube=asking.cubes)
+    cap = step_cap(noisy, rows, units, rate, usual)
+    of_all = float(asking.budget["flows of all years"])
+    far = step_cap(noisy, rows, units, lambda clamp: 2 * clamp / of_all, usual, cap)
     asking.caps["flows"], asking.caps["flows of all years"] = cap, far
     flows, beyond = np.zeros((years - 1, 2), dtype=np.int64), np.zeros(2, dtype=np.int64)
     for place in range(1, years):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -90,17 +90,23 @@ def step_rows(found: Mapping[str, Noisy], layout: Layout, shares: Floats) -> Bin
 
 
 def size_cap(
-    counts: Floats, bins: Bins, rate: Fraction | float, above: int = 0, doubt: float = DOUBT, least: float = 0.0
+    counts: Floats,
+    bins: Bins,
+    rate: Fraction | float | Callable[[Floats], Floats],
+    above: int = 0,
+    doubt: float = DOUBT,
 ) -> int:
     """A clamp for a sum over so many units of what lies above a lower one; noise has the scale (difference) · rate,
-    from a difference of `least` on."""
-    caps = _at_least(np.append(np.maximum(bins.upper, 1), bins.most), above, least)
+    or what `rate` makes of the difference."""
+    caps = np.append(np.maximum(bins.upper, 1), bins.most)
+    caps = caps[caps > above]
     if not len(caps):
         return above + 1  # everything lies below
     below = bins.capped_means(above)
     covered = np.array([counts @ (bins.capped_means(int(cap)) - below) for cap in caps])
-    noise: Floats = np.asarray((caps - above) * float(rate) * 2**0.5, dtype=np.float64)
-    return balanced_cap(caps, covered, noise, doubt)
+    apart: Floats = (caps - above).astype(np.float64)
+    scale = rate(apart) if callable(rate) else apart * float(rate)
+    return balanced_cap(caps, covered, np.asarray(scale * 2**0.5), doubt)
 
 
 def step_counts(noisy: Noisy, rows: Bins) -> Floats:
@@ -146,14 +152,8 @@ def usual_steps(rows: Bins) -> Floats:
     return law_of(np.where(Steps.possible(rows), law, 0.0))
 
 
-def _at_least(caps: Integers, above: int, least: float) -> Integers:
-    """Clamps above a lower one, by so much where there are such."""
-    caps = caps[caps > above]
-    return caps[caps - above >= least] if (caps - above >= least).any() else caps[-1:]
-
-
 def step_cap(
-    noisy: Noisy, rows: Bins, units: float, rate: float, usual: Usual, above: int = 0, least: float = 0.0
+    noisy: Noisy, rows: Bins, units: float, rate: Callable[[Floats], Floats], usual: Usual, above: int = 0
 ) -> int:
     """A clamp for a year's sum over so many units, as large as `usual`, of what steps have above a lower one; noise as
     in `size_cap`."""
@@ -168,7 +168,8 @@ def step_cap(
     before = usual.drawn(rows, row, random)
     moved = np.abs(Steps.drawn(before, step, rows.most, random) - before)
     caps = np.unique(np.quantile(moved, np.linspace(0.5, 0.999, 200)).astype(np.int64).clip(1))
-    caps = _at_least(np.append(caps, max(int(moved.max()), 1)), above, least)
+    caps = np.append(caps, max(int(moved.max()), 1))
+    caps = caps[caps > above]
     if not len(caps):
         return above + 1
     each = units * float(moving.sum()) / total / 2 / len(moved)
@@ -176,7 +177,7 @@ def step_cap(
     hidden = np.array([float(one.sum()) * each for one in more])
     # Of the units beyond a clamp a year has some and not others: the fewer and the farther, the less the law tells.
     chance = np.array([float((one**2).sum()) * each for one in more])
-    noise = (caps - above) * rate * 2**0.5
+    noise = rate((caps - above).astype(np.float64)) * 2**0.5
     return int(caps[np.argmin(noise**2 + (doubt * hidden) ** 2 + chance)])
 
 
