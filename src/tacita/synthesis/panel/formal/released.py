@@ -125,7 +125,7 @@ def step_counts(noisy: Noisy, rows: Bins) -> Floats:
     apart = np.subtract.outer(np.arange(rows.count), np.arange(rows.count))
     law = held(usual_steps(rows), np.ones(apart.shape), _UNUSUAL)
     law = held(law, np.exp(-((apart / _NEAR) ** 2) / 2), _OTHERWISE)
-    return held(law, np.eye(rows.count), _OTHERWISE_YET) * totals
+    return np.asarray(held(law, np.eye(rows.count), _OTHERWISE_YET) * totals)
 
 
 def _told(counted: Floats, expected: Floats, spread: Floats, doubt: float) -> Floats:
