@@ -116,9 +116,9 @@ def _share(epsilon: int, questions: Callable[[str], bool]) -> Fraction:
 
 
 def test_the_worst_numbers_take_nearly_all_of_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the clamps, numbers go down in one file where they go up in the other, and by other steps: noise a
-    quarter smaller would break the promise. Files and ε are large enough for clamps that hold more than a handful of jobs.
-    Sums of years, which such numbers leave as they are, are tried below."""
+    """At the clamps, numbers go down in one file where they go up in the other, and by other steps: noise a quarter
+    smaller would break the promise. Files and ε are large enough for clamps that hold more than a handful of jobs. Sums
+    of years, which such numbers leave as they are, are tried below."""
     worst, random = 0.0, np.random.default_rng(1)
     for epsilon in (10, 16):
         first = Tape()
