@@ -63,8 +63,9 @@ class BySize:
 
 @dataclass(frozen=True, eq=False)
 class Sized:
-    """What such a scan says: for each of its rows a cell, a size, a sign and how many records there are."""
+    """What a scan says: for each of its rows a cell, a size, a sign and how many records there are."""
 
+    scan: BySize
     cells: int
     cell: Integers
     size: Integers
@@ -103,10 +104,10 @@ def by_size(data: Confidential, cells: Cells, scan: BySize) -> Sized | None:
         sign = np.where(below.to_numpy(zero_copy_only=False), -sign, sign)
     there = size.fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
     place, number = cell_places(part, schema, scan.by), whole_numbers(part, _N)
-    return Sized(cells.count(schema), place, there, sign, number)
+    return Sized(scan, cells.count(schema), place, there, sign, number)
 
 
-def near(data: Confidential, sized: Sized, scan: BySize, ranks: list[tuple[Integers, Integers]]) -> Near | None:
+def near(data: Confidential, sized: Sized, ranks: list[tuple[Integers, Integers]]) -> Near | None:
     """Which records have the sizes of those that stand from the one rank to the other in their cells, for any of
     `ranks`, and the next to them. None where it is sooner to look at all values: where records are few, where nearly
     all have such sizes, and where the engine is elsewhere, since the question says where records are."""
@@ -127,14 +128,13 @@ def near(data: Confidential, sized: Sized, scan: BySize, ranks: list[tuple[Integ
         return None
     breaks = np.flatnonzero(np.diff(sizes) > 1)
     ends = zip(sizes[np.append(0, breaks + 1)].tolist(), sizes[np.append(breaks, sizes.size - 1)].tolist(), strict=True)
-    return Near(scan, sized, tuple(ends), ~close)
+    return Near(sized, tuple(ends), ~close)
 
 
 @dataclass(frozen=True, eq=False)
 class Near:
     """Some sizes, as stretches of `Sized.order`, and which rows of the scan are of others."""
 
-    scan: BySize
     sized: Sized
     stretches: tuple[tuple[int, int], ...]
     far: NDArray[np.bool_]
@@ -143,9 +143,9 @@ class Near:
         """The condition for records."""
 
         def condition(table: Any) -> Any:
-            amount = self.scan.amount.of(table, schema)
-            order = (self.scan.size(amount) - (self.sized.lowest - 1)).fill_null(0)
-            if self.scan.amount.bounds(schema)[0] < 0:
+            amount = self.sized.scan.amount.of(table, schema)
+            order = (self.sized.scan.size(amount) - (self.sized.lowest - 1)).fill_null(0)
+            if self.sized.scan.amount.bounds(schema)[0] < 0:
                 order = ibis.ifelse(amount < 0, -order, order)
             return ibis.or_(*(order.between(first, last) for first, last in self.stretches))
 
@@ -155,7 +155,9 @@ class Near:
         """Of all others the cells, a value of each size in the steps that the schema declares, from `least` to `most`,
         and how many there are. Where exactly they are no rank that is looked for depends on."""
         sizes = np.where(self.sized.sign == 0, 0, self.sized.size)[self.far].tolist()
-        ends = [floor(2.0 ** (one / self.scan.parts) / self.scan.amount.grain(schema) + 0.5) for one in sizes]
+        ends = [
+            floor(2.0 ** (one / self.sized.scan.parts) / self.sized.scan.amount.grain(schema) + 0.5) for one in sizes
+        ]
         # A size begins nearer to 0 than a bound that lies within it, and no value stands there.
         value = np.clip(np.array(ends, dtype=np.int64) * self.sized.sign[self.far], least, most)
         return self.sized.cell[self.far], value, self.sized.number[self.far]

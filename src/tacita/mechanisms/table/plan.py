@@ -16,9 +16,10 @@ from tacita.data.sized import BySize
 from tacita.errors import UsageError
 from tacita.measured import Measurements, refuse_own_names
 from tacita.mechanisms.table import measuring
-from tacita.mechanisms.table.accuracy import epsilon_for, foreseen
+from tacita.mechanisms.table.accuracy import foreseen
 from tacita.mechanisms.table.levels import Division, Split, TableLevels, split_of
 from tacita.mechanisms.table.noise import Budget
+from tacita.mechanisms.table.price import epsilon_for
 from tacita.mechanisms.table.quantiles import Wanted, quantiles, rank_scan
 from tacita.mechanisms.table.sampling import SAMPLING, Residual, residual, spread, steps_of
 from tacita.mechanisms.table.settings import as_columns, as_confidence, loss_of, optional_epsilon, optional_rho

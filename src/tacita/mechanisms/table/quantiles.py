@@ -126,7 +126,7 @@ def _drawn(
     plans = [_drawing(ask, wanted, weighing, ladder, share, count) for share in wanted.shares]
     close = None
     if sized is not None:
-        close = near(data, sized, rank_scan(ask.cells, column), [one.ranks(sized.there) for one in plans])
+        close = near(data, sized, [one.ranks(sized.there) for one in plans])
     only, others = None, None
     if close is not None:
         only, others = close.only(schema), close.others(schema, ladder.lower, ladder.upper)
