@@ -37,7 +37,7 @@ from tacita.synthesis.file.released import Tables
 from tacita.synthesis.file.rounds import most_tables, share_of_rounds
 from tacita.synthesis.file.targets import records_of
 from tacita.synthesis.pinned.measuring import Pin, Pinning, ranks_off, spending, worth_pinning
-from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, likely_off, scarce_words, weighted_words
+from tacita.synthesis.pinned.plain import LIKE_AGES, LIKE_INCOMES, LIKE_WEALTH, likely_off, scarce_words, weighted_words
 
 Floats = NDArray[np.float64]
 
@@ -273,13 +273,14 @@ class FileSynthesis(Synthesizer[FileModel]):
             figures |= more
         elif totals:
             ranks = spending(total_each, pure=not self.delta).scale(Reach.of_one(1, 1))
-            mean, heavy = (likely_off(sigma, ranks, records) for sigma in (LIKE_INCOMES, LIKE_WEALTH))
-            for name in totals:
-                figures |= {f"{name}: mean error": mean, f"{name}: mean error, heavy tail": heavy}
+            alike, mean, heavy = (likely_off(one, ranks, records) for one in (LIKE_AGES, LIKE_INCOMES, LIKE_WEALTH))
+            errors = {", alike": alike, "": mean, ", heavy tail": heavy}
+            figures |= {f"{name}: mean error{how}": one for name in totals for how, one in errors.items()}
             sentences.append(
-                f"{', '.join(totals)}: totals are measured directly, and means are off by about {100 * mean:.2g}% if "
-                f"a number is as skewed as incomes are, by {100 * heavy:.2g}% if it is as skewed as wealth; one that "
-                "most records have as 0 is as far off as with only the other records"
+                f"{', '.join(totals)}: totals are measured directly, and means are off by about {100 * alike:.2g}% if "
+                f"a number is as alike as ages are, by {100 * mean:.2g}% if as skewed as incomes, and by "
+                f"{100 * heavy:.2g}% if as skewed as wealth; one that most records have as 0 is as far off as with "
+                "only the other records"
             )
         elif self._numbers(schema):
             sentences.append("means that hang on few large values may be far off")
