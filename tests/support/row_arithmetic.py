@@ -136,6 +136,7 @@ REVIEWED = {
     "data/cells.py::unit_totals": "the engine's sums of whole numbers",
     "data/cells.py::values": "the engine's sums of whole numbers",
     "data/elsewhere.py::CodedElsewhere.sums": "the engine's sums of products of whole numbers",
+    "data/sized.py::BySize.over": "the engine's sums of whole numbers",
     "data/elsewhere.py::AddedElsewhere.steps": "the engine's sums of whole numbers",
     "data/pairs.py::moved": "the engine's sums of whole numbers",
     "data/pairs.py::_units": "the engine's sums of whole numbers",
