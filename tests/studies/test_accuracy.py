@@ -1,6 +1,7 @@
 """The accuracy suite on made-up files: its truth is that of the file, its coverage counts misses, refusals are rows."""
 
 import json
+import math
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,12 +13,14 @@ import pandas as pd
 import pytest
 
 from support.accuracy_files import made_up, people
+from support.panels import YEARS, plan, wide_schema
 from tacita.errors import SpecError
 from tacita.inference import OneMeasurement
-from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH
+from tacita.synthesis.pinned.plain import LIKE_AGES, LIKE_INCOMES, LIKE_WEALTH
 from tacita_studies.accuracy import command
 from tacita_studies.accuracy.answers import Answers, Panel
 from tacita_studies.accuracy.foretold_files import between, skewness
+from tacita_studies.accuracy.foretold_panels import of_panel
 from tacita_studies.accuracy.lines import Line, Summary, error_of, kept, measured, printed
 from tacita_studies.accuracy.measure import combined
 from tacita_studies.accuracy.page import page
@@ -79,8 +82,10 @@ def test_several_files_have_intervals_and_a_forecast_in_ranks(rows: list[dict[st
 
 
 def test_means_are_foretold_the_worse_the_more_skewed_a_number_is() -> None:
-    near, usual, far = (between(sigma, 0.02, 0.2) for sigma in (0.5, LIKE_INCOMES, LIKE_WEALTH))
-    assert near < usual == pytest.approx(0.02)
+    told = {LIKE_AGES: 0.01, LIKE_INCOMES: 0.02, LIKE_WEALTH: 0.2}
+    hardly, near, usual, far = (between(sigma, told) for sigma in (0.03, 0.5, LIKE_INCOMES, LIKE_WEALTH))
+    assert hardly == pytest.approx(0.001)
+    assert 0.01 < near < usual == pytest.approx(0.02)
     assert far == pytest.approx(0.2)
     steps = (np.arange(50_000) + 0.5) / 50_000
     numbers = [np.exp([sigma * NormalDist().inv_cdf(one) for one in steps]) for sigma in (0.5, 2.0)]
@@ -140,6 +145,33 @@ def test_a_wrong_published_number_is_not_covered() -> None:
     assert (right.covered, wrong.covered, silent.covered, silent.margin) == (True, False, None, None)
     summary = Summary.of([one.as_json() for one in (right, wrong, silent)])
     assert (summary.margins, summary.covered, summary.median) == (2, 0.5, pytest.approx(0.02))
+
+
+def test_no_error_that_was_foretold_is_one_that_came_true() -> None:
+    """Of exits that are not there a plan says nothing is off; published ones are infinitely more than that."""
+    row = AccuracyRow("PanelSynthesis", "demo", "firms", 4.0, 0.0, "one firm replaced", foretold="median")
+    cells = [(0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (7.0, 20.0, 34.0), (0.0, 0.0, 5.0)]
+    rows = [replace(row, forecast=said).with_numbers(truth, got, None).as_json() for said, truth, got in cells]
+    assert Summary.of(rows[:3]).outcome_over_forecast == 1.0
+    assert Summary.of(rows[2:]).outcome_over_forecast == math.inf
+
+
+def test_errors_of_a_panel_are_foretold_for_units_as_unlike_as_they_are() -> None:
+    """The more unlike and the farther they move, the larger; of few entries by as many as there are."""
+    one, units = plan(epsilon="4"), 300
+    normal = np.array([NormalDist().inv_cdf((at + 0.5) / units) for at in range(units)])
+    told = []
+    for width, moves in ((0.3, 0.02), (1.8, 0.2)):
+        sizes = np.exp(4 + width * normal)
+        values = {year: sizes * np.exp(moves * (-1.0) ** (at + np.arange(units))) for at, year in enumerate(YEARS)}
+        years = [pd.DataFrame({"u": np.arange(units), "year": year, "jobs": own}) for year, own in values.items()]
+        records = pd.concat(years).assign(pay=lambda frame: frame["jobs"])
+        told.append(of_panel(one, one.layout(wide_schema()), records, Panel("u", "year")))
+    for name in ("total of jobs by year", "total of pay by year", "creation of jobs"):
+        alike, unlike = (said[name](1000.0) for said in told)
+        assert alike < unlike
+    assert told[0]["entry"](2.0) == 2.0
+    assert told[0]["exit"](1e6) < 100
 
 
 def test_the_interval_of_several_files_is_that_of_the_rule() -> None:
