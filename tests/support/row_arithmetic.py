@@ -138,6 +138,7 @@ REVIEWED = {
     "data/elsewhere.py::CodedElsewhere.sums": "the engine's sums of products of whole numbers",
     "data/elsewhere.py::AddedElsewhere.steps": "the engine's sums of whole numbers",
     "data/pairs.py::moved": "the engine's sums of whole numbers",
+    "data/sized.py::BySize.over": "the engine's sums of whole numbers",
     "data/pairs.py::_units": "the engine's sums of whole numbers",
     "data/confidential.py::Confidential._content": "the engine's sums of 30-bit whole numbers",
     "mechanisms/magnitude/reading.py::_added_up": "the engine's sums of 30-bit whole numbers",
