@@ -116,9 +116,9 @@ def _share(epsilon: int, questions: Callable[[str], bool]) -> Fraction:
 
 
 def test_the_worst_numbers_take_nearly_all_of_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the clamps, numbers go down in one file where they go up in the other, and by other steps: noise a fifth
-    smaller would break the promise. Files and ε are large enough for clamps that hold more than a handful of jobs.
-    Sums of years, which such numbers leave as they are, are tried below."""
+    """At the clamps, numbers go down in one file where they go up in the other, and by other steps: noise a quarter
+    smaller would break the promise. Files and ε are large enough for clamps that hold more than a handful of jobs. Sums
+    of years, which such numbers leave as they are, are tried below."""
     worst, random = 0.0, np.random.default_rng(1)
     for epsilon in (10, 16):
         first = Tape()
@@ -126,7 +126,7 @@ def test_the_worst_numbers_take_nearly_all_of_epsilon(monkeypatch: pytest.Monkey
         rest = _share(epsilon, lambda name: not name.startswith(OF_SUMS))
         for attempt in range(4):
             high = caps["levels"] + 1 + attempt % 2
-            low = int(high / random.uniform(1.14, 1.19))
+            low = int(high / random.uniform(1.12, 1.17))
             jobs = [(high, low)[year % 2] for year in YEARS]
             pay = [int(high * random.uniform(150, 260))] * len(YEARS)
             other_jobs = [_least(one) if one == high else _most(one, 4990) for one in jobs]
@@ -135,7 +135,7 @@ def test_the_worst_numbers_take_nearly_all_of_epsilon(monkeypatch: pytest.Monkey
             last = _lost(*files, first, monkeypatch, epsilon=str(epsilon))
             assert last.lost <= epsilon * (1 + 1e-9)
             worst = max(worst, _spent(last, lambda name: not name.startswith(OF_SUMS)) / float(rest))
-    assert worst > 0.8
+    assert worst > 0.75
 
 
 @pytest.mark.parametrize("question", ["sum jobs", "sum pay", "years pay", "octaves jobs"])

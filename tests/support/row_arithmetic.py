@@ -160,6 +160,8 @@ REVIEWED = {
     "synthesis/panel/formal/ratios.py::Range.starts": "released counts",
     "synthesis/panel/formal/sums.py::above_clamp": "released counts",
     "synthesis/panel/formal/sums.py::_below": "released counts",
+    "synthesis/panel/formal/sums.py::_falling": "released counts",
+    "synthesis/panel/formal/sums.py::tails_apart": "released counts",
     "synthesis/panel/formal/sums.py::unit_counts": "released counts",
     "synthesis/panel/formal/sums.py::unseen_above": "released counts",
     "synthesis/panel/formal/units.py::counted_as_large": "synthetic records",

@@ -11,7 +11,7 @@ from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.panel.formal.foresight import FEW, flow_error, life_error, smallest, total_errors
 from tacita.synthesis.panel.formal.hills import Hills
 from tacita.synthesis.panel.formal.pinned import OF_OTHERS, YearTotals, held_to
-from tacita.synthesis.panel.formal.released import Measurement, Noisy
+from tacita.synthesis.panel.formal.released import Measurement, Noisy, moved_share
 from tacita.synthesis.panel.formal.smoothing import wandering
 from tacita.synthesis.panel.formal.sums import above_clamp, octave_count, octaves, sum_clamp, tails_apart, unit_counts
 from tacita.synthesis.panel.panel import MISSING
@@ -196,6 +196,21 @@ def test_a_forecast_is_near_what_happens() -> None:
             columns = [f"{name}{year}" for year in YEARS]
             off = [np.abs(file[columns].sum() / frame[columns].sum() - 1) for file in made]
             assert 0.4 < np.median(off) / told[name] < 2.5
+
+
+def test_released_steps_tell_how_far_units_move() -> None:
+    """The plan takes them for businesses, of which seven in ten move by a sixth; here all move by a half."""
+    frame, one = wide(3000), plan(epsilon="8", sets=1)
+    jobs = [f"jobs{year}" for year in YEARS]
+    for at, column in enumerate(jobs):
+        frame.loc[frame[column].notna(), column] = 60.0 * 1.5 ** (at % 2)
+    layout, told = one.layout(wide_schema()), []
+    for file in (wide(3000), frame):
+        found = one.run(Confidential.from_frame(file, wide_schema()), SeededEntropy(3)).released["all"][1].tables
+        told.append(moved_share(found, layout))
+    assert told[0] is not None
+    assert told[1] is not None
+    assert told[1] > max(1.3 * told[0], 0.12)
 
 
 def test_released_counts_tell_how_far_totals_of_units_that_are_alike_are_off() -> None:

@@ -125,10 +125,10 @@ def foreseen(layout: Layout, promise: Promise) -> tuple[list[str], dict[str, flo
     return sentences, figures | {"error of a count of units that begin in a year": lives}
 
 
-def worth_of(layout: Layout, promise: Promise, groups: list[tuple[int, Mapping[str, Noisy]]]) -> Worth:
-    """What files of groups with so many units, and these counts of what they have in all years, are worth. Of several
-    groups that with the middle number of units."""
-    middle, counted = sorted(groups, key=lambda one: one[0])[len(groups) // 2]
+def worth_of(layout: Layout, promise: Promise, groups: list[tuple[int, Mapping[str, Noisy], float | None]]) -> Worth:
+    """What files of groups with so many units, these counts of what they have in all years, and this share of the
+    size's total that moves in one, are worth. Of several groups that with the middle number of units."""
+    middle, counted, moved = sorted(groups, key=lambda one: one[0])[len(groups) // 2]
     errors = total_errors(layout, promise, middle, counted, FEW)
     off = ", ".join(f"{_percent(error)} for {name}" for name, error in errors.items())
     group = (
@@ -138,7 +138,8 @@ def worth_of(layout: Layout, promise: Promise, groups: list[tuple[int, Mapping[s
     )
     said = f"{group}, a total of one year is typically off by {off}"
     if len(layout.years) > 1:
-        flows, size = flow_error(layout, promise, middle, counted), layout.yearly[0].name
+        moving = 1.0 if moved is None else moved / usual_flow()
+        flows, size = flow_error(layout, promise, middle, counted, moving=moving), layout.yearly[0].name
         said += f"; what units gain, or lose, of {size} in a year by {_percent(flows)} of its total"
         said += f", and the number that begin, or end, by {life_error(promise, layout, middle):.2g}"
     said += ": this is a forecast, not an outcome. "

@@ -22,7 +22,7 @@ from tacita.synthesis.panel.formal.frame import Frame
 from tacita.synthesis.panel.formal.measuring import measure
 from tacita.synthesis.panel.formal.model import PanelModel
 from tacita.synthesis.panel.formal.promise import Promise
-from tacita.synthesis.panel.formal.released import Noisy
+from tacita.synthesis.panel.formal.released import Noisy, moved_share
 from tacita.synthesis.panel.layout import Layout
 from tacita.synthesis.panel.reading import all_groups
 from tacita.synthesis.panel.settings import PanelPlan
@@ -36,11 +36,14 @@ def _as_alpha(given: Number | None) -> Fraction | None:
     return alpha
 
 
-def _seen(layout: Layout, group: Mapping[str, Any]) -> tuple[int, dict[str, Noisy]]:
-    """The units of a group, and released octaves of its numbers, which earlier measurements do not have."""
+def _seen(layout: Layout, group: Mapping[str, Any]) -> tuple[int, dict[str, Noisy], float | None]:
+    """The units of a group, released octaves of its numbers, which earlier measurements do not have, and which share of
+    the size's total moves in a year."""
     tables = ((one.name, group["tables"].get(f"octaves {one.name}")) for one in layout.yearly)
     counted = {name: Noisy.from_dict(table) for name, table in tables if table is not None}
-    return Frame.from_dict(group["public"]).units, counted
+    steps = {name: Noisy.from_dict(group["tables"][name]) for name in ("sizes", "steps") if name in group["tables"]}
+    moved = moved_share(steps, layout) if len(steps) > 1 else None
+    return Frame.from_dict(group["public"]).units, counted, moved
 
 
 @frozen(kw_only=True)

@@ -31,6 +31,7 @@ USUAL_STEP, USUALLY_MOVING = 0.15, 0.7  # logarithms by which businesses move in
 _NEAR = 1.0  # rows to either side that a row of few steps is compared with
 _UNUSUAL, _OTHERWISE, _OTHERWISE_YET = 1.0, 0.5, 0.3  # how far chances may be from usual ones, neighbours', and theirs
 _STANDS_OUT = 5.0  # standard deviations by which a count does: of some 400 with Laplace noise hardly one does by chance
+_FURTHEST = 1.5  # the logarithm of a step that counts: noise far out would outweigh all others
 _FEWER = 5  # a size has at least so large a part of the steps that a size has on average
 _CUBE = "cube"
 
@@ -125,7 +126,18 @@ def step_counts(noisy: Noisy, rows: Bins) -> Floats:
     apart = np.subtract.outer(np.arange(rows.count), np.arange(rows.count))
     law = held(usual_steps(rows), np.ones(apart.shape), _UNUSUAL)
     law = held(law, np.exp(-((apart / _NEAR) ** 2) / 2), _OTHERWISE)
-    return held(law, np.eye(rows.count), _OTHERWISE_YET) * totals
+    return np.asarray(held(law, np.eye(rows.count), _OTHERWISE_YET) * totals)
+
+
+def moved_share(found: Mapping[str, Noisy], layout: Layout) -> float | None:
+    """What units that stay gain, or lose, in a year, as a share of the size's total, as released sizes and steps tell;
+    None where they tell nothing."""
+    rows, bins = step_rows(found, layout, ROWS), Bins.sizes(most_of(layout, 0))
+    sizes = np.maximum(size_counts(found["sizes"], bins).sum(axis=0), 0.0) * bins.capped_means(most_of(layout, 0))
+    held = np.bincount(rows.of(bins.lower), sizes, minlength=rows.count)
+    moved = np.abs(np.expm1(np.minimum(Steps.logs(), _FURTHEST)))
+    total = float(held.sum())
+    return float(held @ (step_laws(found["steps"], rows) @ moved)) / total / 2 if total > 0 else None
 
 
 def _told(counted: Floats, expected: Floats, spread: Floats, doubt: float) -> Floats:

@@ -92,7 +92,7 @@ def unseen_above(counts: Noisy, units: int, clamp: int) -> float:
     at = min(max((clamp + 1).bit_length() - 2, 0), len(counts.values) - 1)
     below, scale = float(unit_counts(counts, units)[at]), float(counts.scale)
     few = float(np.hypot(1.5 * min(scale, below), 3 * min(scale, _LEAST_FALL * below)))
-    return clamp * few * untold(counts, units) ** 0.5
+    return float(clamp * few * untold(counts, units) ** 0.5)
 
 
 def year_clamp(counts: Noisy, units: int, life: float, years: int, rate: float, most: int) -> int:
