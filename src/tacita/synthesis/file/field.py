@@ -85,6 +85,7 @@ class Field:
         self.prior_slopes: dict[tuple[int, ...], float] = {}
         self.means: dict[tuple[int, ...], tuple[Floats, Floats]] = {}  # of the priors, where they are not 0
         self.freedom: dict[tuple[int, ...], float] = {}
+        self.told: dict[tuple[int, ...], float] = {}
         self.passes = 0
         self.tied: tuple[Integers, ...] = ()
 
@@ -95,7 +96,7 @@ class Field:
         other.theta = {table: theta.copy() for table, theta in self.theta.items()}
         other.rest = {table: rest.copy() for table, rest in self.rest.items()}
         other.slopes = {table: slopes.copy() for table, slopes in self.slopes.items()}
-        other.prior, other.freedom = dict(self.prior), dict(self.freedom)
+        other.prior, other.freedom, other.told = dict(self.prior), dict(self.freedom), dict(self.told)
         other.prior_slopes, other.means = dict(self.prior_slopes), dict(self.means)
         return other
 
@@ -184,7 +185,8 @@ class Field:
         tables = [one.attributes for one, _ in moved]
         faint = float(np.quantile([self._related(one) for one in tables], _FAINT))
         for (one, noise), counts in zip(moved, self._tables(tables), strict=True):
-            table, prior, wide = one.attributes, self.prior[one.attributes], self.prior_slopes[one.attributes]
+            table = one.attributes
+            prior, wide = self._redrawn(table, random)
             means = self.means[table] = self._means(table, min(prior, _UNSURE), min(wide, _UNSURE), random)
             slope = np.maximum(size * counts, _LEAST)
             pull = noise / slope
@@ -217,6 +219,13 @@ class Field:
             own = self.margins[starts[a] : starts[a + 1]]
             held = held @ (own / own.sum())
         return float(held)
+
+    def _redrawn(self, table: tuple[int, ...], random: np.random.Generator) -> tuple[float, float]:
+        """Variances of the priors as they may be: they rest on no more numbers than the counts tell."""
+        told, freedom = 1 + self.told[table], 1 + self.freedom[table] * self.rest[table].size
+        self.prior[table] = _within(self.prior[table] * freedom / random.chisquare(freedom))
+        self.prior_slopes[table] = _within(self.prior_slopes[table] * told / random.chisquare(told))
+        return self.prior[table], self.prior_slopes[table]
 
     def _means(
         self, table: tuple[int, ...], prior: float, slopes: float, random: np.random.Generator
@@ -275,7 +284,7 @@ class Field:
         rest += pace * newton
         theta += pace * newton
         free = known / (known + 1 / prior)
-        self.freedom[table] = float(free.mean())
+        self.freedom[table], self.told[table] = float(free.mean()), step.told
         if widen:  # as if one more number were known, so that tables which tell nothing are taken for typical ones
             self.prior[table] = _within((float((rest**2).sum()) + _TYPICAL) / (float(free.sum()) + 1))
             self.prior_slopes[table] = _within((float((slopes**2).sum()) + _TYPICAL) / (step.told + 1))
