@@ -276,7 +276,8 @@ class Field:
         off = (one.counts - counts) / slope
         away = off - main_effects(off, slope) + rest - means[0]
         step = Step.of(away, known, prior, self.trends[table], self.prior_slopes[table], slopes - means[1])
-        held = pace / max(1.0, float(np.abs(step.leaning).max()))
+        # Where nobody is, a trend may go as far as it likes.
+        held = pace / max(1.0, float(np.abs(np.where(slope > _LEAST, step.leaning, 0.0)).max()))
         slopes += held * step.slopes
         theta += held * step.leaning
         newton = np.clip(step.rest - (rest - means[0]), -1, 1)
