@@ -21,8 +21,8 @@ def kept_of_a_slope(seed: int) -> float:
     values = random.standard_normal((rows, columns))
     values[:, 1] = 0.5 * values[:, 0] + 0.75**0.5 * values[:, 1]
     codes = np.clip(np.rint(2.5 * values + 7), 0, states - 1).astype(np.int64)
-    levels, pairs = (states,) * columns, list(combinations(range(columns), 2))
-    tables = [(a,) for a in range(columns)] + pairs
+    levels = (states,) * columns
+    tables = [one for ways in (1, 2) for one in combinations(range(columns), ways)]
     answers = [
         Answer(
             Question(one, False, Fraction(noise), Fraction(1), False),

@@ -12,12 +12,12 @@ import numpy as np
 from tacita.plan.how import Worth
 
 _TELLS_SLOPES = 0.02  # of the records that noise moves in a table of two columns
-# Measured on the census' and two other files at ε from 1 to 30 (docs/known-limitations.md).
+# Measured on four files, at ε from 1 to 30: docs/known-limitations.md.
 _WEAK = (
     "slopes of regressions and correlations that involve a number are not supported: of their 95% intervals from "
-    "several files 75 to 93% hold"
+    "several files 80 to 89% hold"
 )
-_STRONG = "of 95% intervals of slopes of regressions from several files 85 to 98% hold"
+_STRONG = "of 95% intervals of slopes of regressions from several files 89 to 98% hold"
 _OTHERS = "of those of shares, means and means of groups of 50 records or more 89 to 99%"
 
 

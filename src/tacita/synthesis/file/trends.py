@@ -52,11 +52,12 @@ class Step:
         Trends and rest together: trends come first, by what they foretell where nothing is known of the rest, or
         single cells would take for their own what all of them share.
         """
-        change, leaning, told = np.zeros(slopes.size), np.zeros(away.shape), 0.0
+        change: Floats = np.zeros(slopes.size)
+        leaning, told = np.zeros(away.shape), 0.0
         if trend is not None:
             open_to = known / (1 + known * prior)
             bent = trend.T @ (open_to.reshape(-1, 1) * trend) + np.eye(slopes.size) / wide
-            change = np.linalg.solve(bent, trend.T @ (open_to * away).ravel() - slopes / wide)
+            change = np.asarray(np.linalg.solve(bent, trend.T @ (open_to * away).ravel() - slopes / wide))
             leaning = (trend @ change).reshape(away.shape)
             told = slopes.size - float(np.trace(np.linalg.inv(bent))) / wide
         return cls(change, leaning, (away - leaning) * known / (known + 1 / prior), told)
