@@ -2,8 +2,9 @@
 
 The limits are those of the study (`tacita_studies.kinney2007.rows`): employment within 5% and job creation within 15%
 in 24 years, entry and exit rates of all years within 5%, a k-marginal of 900. Beside the draws stands the chance that
-the forecast of the plan gives to all but the k-marginal, of which it does not speak: years for themselves, with errors
-that are normal (of entries and exits Laplace) and have the median that was foretold.
+the forecast of the plan gives to all but the k-marginal, of which it does not speak: errors that are normal (of entries
+and exits Laplace) and have the median that was foretold for units as unlike, and that move as far, as these. Half of
+the variance of employment is the same in all years; otherwise they are for themselves.
 
     python benchmarks/panel_sizes.py [--sizes 5000,20000] [--epsilons 16,32] [--draws 3] [--reduced]
 """
@@ -20,7 +21,8 @@ from scipy.special import ndtri
 from scipy.stats import binom, norm
 
 from tacita.synthesis.panel import PanelSynthesis
-from tacita.synthesis.panel.formal.foresight import flow_error, life_error, total_errors
+from tacita.synthesis.panel.formal.foresight import flow_error, life_error, total_errors, usual_flow
+from tacita_studies.accuracy.foretold_files import skewness
 from tacita_studies.kinney2007.facts import YEARS
 from tacita_studies.kinney2007.figures import Figures, Floats, yearly
 from tacita_studies.kinney2007.rows import LIMITS, WITHIN, limits_missed
@@ -29,19 +31,25 @@ from tacita_studies.kinney2007.simulation import ONE, Industry, formal_plan, sch
 FILES = 5
 SIZES, EPSILONS, DRAWS = "5000,20000,130000", "1,2,4,8,16,32,64", 3
 ENDS = 0.05  # of an entry or exit rate
+_PLACES = 200  # of a normal law, for a mean over it
 
 
-def foretold(plan: PanelSynthesis, industry: Industry, truth: Figures, there: Floats) -> float:
-    """The chance that employment, job creation, entry and exit keep their limits, as the forecast has it; so many
-    are there in each year."""
+def foretold(plan: PanelSynthesis, industry: Industry, truth: Figures, sizes: Floats) -> float:
+    """The chance that employment, job creation, entry and exit keep their limits, as the forecast has it."""
+    there = (~np.isnan(sizes)).sum(axis=1)
     layout, units = plan.layout(schema((industry,))), industry.establishments
     least = {bar.metric.partition(":")[0]: int(bar.least or 0) for bar in LIMITS}
-    total = total_errors(layout, plan.promise, units)["employment"]
-    created = flow_error(layout, plan.promise, units) / float(np.mean(truth.creation))
+    width = skewness(np.nansum(sizes, axis=0))
+    usual, gained = usual_flow(), float(np.median(truth.creation))
+    total = total_errors(layout, plan.promise, units, width=width)["employment"]
+    created = flow_error(layout, plan.promise, units, width=width, moving=gained / usual) / gained
     chance = 1.0
-    for name, error, years in (("employment", total, len(YEARS)), ("job creation", created, len(YEARS) - 1)):
-        each = 2 * norm.cdf(WITHIN[name] / error * ndtri(0.75)) - 1
-        chance *= float(binom.sf(least[name] - 1, years, each))
+    for name, error, years, same in (("employment", total, YEARS, 0.5), ("job creation", created, YEARS[1:], 0.0)):
+        deviation = error / ndtri(0.75)
+        level = deviation * same**0.5 * ndtri((np.arange(_PLACES) + 0.5) / _PLACES)
+        ends = (np.array([[-1.0], [1.0]]) * WITHIN[name] - level) / (deviation * (1 - same) ** 0.5)
+        each = norm.cdf(ends[1]) - norm.cdf(ends[0])
+        chance *= float(binom.sf(least[name] - 1, len(years), each).mean())
     for rate in (truth.entry, truth.exit):
         room = ENDS * rate * there[1:]
         chance *= float(np.prod(1 - 0.5 ** (room / life_error(plan.promise, layout, units))))
@@ -67,10 +75,10 @@ def main() -> None:
     for size in map(int, given.sizes.split(",")):
         industry = Industry(ONE.sic3, ONE.sector, size)
         panel = industry.simulate(seed=2007)
-        truth, there = Figures.of(panel), (~np.isnan(yearly(panel, "emp"))).sum(axis=1)
+        truth, employment = Figures.of(panel), yearly(panel, "emp")
         for epsilon in given.epsilons.split(","):
             plan, missed, held, begun = formal_plan(epsilon, FILES), Counter[str](), 0, time.process_time()
-            chance = foretold(plan, industry, truth, there)
+            chance = foretold(plan, industry, truth, employment)
             for draw in range(given.draws):
                 files = plan.rehearse(panel, schema((industry,)), seed=draw).implicates
                 broken = limits_missed([Figures.of(one) for one in files.tables], truth)

@@ -41,7 +41,7 @@ _TINY = 1e-300
 LONGER = 2 * TAIL  # by so much (in logarithms) it may be longer: about half of what it adds is its length
 
 
-LIKE_INCOMES, LIKE_WEALTH = 1.0, 2.25  # σ of log-normal numbers whose means are as hard to tell
+LIKE_AGES, LIKE_INCOMES, LIKE_WEALTH = 0.3, 1.0, 2.25  # σ of log-normal numbers whose means are as hard to tell
 
 
 def likely_off(sigma: float, ranks: float, records: int, *, bought: bool = False) -> float:

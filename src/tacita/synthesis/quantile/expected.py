@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import exp, expm1, hypot, log, pi, sqrt
 from statistics import NormalDist
 
-from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, TAIL, likely_off
+from tacita.synthesis.pinned.plain import LIKE_AGES, LIKE_INCOMES, LIKE_WEALTH, TAIL, likely_off
 from tacita.synthesis.quantile.budget import (
     ABUNDANT,
     ALONE,
@@ -40,10 +40,11 @@ _UNRELATED = 0.4  # where numbers are drawn by themselves
 @dataclass(frozen=True)
 class Expected:
     """The error of a quantile in ranks, how many quantiles there are, and the error of a mean as a share of it: that of
-    a number as skewed as incomes are, and of one as skewed as wealth."""
+    a number as alike as ages are, of one as skewed as incomes, and of one as skewed as wealth."""
 
     ranks: float
     quantiles: int
+    alike: float
     mean: float
     heavy: float
 
@@ -55,7 +56,7 @@ def expected_error(
     noise; `wide` where bounds are so wide that octaves are counted.
 
     >>> few, many = (expected_error(Fraction(1, 2), records, True, 1, stays=True) for records in (1000, 100_000))
-    >>> few.heavy > few.mean > many.mean
+    >>> few.heavy > few.mean > many.mean > many.alike
     True
     """
     if wide and TOTALLED <= records * epsilon < ABUNDANT:
@@ -71,7 +72,7 @@ def expected_error(
     variances = [2 / float(one) ** 2 for one in paid]
     ranks = sqrt(sum(variances) / 3 + variances[-1])
     errors = []
-    for sigma in (LIKE_INCOMES, LIKE_WEALTH):
+    for sigma in (LIKE_AGES, LIKE_INCOMES, LIKE_WEALTH):
         error = _from_quantiles(sigma, ranks, len(targets), float(targets[0]), records)
         if total is not None:
             error = min(error, likely_off(sigma, 1 / total / (2 if stays else 1), records))
@@ -88,11 +89,11 @@ def _from_octaves(epsilon: Fraction, records: int, has_predictors: bool, cells: 
     share = OCTAVES if has_predictors else ALONE
     counted = 1 / float(epsilon * share)
     total = 1 / float(epsilon * (1 - share) * (TOTAL if has_predictors else 1) * steps)
-    usual, heavy = (likely_off(sigma, counted, records) for sigma in (LIKE_INCOMES, LIKE_WEALTH))
+    alike, usual, heavy = (likely_off(sigma, counted, records) for sigma in (LIKE_AGES, LIKE_INCOMES, LIKE_WEALTH))
     summed = likely_off(LIKE_WEALTH, total, records)
     # About half of what both are off by is the tail beyond what was seen, which is the same for both.
     weighed = hypot(heavy * summed / hypot(heavy, summed), summed) / sqrt(2)
-    return Expected(_OCTAVES_OFF * counted, _SEEN_OCTAVES, usual, weighed)
+    return Expected(_OCTAVES_OFF * counted, _SEEN_OCTAVES, alike, usual, weighed)
 
 
 def correlation_error(epsilon: Fraction, records: int, numbers: int, *, codes: bool, wide: bool = False) -> float:

@@ -308,14 +308,15 @@ class QuantileSynthesis(Synthesizer[QuantileModel]):
         figures = {
             f"{one.name}: rank error": expected.ranks * math.sqrt(models),  # of the whole file
             f"{one.name}: quantiles": float(expected.quantiles),
+            f"{one.name}: mean error, alike": expected.alike,
             f"{one.name}: mean error": expected.mean,
             f"{one.name}: mean error, heavy tail": expected.heavy,
         }
         words = (
             f"{one.name}: {expected.quantiles} quantiles, each off by about {expected.ranks:.3g} ranks "
             f"({100 * expected.ranks / records:.2g}% of the records); the mean is off by about "
-            f"{100 * expected.mean:.2g}% if the number is as skewed as incomes are, by {100 * expected.heavy:.2g}% if "
-            "it is as skewed as wealth"
+            f"{100 * expected.alike:.2g}% if the number is as alike as ages are, by {100 * expected.mean:.2g}% if as "
+            f"skewed as incomes, and by {100 * expected.heavy:.2g}% if as skewed as wealth"
         )
         return words, figures
 

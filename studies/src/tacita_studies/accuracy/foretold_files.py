@@ -1,13 +1,13 @@
 """What the forecast of `QuantileSynthesis` said of means and totals, in the units of each statistic.
 
-A plan says of a mean how far it will be off if the number is as skewed as incomes are, and if it is as skewed as
-wealth. Here the files are public, and how skewed a number is is put in: between the two, and beyond, errors grow by
-ratio.
+A plan says of a mean how far it will be off if the number is as alike as ages are, if it is as skewed as incomes, and
+if it is as skewed as wealth. Here the files are public, and how skewed a number is is put in: between these, and
+beyond, errors grow by ratio; of numbers more alike than ages they are the smaller the less these differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import exp, log
 from statistics import NormalDist
 from typing import Any
@@ -17,12 +17,13 @@ import pandas as pd
 from attrs import evolve
 
 from tacita.data.schema import Schema
-from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH
+from tacita.synthesis.pinned.plain import LIKE_AGES, LIKE_INCOMES, LIKE_WEALTH
 from tacita.synthesis.quantile import QuantileSynthesis
 from tacita_studies.accuracy.answers import Floats, labels
 
 _NORMAL = NormalDist()
 _TOP = 0.01  # of the records: what share of all they have says how skewed a number is
+_TOLD = {LIKE_AGES: ", alike", LIKE_INCOMES: "", LIKE_WEALTH: ", heavy tail"}
 _SHARED = 2  # of the fewest records that tell more of a number than its middle: with fewer, groups share a model
 
 
@@ -50,10 +51,19 @@ def skewness(amounts: Floats) -> float:
     return max(_NORMAL.inv_cdf(share) - _NORMAL.inv_cdf(_TOP), 0.0)
 
 
-def between(sigma: float, usual: float, heavy: float) -> float:
-    """The error of a number that is so skewed, from those of two."""
-    grows = log(heavy / usual) / (LIKE_WEALTH - LIKE_INCOMES) if usual and heavy else 0.0
-    return usual * exp(grows * (sigma - LIKE_INCOMES))
+def between(sigma: float, errors: Mapping[float, float]) -> float:
+    """The error of a number that is so skewed, from those of others.
+
+    >>> round(between(1.5, {1.0: 0.01, 2.0: 0.04}), 4), round(between(0.5, {1.0: 0.01, 2.0: 0.04}), 4)
+    (0.02, 0.005)
+    """
+    known = sorted(errors)
+    if sigma <= known[0]:
+        return errors[known[0]] * sigma / known[0]
+    above = min(max(int(np.searchsorted(known, sigma)), 1), len(known) - 1)
+    low, high = known[above - 1], known[above]
+    grows = log(errors[high] / errors[low]) / (high - low) if errors[low] and errors[high] else 0.0
+    return errors[low] * exp(grows * (sigma - low))
 
 
 def _of_means(plan: QuantileSynthesis, schema: Schema, frame: pd.DataFrame) -> Iterator[tuple[str, dict[str, float]]]:
@@ -77,7 +87,8 @@ def _of_means(plan: QuantileSynthesis, schema: Schema, frame: pd.DataFrame) -> I
             figures = evolve(plan, rows=there.size * models).forecast(schema).figures
             if f"{name}: {of}" not in figures:
                 break
-            error = between(skewness(there), *(figures[f"{name}: {of}{how}"] for how in ("", ", heavy tail")))
+            told = {sigma: figures.get(f"{name}: {of}{how}") for sigma, how in _TOLD.items()}
+            error = between(skewness(there), {sigma: one for sigma, one in told.items() if one is not None})
             below = weights[cell == group].sum()
             missed += (error * np.abs(own).sum()) ** 2
             if groups and own.size < _SHARED * figures["fewest records of a number"]:

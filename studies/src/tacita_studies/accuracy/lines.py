@@ -107,13 +107,16 @@ class Summary:
 
 
 def _outcome(rows: Sequence[Json]) -> float:
-    """The error over what was foretold: mean over mean, or the median where a median was foretold."""
+    """The error over what was foretold: mean over mean, or the median where a median was foretold, with 1 where no
+    error was foretold and there is none."""
     said = np.array([row["forecast"] for row in rows])
     if not said.sum():
         return math.nan
     off = np.array([abs(row["published"] - row["truth"]) for row in rows])
-    median = rows[0]["foretold"] == "median"
-    return float(np.median(off[said > 0] / said[said > 0])) if median else float(off.sum() / said.sum())
+    if rows[0]["foretold"] != "median":
+        return float(off.sum() / said.sum())
+    exact = np.where(off > 0, np.inf, 1.0)
+    return float(np.median(np.divide(off, said, out=exact, where=said > 0)))
 
 
 def is_absolute(statistic: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -26,12 +26,12 @@ from tacita.release.plans import Planned, PlannedRelease, prepare
 from tacita.release.settings import ANY_FILE, JOBS_DEFAULT
 from tacita.release.spec import Spec
 from tacita.synthesis.panel import PanelSynthesis
-from tacita.synthesis.panel.formal.foresight import flow_error, life_error, total_errors
 from tacita.synthesis.panel.settings import PanelPlan
 from tacita.synthesis.quantile import QuantileSynthesis
 from tacita_studies.accuracy.answers import Answers, Asked, Floats, Panel
 from tacita_studies.accuracy.folder import TriedFile
 from tacita_studies.accuracy.foretold_files import of_files
+from tacita_studies.accuracy.foretold_panels import of_panel
 from tacita_studies.accuracy.published import PublishedTable, from_survey_tables
 from tacita_studies.accuracy.rows import FAILED, REFUSED, AccuracyRow
 from tacita_studies.accuracy.statistics import asked, columns_of, restricted, usual
@@ -103,15 +103,13 @@ class Attempt:
         for one in questions(self, tuple(frames[0].columns), drawn.synthesized):
             value, margin = combined([one.answer(frame) for frame in frames], drawn.kind)
             forecast = self._forecast.figures.get(one.forecast or one.name)
-            share, flat = self._shares.get(one.name), self._of_flows.get(one.name)
+            of_panel = self._of_panel.get(one.name)
             for at, cell in enumerate(one.cells):
                 if math.isfinite(one.truth[at]):
                     spoken = self._of_files.get(one.name, {}).get(cell, forecast if self._seen(one, at) else None)
                     row = replace(base, statistic=one.name, cell=cell, forecast=spoken)
-                    if share is not None:
-                        row = replace(row, forecast=share * abs(float(one.truth[at])), foretold="median")
-                    elif flat is not None:
-                        row = replace(row, forecast=flat, foretold="median")
+                    if of_panel is not None:
+                        row = replace(row, forecast=of_panel(abs(float(one.truth[at]))), foretold="median")
                     yield row.with_numbers(one.truth[at], value[at], margin[at])
 
     # ------------------------------------------------------------ what is tried
@@ -157,28 +155,12 @@ class Attempt:
         return bool(shared <= self._forecast.figures.get(one.forecast, math.inf))
 
     @cached_property
-    def _shares(self) -> Mapping[str, float]:
-        """What the plan of a panel says of yearly totals, as shares of them, given how many units there are."""
+    def _of_panel(self) -> Mapping[str, Callable[[float], float]]:
+        """What the plan of a panel says, of each statistic."""
         plan = self.product.plan
         if not isinstance(plan, PanelSynthesis) or self.panel is None or plan.group is not None:
             return {}
-        layout = plan.layout(self.planned.schema)
-        errors = total_errors(layout, plan.promise, self.frame[layout.unit].nunique())
-        return {f"total of {name} by {self.panel.period}": error for name, error in errors.items()}
-
-    @cached_property
-    def _of_flows(self) -> Mapping[str, float]:
-        """The same of gains and losses, which it tells as a share of the year's total, and of entries and exits."""
-        plan = self.product.plan
-        if not isinstance(plan, PanelSynthesis) or self.panel is None or not self._shares:
-            return {}
-        if plan.years[0] == plan.years[1]:
-            return {}
-        layout, size = plan.layout(self.planned.schema), plan.columns[0][0]
-        units = self.frame[layout.unit].nunique()
-        usual = float(self.original.groupby(self.panel.period)[size].sum().mean())
-        flows, lives = flow_error(layout, plan.promise, units) * usual, life_error(plan.promise, layout, units)
-        return {f"creation of {size}": flows, f"destruction of {size}": flows, "entry": lives, "exit": lives}
+        return of_panel(plan, plan.layout(self.planned.schema), self.original, self.panel)
 
     @cached_property
     def _of_files(self) -> Mapping[str, Mapping[str, float]]:

@@ -14,7 +14,8 @@ from tacita.data.confidential import Confidential
 from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.panel.formal.lattice import Bins, Steps, coarse_steps
 from tacita.synthesis.panel.formal.ratios import MOVES, Range
-from tacita.synthesis.panel.formal.released import Measurement, Noisy
+from tacita.synthesis.panel.formal.released import Measurement, Noisy, size_cap, step_laws, usual_steps
+from tacita.synthesis.panel.formal.sensitivities import each_scale
 from tacita.synthesis.panel.formal.smoothing import (
     balanced_cap,
     counts_of,
@@ -27,7 +28,7 @@ from tacita.synthesis.panel.formal.smoothing import (
     with_tail,
 )
 from tacita.synthesis.panel.formal.steps import Odds
-from tacita.synthesis.panel.formal.targets import Targets, _above_all, not_negative
+from tacita.synthesis.panel.formal.targets import Targets, above_all, not_negative
 
 
 @given(st.integers(1, 10**7), st.lists(st.floats(0, 1), min_size=1, max_size=30), st.integers(0, 2**32))
@@ -170,7 +171,7 @@ def test_what_lies_above_all_clamps_is_that_of_a_normal_law(middle: float, width
     sizes = np.exp(np.random.default_rng(5).normal(middle, width, 4_000_000))
     ends = (70, 160, 600)
     held = [float(np.clip(sizes - low, 0, high - low).sum()) for low, high in pairwise((0, *ends, 20_000))]
-    assert _above_all((held[0], held[1], held[2]), ends, 20_000) == pytest.approx(held[3] / held[2], rel=0.15)
+    assert above_all((held[0], held[1], held[2]), ends, 20_000) == pytest.approx(held[3] / held[2], rel=0.15)
 
 
 def test_nothing_lies_above_a_clamp_that_is_the_bound() -> None:
@@ -185,6 +186,29 @@ def test_drawn_sums_are_not_negative_and_keep_their_mean() -> None:
     assert (found >= 0).all()
     assert found[:, 0].mean() == pytest.approx(100, rel=0.05)
     assert not_negative(noisy, None).tolist() == [100.0, 1.0]
+
+
+def test_steps_that_noise_hides_are_as_usual_and_others_as_counted() -> None:
+    """Of each size 200 weights of a count, half of them far up: noise of 20 does not hide that, noise of 2,000 does."""
+    rows, random = Bins.sizes(10_000).coarser(np.ones(Bins.sizes(10_000).count), np.linspace(0.2, 0.9, 8)), 0
+    far, counts = Steps.count - 3, np.zeros((9, Steps.count), dtype=np.int64)
+    counts[:, Steps.same], counts[:, far] = 12_000, 12_000
+    usual = law_of(usual_steps(rows))[-1, far]
+    for scale, low, high in ((20, 0.4, 0.6), (20_000, 0.0, 10 * usual + 0.02)):
+        noise = np.random.default_rng(random).laplace(0, scale, counts.shape)
+        law = step_laws(Noisy(counts + np.rint(noise).astype(np.int64), Fraction(scale)), rows)
+        assert low <= np.median(law[:, far]) <= high
+
+
+def test_a_clamp_weighs_noise_on_a_cube_against_plain_noise() -> None:
+    """A cube asks for changes of a tenth of its cells' ε at least: below it, noise is as many times larger."""
+    scale = each_scale(50, Fraction(60), cube=True)
+    low, high = scale(np.array([10.0, 1000.0])).tolist()
+    assert low == pytest.approx(10 * 50 / 60)
+    assert high < 1000 * 25 / 60
+    bins = Bins.sizes(10_000)
+    few = np.where(bins.upper <= 20, 1000.0, 0.0)
+    assert size_cap(few, bins, scale) < 100  # where nothing is larger, no cube makes it so
 
 
 def test_odds_meet_the_sums_of_steps_below_and_beyond_their_clamp() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from math import prod
 
 import numpy as np
@@ -13,6 +12,7 @@ from tacita.noise.discrete import add_discrete_laplace
 from tacita.noise.entropy import Entropy
 from tacita.synthesis.panel.formal.budget import Budget, pooled_columns, statuses, weight_of
 from tacita.synthesis.panel.formal.counted import first_sizes, units_there, usual_sizes
+from tacita.synthesis.panel.formal.ladder import LADDER, ladder_ends, ladder_sums
 from tacita.synthesis.panel.formal.lattice import (
     AGES,
     LIFE_CLASSES,
@@ -27,8 +27,6 @@ from tacita.synthesis.panel.formal.ratios import DEVIATIONS, MOVES, STEPS, Range
 from tacita.synthesis.panel.formal.released import (
     BROAD,
     COARSE,
-    DOUBT_FAR,
-    DOUBT_TOPS,
     PAY,
     ROWS,
     Measurement,
@@ -38,7 +36,7 @@ from tacita.synthesis.panel.formal.released import (
     step_cap,
     step_rows,
 )
-from tacita.synthesis.panel.formal.sensitivities import Sensitivity, WholeHistory, each_rate, least_each, noise_of
+from tacita.synthesis.panel.formal.sensitivities import Sensitivity, WholeHistory, each_rate, each_scale, noise_of
 from tacita.synthesis.panel.formal.sums import octave_count, octaves, sum_clamp, whole, year_clamp
 from tacita.synthesis.panel.formal.units import (
     condition,
@@ -169,25 +167,16 @@ def _sizes(panel: Panel, sizes: Integers, asking: Asking) -> None:
         table = _table(shape, kind[told], level[told], coarse.of(size[told]))
         asking.ask("sizes by status", table, change.counts())
     usual = usual_sizes(asking.found, layout, panel.rows, asking.hidden)
-    rungs = [asking.budget[name] for name in ("levels", "tops", "tops of all years")]
     rate = change.rate(asking.budget["entrants"], asking.budget["entrants"])
     asking.caps["entrants"] = size_cap(laws[0] / years, bins, 2 * rate)
-    cube = asking.cubes and change.rungs_on_cubes
-    rates = [each_rate(years, cube=cube) / float(one) for one in rungs]
-    least = [least_each(years, cube=cube) * float(one) for one in rungs]
-    cap = asking.caps["levels"] = size_cap(usual, bins, rates[0], least=least[0])
-    top = asking.caps["tops"] = size_cap(usual, bins, rates[1], cap, DOUBT_TOPS, least[1])
-    # A sum of all years at once has the noise of one year.
-    rate = change.rate(rungs[2], sum(rungs, Fraction(0)))
-    far = asking.caps["tops of all years"] = size_cap(usual, bins, rate, top, DOUBT_FAR)
+    ends = ladder_ends(usual, bins, asking.budget, change, years, cubes=asking.cubes)
+    asking.caps |= dict(zip(LADDER, ends, strict=True))
     held = np.minimum(size, asking.caps["entrants"])
     cohort = np.where(kind == 1, 0, place + 1)
     asking.ask("entrants", _table((years + 1,), cohort, weights=held), change.in_one_cell(asking.caps["entrants"]))
     there = np.where(sizes == MISSING, 0, sizes)
-    most = change.ladder([0, cap, top, far], rungs, years)
-    asking.ask("levels", np.minimum(there, cap).sum(axis=1, dtype=np.int64), most[0])
-    asking.ask("tops", np.clip(there - cap, 0, top - cap).sum(axis=1, dtype=np.int64), most[1])
-    asking.ask("tops of all years", _whole_sums(np.clip(there - top, 0, far - top)), most[2])
+    for name, (sums, most) in zip(LADDER, ladder_sums(there, ends, asking.budget, change), strict=True):
+        asking.ask(name, sums, most)
 
 
 def _firsts(panel: Panel, sizes: Integers) -> tuple[Integers, Integers]:
@@ -216,13 +205,12 @@ def _growth(panel: Panel, sizes: Integers, asking: Asking) -> None:
     most = asking.change.counts(asking.budget.most_weight)
     noisy = asking.ask("steps", steps, most)
     asking.ask("kinds", table, most)
-    units, usual = float(units_there(asking.found, layout, panel.rows).mean()), None
-    if asking.hidden:
-        usual = Usual(Bins.sizes(most_of(layout, 0)), usual_sizes(asking.found, layout, panel.rows, True))
-    share, cells = float(asking.budget["flows"]), 2 * (years - 1)
-    rate, least = each_rate(cells, cube=asking.cubes) / share, least_each(cells, cube=asking.cubes) * share
-    cap = step_cap(noisy, rows, units, rate, usual=usual, least=least)
-    far = step_cap(noisy, rows, units, 2 / float(asking.budget["flows of all years"]), cap, usual)
+    units = float(units_there(asking.found, layout, panel.rows).mean())
+    usual = Usual(Bins.sizes(most_of(layout, 0)), usual_sizes(asking.found, layout, panel.rows, asking.hidden))
+    rate = each_scale(2 * (years - 1), asking.budget["flows"], cube=asking.cubes)
+    cap = step_cap(noisy, rows, units, rate, usual)
+    of_all = float(asking.budget["flows of all years"])
+    far = step_cap(noisy, rows, units, lambda clamp: 2 * clamp / of_all, usual, cap)
     asking.caps["flows"], asking.caps["flows of all years"] = cap, far
     flows, beyond = np.zeros((years - 1, 2), dtype=np.int64), np.zeros(2, dtype=np.int64)
     for place in range(1, years):

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacita.synthesis.panel.formal.counted import units_there
+from tacita.synthesis.panel.formal.ladder import LADDER
 from tacita.synthesis.panel.formal.lattice import Floats, Integers
 from tacita.synthesis.panel.formal.released import Measurement
 from tacita.synthesis.panel.formal.smoothing import joint, wandering
 from tacita.synthesis.panel.formal.sums import above_clamp, grain, share_below, tails_apart, unseen_above
+from tacita.synthesis.panel.formal.targets import above_all
 from tacita.synthesis.panel.formal.units import most_of
 from tacita.synthesis.panel.layout import Layout
 from tacita.synthesis.panel.panel import MISSING
@@ -125,16 +127,41 @@ def _total(found: Measurement, layout: Layout, name: str, units: int) -> tuple[f
     above = above_clamp(counts, units, clamp, most * years)
     off = float(np.hypot(noisy.spread * grain(clamp), _UNSEEN * above))
     total = int(noisy.values[0]) * grain(clamp) + above
-    # Sums of single years tell the same: well where most of it lies below their clamp, and else of use only where a
+    # Sums of single years tell the same: well where most of it lies below their clamps, and else of use only where a
     # unit that noise made up has the other clamp far too high.
-    sums, spread, cap = yearly_sums(found, name)
     life = float(units_there(found.tables, layout, units).sum()) / max(units, 1)
-    below = share_below(counts, units, min(max(life, 1.0), float(years)), cap, most)
-    if below > 1 - _MOSTLY:
-        other = max(float(sums.sum()), 1.0) / below
-        untold = 1 - below if below > _MOSTLY else max(1 - below, _ROUGHLY)
-        total, off = joint(total, off, other, float(np.hypot(spread * years**0.5, untold * other) / below))
+    life = min(max(life, 1.0), float(years))
+    told = (_from_ladder if f"years {name}" not in found.tables else _from_years)(found, name, units, life, most, years)
+    if told is not None:
+        total, off = joint(total, off, *told)
     return max(total, off / 2, 1.0), off
+
+
+def _from_years(
+    found: Measurement, name: str, units: int, life: float, most: int, years: int
+) -> tuple[float, float] | None:
+    """All years together from sums of single years of a number beside the size, and how far it may be off."""
+    sums, spread, cap = yearly_sums(found, name)
+    below = share_below(found[f"octaves {name}"], units, life, cap, most)
+    if below <= 1 - _MOSTLY:
+        return None
+    other = max(float(sums.sum()), 1.0) / below
+    untold = 1 - below if below > _MOSTLY else max(1 - below, _ROUGHLY)
+    return other, float(np.hypot(spread * years**0.5, untold * other) / below)
+
+
+def _from_ladder(
+    found: Measurement, name: str, units: int, life: float, most: int, years: int
+) -> tuple[float, float] | None:
+    """The same of the size, whose sums of single years go on above their clamp, and for all years above another."""
+    ends = [found.caps[one] for one in LADDER]
+    layers = [found[one] for one in LADDER]
+    sums = [max(float(one.values.sum()), 1.0) for one in layers]
+    rest = sums[2] * above_all((sums[0], sums[1], sums[2]), (ends[0], ends[1], ends[2]), most)
+    noise = [one.spread * one.values.size**0.5 for one in layers]
+    about = found[f"octaves {name}"], units, min(int(ends[2] * life), most * years)
+    unseen = unseen_above(*about), _EITHER * tails_apart(*about, most * years)
+    return sum(sums) + rest, float(np.linalg.norm([*noise, rest, *unseen]))
 
 
 def _profile(

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from tacita.agreement.trees import onto_simplices
 from tacita.noise.cube import CubeLaw
 from tacita.privacy import text
 from tacita.synthesis.panel.formal.budget import mostly_hidden
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers, Steps
-from tacita.synthesis.panel.formal.smoothing import balanced_cap, law_of, pick_from, towards, varied, with_tail
+from tacita.synthesis.panel.formal.smoothing import balanced_cap, law_of, pick_from, varied, with_tail
 from tacita.synthesis.panel.formal.units import most_of
 from tacita.synthesis.panel.layout import Layout
 
@@ -30,8 +29,9 @@ _DOUBT_STEPS = 0.06
 _DOUBT_FAR_STEPS = 0.05
 USUAL_STEP, USUALLY_MOVING = 0.15, 0.7  # logarithms by which businesses move in a year, and how many do at all
 _NEAR = 1.0  # rows to either side that a row of few steps is compared with
-_FAR = 5  # bins from none: steps beyond them that do not stand out are taken from neighbouring rows
-_CLEAR = 4.0  # standard deviations
+_UNUSUAL, _OTHERWISE, _OTHERWISE_YET = 1.0, 0.5, 0.3  # how far chances may be from usual ones, neighbours', and theirs
+_STANDS_OUT = 5.0  # standard deviations by which a count does: of some 400 with Laplace noise hardly one does by chance
+_FEWER = 5  # a size has at least so large a part of the steps that a size has on average
 _CUBE = "cube"
 
 
@@ -90,47 +90,53 @@ def step_rows(found: Mapping[str, Noisy], layout: Layout, shares: Floats) -> Bin
 
 
 def size_cap(
-    counts: Floats, bins: Bins, rate: Fraction | float, above: int = 0, doubt: float = DOUBT, least: float = 0.0
+    counts: Floats,
+    bins: Bins,
+    rate: Fraction | float | Callable[[Floats], Floats],
+    above: int = 0,
+    doubt: float = DOUBT,
 ) -> int:
     """A clamp for a sum over so many units of what lies above a lower one; noise has the scale (difference) · rate,
-    from a difference of `least` on."""
-    caps = _at_least(np.append(np.maximum(bins.upper, 1), bins.most), above, least)
+    or what `rate` makes of the difference."""
+    caps = np.append(np.maximum(bins.upper, 1), bins.most)
+    caps = caps[caps > above]
     if not len(caps):
         return above + 1  # everything lies below
     below = bins.capped_means(above)
     covered = np.array([counts @ (bins.capped_means(int(cap)) - below) for cap in caps])
-    noise: Floats = np.asarray((caps - above) * float(rate) * 2**0.5, dtype=np.float64)
-    return balanced_cap(caps, covered, noise, doubt)
+    apart: Floats = (caps - above).astype(np.float64)
+    scale = rate(apart) if callable(rate) else apart * float(rate)
+    return balanced_cap(caps, covered, np.asarray(scale * 2**0.5), doubt)
 
 
 def step_counts(noisy: Noisy, rows: Bins) -> Floats:
-    """Released steps by size; of sizes that are seldom, shrunk towards those of neighbouring ones."""
-    possible, edges = Steps.possible(rows), Steps.edges()
-    found = np.zeros(noisy.values.shape)
-    raw = noisy.values.astype(np.float64)
-    found[:, Steps.same] = np.maximum(raw[:, Steps.same], 0)
-    wide = np.flatnonzero(rows.upper > rows.lower)
-    near = np.exp(-(((wide[:, None] - wide[None, :]) / _NEAR) ** 2) / 2)
-    around = dict(zip(wide.tolist(), near, strict=True))
-    for row in range(rows.count):
-        pooled = around[row] @ raw[wide] if row in around else raw[row]
-        doubt = noisy.spread * (float((around[row] ** 2).sum()) ** 0.5 if row in around else 1.0)
-        total = max(raw[row].sum(), 0.0)
-        parent = np.zeros(Steps.count)
-        parent[Steps.same] = max(pooled[Steps.same], 0.0)
-        for cells in (np.arange(Steps.same)[::-1], np.arange(Steps.same + 1, Steps.count)):
-            cells = cells[possible[row, cells]]
-            place = np.abs(cells - Steps.same) - 1
-            parent[cells] = with_tail(pooled[cells], doubt, edges[place])
-        inside = possible[row]
-        mixed = towards(raw[row, inside], parent[inside], noisy.spread)
-        found[row, inside] = onto_simplices(mixed, np.zeros(len(mixed), dtype=np.int64), np.array([total]))
-        # The far ends hold few units of great weight: they are the neighbours' in any case.
-        far = inside & (np.abs(np.arange(Steps.count) - Steps.same) > _FAR)
-        far &= parent < _CLEAR * doubt
-        kept = found[row, inside & ~far].sum()
-        found[row, far] = parent[far] * kept / max(parent[inside & ~far].sum(), 1e-9)
-    return found
+    """Released steps by size, as far as noise does not hide them: of all sizes together as businesses usually move, of
+    neighbouring sizes as all do, and of one size as its neighbours do."""
+    raw, spread, possible = noisy.values.astype(np.float64), noisy.spread, Steps.possible(rows)
+    sums = raw.sum(axis=1)
+    totals = np.maximum(np.maximum(sums, float(sums.mean()) / _FEWER), spread)[:, None]
+
+    def held(law: Floats, near: Floats, doubt: float) -> Floats:
+        expected = near @ (law * totals)
+        alike = spread * np.sqrt((near**2).sum(axis=1))[:, None]
+        told = _told(near @ raw, expected, alike, doubt)
+        return law_of(np.where(possible, law * told / np.maximum(expected, 1e-9), 0.0))
+
+    apart = np.subtract.outer(np.arange(rows.count), np.arange(rows.count))
+    law = held(usual_steps(rows), np.ones(apart.shape), _UNUSUAL)
+    law = held(law, np.exp(-((apart / _NEAR) ** 2) / 2), _OTHERWISE)
+    return held(law, np.eye(rows.count), _OTHERWISE_YET) * totals
+
+
+def _told(counted: Floats, expected: Floats, spread: Floats, doubt: float) -> Floats:
+    """Counts that may be off from what is expected by a share of it, or by as much as they stand out."""
+    off = np.maximum((doubt * expected) ** 2, (counted - expected) ** 2 - (_STANDS_OUT * spread) ** 2)
+    return np.asarray(np.maximum((expected * spread**2 + counted * off) / (spread**2 + off), 0.0))
+
+
+def step_laws(noisy: Noisy, rows: Bins, random: np.random.Generator | None = None) -> Floats:
+    """Laws of steps by size. With a generator drawn from what the noise leaves open."""
+    return law_of(varied(step_counts(noisy, rows), noisy.spread, random))
 
 
 def _hidden(noisy: Noisy) -> float:
@@ -138,14 +144,7 @@ def _hidden(noisy: Noisy) -> float:
     return float(min(noisy.spread * noisy.values.size**0.5 / max(float(noisy.values.sum()), 1.0), 1.0))
 
 
-def step_laws(noisy: Noisy, rows: Bins, random: np.random.Generator | None = None, *, hidden: bool) -> Floats:
-    """Laws of steps by size; of a small panel as far as noise does not hide them, else as businesses usually move. With
-    a generator drawn from what the noise leaves open."""
-    part = _hidden(noisy) if hidden else 0.0
-    return law_of((1 - part) * law_of(varied(step_counts(noisy, rows), noisy.spread, random)) + part * _usual(rows))
-
-
-def _usual(rows: Bins) -> Floats:
+def usual_steps(rows: Bins) -> Floats:
     ends = np.concatenate([[0.0], Steps.edges()[1:] - 1, [np.inf]])
     up = np.diff(-np.exp(-np.log1p(ends) / USUAL_STEP))
     down = np.diff(-((1 - np.minimum(ends[: Steps.same + 1], 1.0)) ** (1 / USUAL_STEP)))
@@ -153,31 +152,24 @@ def _usual(rows: Bins) -> Floats:
     return law_of(np.where(Steps.possible(rows), law, 0.0))
 
 
-def _at_least(caps: Integers, above: int, least: float) -> Integers:
-    """Clamps above a lower one, by so much where there are such."""
-    caps = caps[caps > above]
-    return caps[caps - above >= least] if (caps - above >= least).any() else caps[-1:]
-
-
 def step_cap(
-    noisy: Noisy, rows: Bins, units: float, rate: float, above: int = 0, usual: Usual | None = None, least: float = 0.0
+    noisy: Noisy, rows: Bins, units: float, rate: Callable[[Floats], Floats], usual: Usual, above: int = 0
 ) -> int:
-    """A clamp for a year's sum over so many units of what steps have above a lower one; noise as in `size_cap`. With
-    `usual` sizes where noise hides how large units are, and how they move."""
+    """A clamp for a year's sum over so many units, as large as `usual`, of what steps have above a lower one; noise as
+    in `size_cap`."""
     random = np.random.default_rng(0)  # for an integral over released weights; nothing confidential is near
-    counts, doubt = step_counts(noisy, rows), _DOUBT_FAR_STEPS if above else _DOUBT_STEPS
-    if usual is not None:
-        counts = step_laws(noisy, rows, hidden=True) * usual.rows(rows)[:, None]
-        doubt = float(np.hypot(doubt, _hidden(noisy)))
+    counts = step_laws(noisy, rows) * usual.rows(rows)[:, None]
+    doubt = float(np.hypot(_DOUBT_FAR_STEPS if above else _DOUBT_STEPS, _hidden(noisy)))
     total, moving = max(float(counts.sum()), 1e-9), counts.copy()
     moving[:, Steps.same] = 0
     if not moving.sum():
         return above + 1
     row, step = np.unravel_index(random.choice(counts.size, 20_000, p=(moving / moving.sum()).ravel()), counts.shape)
-    before = rows.drawn(row, random) if usual is None else usual.drawn(rows, row, random)
+    before = usual.drawn(rows, row, random)
     moved = np.abs(Steps.drawn(before, step, rows.most, random) - before)
     caps = np.unique(np.quantile(moved, np.linspace(0.5, 0.999, 200)).astype(np.int64).clip(1))
-    caps = _at_least(np.append(caps, max(int(moved.max()), 1)), above, least)
+    caps = np.append(caps, max(int(moved.max()), 1))
+    caps = caps[caps > above]
     if not len(caps):
         return above + 1
     each = units * float(moving.sum()) / total / 2 / len(moved)
@@ -185,7 +177,7 @@ def step_cap(
     hidden = np.array([float(one.sum()) * each for one in more])
     # Of the units beyond a clamp a year has some and not others: the fewer and the farther, the less the law tells.
     chance = np.array([float((one**2).sum()) * each for one in more])
-    noise = (caps - above) * rate * 2**0.5
+    noise = rate((caps - above).astype(np.float64)) * 2**0.5
     return int(caps[np.argmin(noise**2 + (doubt * hidden) ** 2 + chance)])
 
 

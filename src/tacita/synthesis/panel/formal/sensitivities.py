@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacita.noise.cube import CubeLaw
-from tacita.synthesis.panel.formal.lattice import Integers
+from tacita.synthesis.panel.formal.lattice import Floats, Integers
 from tacita.synthesis.panel.formal.sums import most_whole
 
 
@@ -44,14 +44,20 @@ def noise_of(sensitivity: Sensitivity, epsilon: Fraction, cells: int, *, cube: b
 
 
 def each_rate(cells: int, *, cube: bool) -> float:
-    """The scale of Laplace noise with the standard deviation that noise has where each cell changes by 1 at ε = 1:
-    clamps are chosen by it."""
+    """The scale of Laplace noise with the standard deviation that noise has where each cell changes by 1 at ε = 1."""
     return float((cells + 1) * (cells + 2) / 6) ** 0.5 if cube else float(cells)
 
 
-def least_each(cells: int, *, cube: bool) -> float:
-    """The least change of each cell at ε = 1 for which noise is on a cube."""
-    return cells / CubeLaw.least if cube else 0.0
+def each_scale(cells: int, epsilon: Fraction, *, cube: bool) -> Callable[[Floats], Floats]:
+    """The scale of Laplace noise with the standard deviation that noise has where each cell changes by so much: clamps
+    are chosen by it. On a cube only from a change on that is large enough for it."""
+    least = cells * float(epsilon) / CubeLaw.least
+
+    def scale(change: Floats) -> Floats:
+        each = np.where(cube & (change >= least), each_rate(cells, cube=True), each_rate(cells, cube=False))
+        return np.asarray(change * each / float(epsilon), dtype=np.float64)
+
+    return scale
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class StepLaws:
         if len(made.layout.years) == 1:
             return cls(rows, np.ones((rows.count, AGES, Steps.count)))
         noisy, kinds = found["steps"], found["kinds"]
-        steps = step_laws(noisy, rows, doubt, hidden=found.hides(made.rows))
+        steps = step_laws(noisy, rows, doubt)
         own = counts_of(kinds.values, kinds.spread, doubt)
         pooled = own.sum(axis=1)
         ratio = law_of(towards(own, pooled[:, None, :], kinds.spread)) / np.maximum(law_of(pooled), 1e-3)[:, None, :]

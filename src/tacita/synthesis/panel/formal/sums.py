@@ -9,6 +9,7 @@ from fractions import Fraction
 from math import ceil
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from tacita.synthesis.panel.formal.hills import Hills
 from tacita.synthesis.panel.formal.lattice import Bins, Floats, Integers
@@ -21,6 +22,8 @@ _CLEAR = 6.0  # standard deviations of its noise by which a count stands out
 _NEXT, _FURTHER = 1.8, 1.0  # scales of noise by which one above such a count does, and for each octave between them
 _HIDDEN = 0.7  # units, in scales of noise, that an octave may hide
 _LEAST_FALL, _FASTER = 0.6, 0.9  # counts of an octave over those below it: what lies above does not grow without end
+_ZIPF = 0.5  # about so many businesses, or towns, are twice as large as the next octave of them
+_NONE = 0.5  # fewer units than so many are none
 _MANY = 400.0  # units, in scales of noise of a count, from which on counts tell how large ones fall off
 _HEAVY = 0.5  # in the middle between a law of sizes whose logarithms are normal and the slowest that counts leave open
 # How a unit's years differ from its mean, about: a number of one year is so many times the mean, so often.
@@ -75,9 +78,12 @@ def above_clamp(counts: Noisy, units: int, clamp: int, most: int, heavy: float |
 
 
 def tails_apart(counts: Noisy, units: int, clamp: int, most: int) -> float:
-    """By how much that differs between laws of sizes that fall off fast and slowly: noise hides which it is."""
-    apart = above_clamp(counts, units, clamp, most, 1.0) - above_clamp(counts, units, clamp, most, 0.0)
-    return apart * untold(counts, units)
+    """By how much that differs between laws of sizes that fall off fast and slowly: noise hides which it is. The slow
+    one is that of Zipf, as far as counts leave it open, whatever one of them says."""
+    bins = _bins(counts, most)
+    above = bins.capped_means(most) - bins.capped_means(clamp)
+    fast, slow = unit_counts(counts, units, 0.0), unit_counts(counts, units, 1.0, _ZIPF)
+    return max(float((slow - fast) @ above), 0.0) * untold(counts, units)
 
 
 def unseen_above(counts: Noisy, units: int, clamp: int) -> float:
@@ -86,7 +92,7 @@ def unseen_above(counts: Noisy, units: int, clamp: int) -> float:
     at = min(max((clamp + 1).bit_length() - 2, 0), len(counts.values) - 1)
     below, scale = float(unit_counts(counts, units)[at]), float(counts.scale)
     few = float(np.hypot(1.5 * min(scale, below), 3 * min(scale, _LEAST_FALL * below)))
-    return clamp * few * untold(counts, units)
+    return clamp * few * untold(counts, units) ** 0.5
 
 
 def year_clamp(counts: Noisy, units: int, life: float, years: int, rate: float, most: int) -> int:
@@ -123,10 +129,11 @@ def untold(counts: Noisy, units: int) -> float:
     return float(min(1.0, (_MANY * float(counts.scale) / max(units, 1)) ** 4))
 
 
-def unit_counts(counts: Noisy, units: int, heavy: float | None = None) -> Floats:
+def unit_counts(counts: Noisy, units: int, heavy: float | None = None, least: float = 0.0) -> Floats:
     """Units in each octave: as counted where that stands out, else as a hill through all counts has them. Above the
     last count that stands out they fall off ever faster, for a unit that noise makes up there would outweigh all: as
-    the hill does, or as slowly as counts leave open, and in between the nearer to this the more `heavy` is."""
+    the hill does, or as slowly as counts leave open, and in between the nearer to this the more `heavy` is; by no more
+    than to the share `least` in an octave where counts leave that open."""
     heavy = _HEAVY * untold(counts, units) if heavy is None else heavy
     own, scale = np.asarray(counts.values, dtype=np.float64), float(counts.scale)
     hills = Hills.of(own, counts.spread, units)
@@ -138,16 +145,20 @@ def unit_counts(counts: Noisy, units: int, heavy: float | None = None) -> Floats
             top, clear[at] = at, True
     law[clear] = own[clear]
     less = float(np.exp(-1 / scale))
-    open_ = np.maximum(own, 0.0) + min(_HIDDEN * scale, less / (1 - less))  # of whole numbers, little noise hides none
     beyond = np.arange(len(own)) > top
+    # Large units are the fewer the larger: a count below those above it is one with them.
+    told = np.where(beyond, 0.0, own)
+    told[beyond] = isotonic_regression(own[beyond], increasing=False).x if beyond.any() else 0.0
+    open_ = np.maximum(told, 0.0) + min(_HIDDEN * scale, less / (1 - less))  # of whole numbers, little noise hides none
     slowly = np.where(beyond, open_, law)
-    return (1 - heavy) * _falling(np.minimum(law, slowly), top) + heavy * _falling(slowly, top)
+    return (1 - heavy) * _falling(np.minimum(law, slowly), top, 0.0) + heavy * _falling(slowly, top, least)
 
 
-def _falling(law: Floats, top: int) -> Floats:
+def _falling(law: Floats, top: int, least: float) -> Floats:
     """At most so many in each octave above one, as those below it let it fall off."""
     held, fall = law.copy(), _LEAST_FALL
     for at in range(top + 1, len(law)):
         held[at] = min(held[at], fall * held[at - 1])
-        fall = _FASTER * min(fall, held[at] / max(held[at - 1], 1e-300))
+        fall = max(_FASTER * min(fall, held[at] / max(held[at - 1], 1e-300)), least)
+    held[(np.cumsum(held[::-1])[::-1] < _NONE) & (np.arange(len(held)) > top)] = 0.0  # laws have no end, units do
     return held

@@ -83,7 +83,7 @@ class Targets:
         beyond *= (max(start, 1.0) / beyond[0]) ** (_FADES ** np.arange(years))
         far = Layer(caps["tops"], caps["tops of all years"], beyond, np.full(years, _FAR_GAIN))
         ends = caps["levels"], caps["tops"], caps["tops of all years"]
-        share = _above_all((float(levels.sum()), float(tops.sum()), float(beyond.sum())), ends, most)
+        share = above_all((float(levels.sum()), float(tops.sum()), float(beyond.sum())), ends, most)
         rest = Layer(ends[2], max(most, ends[2]), beyond * share, far.gain)
         own, open_far, flows, beyond = 0.0, 1.0, np.zeros((0, 2)), np.zeros((0, 2))
         if years > 1:
@@ -109,13 +109,13 @@ class Targets:
         )
 
 
-def _above_all(sums: tuple[float, float, float], ends: tuple[int, int, int], most: int) -> float:
+def above_all(sums: tuple[float, float, float], ends: tuple[int, int, int], most: int) -> float:
     """What sizes have above the last end, over what they have between the last two, if their logarithms are normal.
 
     Nothing is measured there, and units that nothing holds drift away over many years. The normal law is the one whose
     layers stand to each other as the released ones do.
 
-    >>> round(_above_all((694.0, 78.0, 190.0), (107, 161, 818), 20_000), 2)
+    >>> round(above_all((694.0, 78.0, 190.0), (107, 161, 818), 20_000), 2)
     0.25
     """
     middle, width = np.meshgrid(np.linspace(-2, 9, 221), np.linspace(0.3, 3.5, 129), indexing="ij")
