@@ -69,6 +69,7 @@ EXEMPT = {
             "field",
             "fitting",
             "graph",
+            "intervals",
             "likely",
             "model",
             "records",
@@ -77,6 +78,7 @@ EXEMPT = {
             "sweeps",
             "tails",
             "targets",
+            "trends",
             "values",
         )
     },

@@ -22,7 +22,7 @@ from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import Entropy
 from tacita.plan import Forecast
 from tacita.plan.fields import as_delta, whole
-from tacita.plan.how import FREE, SIZE, How
+from tacita.plan.how import FREE, SIZE, How, Worth
 from tacita.privacy import Loss
 from tacita.synthesis.base import Synthesizer
 from tacita.synthesis.file.agreeing import MOST_CELLS, as_share, as_tables, of_columns, share_of_tables
@@ -30,6 +30,7 @@ from tacita.synthesis.file.bins import MOST_BINS, bins_for
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import FEW, LISTED, Category, Grid, Shape, column_of, ordered_states
 from tacita.synthesis.file.division import division
+from tacita.synthesis.file.intervals import interval_words, worth_of
 from tacita.synthesis.file.measuring import measure_plain, measure_tables
 from tacita.synthesis.file.model import FileModel, columns_of
 from tacita.synthesis.file.numbers import is_listed, measure_number, noisy, told_apart
@@ -290,8 +291,14 @@ class FileSynthesis(Synthesizer[FileModel]):
             least = max(told_apart(self.budget, one) for one in each.values())
             figures["fewest records of a number"] = float(least)
             sentences.append(scarce_words(least))
+        if self.sets > 1 and spent.number and self._numbers(schema):
+            sentences.append(interval_words(spent.noise))
         sentences += self.without_weights(schema)
         return Forecast(self.product, len(levels) + len(kept) + spent.number, tuple(sentences), figures)
+
+    def worth(self, schema: Schema, measured: Mapping[str, Any]) -> Worth | None:
+        """For readers of the page: which intervals of several files hold."""
+        return worth_of(measured) if self.sets > 1 and self._numbers(schema) else None
 
     def _means_of_other_sizes(self, schema: Schema) -> str:
         """How many records there are is no part of a plan, and means hang on it more than on all else."""
