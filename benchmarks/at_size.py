@@ -7,6 +7,8 @@
 - *FileSynthesis* and *PairwiseSynthesis* of simulated persons with categories and numbers that go together, one file;
   bars: 3 minutes for 1,000,000 × 40, 10 minutes for 10,000,000 × 20, of processor time, within 8 GiB.
 - *evaluate*: the dossier of `FileSynthesis`; bars: 40 seconds for 64,600 × 20, 4 minutes for 1,000,000 × 40.
+- *tumult*: the same counts of the 10.9 million jobs, one job added or removed, by Tumult Analytics and by ours; bar: a
+  tenth of its processor time, the first time in a process and later. Only where build/peers has the package.
 
 Each case is a release or a command as users have it, in a process of its own. Simulated; nothing here is confidential.
 
@@ -26,10 +28,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from peers.environments import environment, ours
+from tables_peers import Package
 
+from tacita.data.schema import Schema
 from tacita.release.run import run
 from tacita.release.spec import Spec
 from tacita.simulated.frame import FULL_ESTABLISHMENTS, FULL_JOBS, simulate
@@ -41,6 +47,9 @@ FILES = {  # rows, columns: seconds of processor time
 }
 PLANS = ("FileSynthesis", "PairwiseSynthesis")
 CASES = ("jobs", *PLANS, "evaluate")
+TUMULT = 0.1  # of its processor time
+PEER_LIMIT = 3600  # seconds of processor time
+CELLS = ("place", "sector", "ownership")
 EVALUATED = {(64_600, 20): 40, (1_000_000, 40): 240}
 _JOBS = """
 title = "Jobs at size"
@@ -220,9 +229,48 @@ def persons(given: argparse.Namespace) -> Iterator[str]:
                     yield f"{what}, {rows:,} × {columns}: more than {bar} s or {MOST_MEMORY:.0f} GiB"
 
 
+def beside_tumult(given: argparse.Namespace) -> Iterator[str]:
+    """The same counts at the same guarantee, twice in one process each: with the start of the package, and after it."""
+    there = environment("tumult", install=False, limit=0)
+    if there.error is not None:
+        sys.stdout.write(f"tumult {there.error}: not compared\n")
+        return
+    with tempfile.TemporaryDirectory(dir=given.folder) as place:
+        folder = Path(place)
+        rows = write_jobs(folder, 1, 100 if given.reduced else 1)
+        head, *variables = (folder / "jobs.schema.toml").read_text(encoding="utf-8").split("[variables.")
+        rest = [f"[variables.{one}" for one in variables if one.startswith(tuple(f"{name}]" for name in CELLS))]
+        described = folder / "rows.schema.toml"  # rows that are jobs of nobody, as the peer has them
+        described.write_text(head.replace('"establishment"', '"job"') + "".join(rest), encoding="utf-8")
+        schema, file = Schema.load(described), str(folder / "jobs" / "00.parquet")
+        task = {
+            "file": file, "schema": str(described), "statistic": "count", "of": None, "at": None,
+            "tables": [CELLS], "epsilon": "1", "delta": "0", "rho": 0.0, "way": "even", "draws": 2, "timed": 2,
+            "bounds": [0, 1], "whole": True, "filled": 0, "unit": "job",
+            "levels": {name: list(schema.levels(name)) for name in CELLS},
+        }  # fmt: skip
+        counted = f"SELECT count(*) FROM '{file}' GROUP BY {', '.join(CELLS)}"
+        filled = len(duckdb.connect().sql(counted).fetchall())
+        used: dict[str, list[float]] = {}
+        for package in (Package("tacita", ours().python), Package("tumult", there.python)):
+            answer = package.ask(task, PEER_LIMIT)
+            package.end()
+            if "error" in answer:
+                sys.stdout.write(f"{package.name} {answer['error']}\n")
+                return
+            used[package.name] = answer["cpu"]
+            cold, warm = answer["cpu"]
+            told = f"{cold:8.1f} processor s at first, {warm:8.1f} later, {answer['peak'] / 1024:6.2f} GiB"
+            sys.stdout.write(f"{package.name:8} counts of {rows:,} jobs, {filled:,} cells with jobs: {told}\n")
+    for when, mine, theirs in zip(("first", "later"), used["tacita"], used["tumult"], strict=True):
+        sys.stdout.write(f"ratio, {when}: {mine / theirs:.3f}\n")
+        if mine > TUMULT * theirs:
+            yield f"{when}: more than {TUMULT:.0%} of Tumult's time"
+
+
 def main() -> int:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--only", choices=CASES)
+    asked.add_argument("--only", choices=(*CASES, "tumult"))
     asked.add_argument("--pieces", default="1,12", help="sizes of the file of jobs, in pieces of 10.9 million")
     asked.add_argument("--rows", type=int, help="of the files of persons, only this size")
     asked.add_argument("--folder", help="where files are kept while they are needed")
@@ -235,7 +283,8 @@ def main() -> int:
         sys.stdout.write(json.dumps(found) + "\n")
         return 0
     missed = [] if given.only not in (None, "jobs") else list(jobs(given))
-    missed += [] if given.only == "jobs" else list(persons(given))
+    missed += [] if given.only in ("jobs", "tumult") else list(persons(given))
+    missed += [] if given.only not in (None, "tumult") else list(beside_tumult(given))
     if given.reduced:
         return 0  # small files say nothing of the bars
     sys.stdout.write("\n".join(missed or ["Within all bars."]) + "\n")

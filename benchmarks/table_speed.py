@@ -3,8 +3,8 @@
 Ten million simulated records in Parquet. "Ours" opens the file, checks the columns, measures, draws exact noise and
 makes the published table; it takes turns with the group-by, and the fastest of several rounds counts (bar: 1.5 times).
 Releases are whole runs of a specification, with ledger, trial, bundle and page (bar: 30 tables at most 5 times one).
-Counts and sums between known limits are read in the scan that checks the columns; limits that are bought take two more,
-and quantiles one more, of the values near their ranks.
+Counts, sums between known limits and sums of whole numbers whose limits are bought are read in the scan that checks the
+columns; other limits that are bought take two more, and quantiles one more, of the values near their ranks.
 
     python benchmarks/table_speed.py [--rows 10000000] [--reduced]
 """

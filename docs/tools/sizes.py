@@ -18,7 +18,7 @@ PICTURE = ROOT / "docs" / "pictures" / "sizes.svg"
 
 WIDTH, HEIGHT = 900, 480
 LEFT, RIGHT, TOP, BOTTOM = 70, 640, 30, 420
-COLOURS = ("#b4481e", "#3a5a99", "#1f6f43", "#8a6d1a", "#7a3e8e", "#4a5766", "#0e8a8a")
+COLOURS = ("#b4481e", "#3a5a99", "#1f6f43", "#8a6d1a", "#7a3e8e", "#4a5766", "#0e8a8a", "#c23b75", "#6b8e23")
 
 
 class Size(NamedTuple):
@@ -61,7 +61,7 @@ def drawn() -> str:
     ]
     for power in range(ends[0][0], ends[0][1] + 1):
         parts.append(f'<path d="M{x(10**power):g} {TOP}V{BOTTOM}" stroke="#dde1e6"/>')
-        parts.append(_text(x(10**power), BOTTOM + 20, f"{10**power:,}", anchor="middle"))
+        parts.append(_text(x(10**power), BOTTOM + 20, _spoken(power), anchor="middle"))
     for power in range(ends[1][0], ends[1][1] + 1):
         parts.append(f'<path d="M{LEFT} {y(10**power):g}H{RIGHT}" stroke="#dde1e6"/>')
         parts.append(_text(LEFT - 8, y(10**power) + 4, f"{10**power:,}", anchor="end"))
@@ -84,6 +84,13 @@ def drawn() -> str:
 
 def _ends(numbers: list[float]) -> tuple[int, int]:
     return floor(log10(min(numbers))), floor(log10(max(numbers))) + 1
+
+
+def _spoken(power: int) -> str:
+    for zeros, name in ((9, "billion"), (6, "million")):
+        if power >= zeros:
+            return f"{10 ** (power - zeros)} {name}"
+    return f"{10**power:,}"
 
 
 def _text(x: float, y: float, words: str, *, anchor: str = "start") -> str:

@@ -12,140 +12,31 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from support.accuracy_files import made_up, people
 from support.panels import YEARS, plan, wide_schema
-from tacita.errors import SpecError, UsageError
+from tacita.errors import SpecError
 from tacita.inference import OneMeasurement
 from tacita.synthesis.pinned.plain import LIKE_AGES, LIKE_INCOMES, LIKE_WEALTH
 from tacita_studies.accuracy import command
 from tacita_studies.accuracy.answers import Answers, Panel
-from tacita_studies.accuracy.folder import HERE, TABLES, in_folder
 from tacita_studies.accuracy.foretold_files import between, skewness
 from tacita_studies.accuracy.foretold_panels import of_panel
 from tacita_studies.accuracy.lines import Line, Summary, error_of, kept, measured, printed
-from tacita_studies.accuracy.measure import attempts, combined, read
+from tacita_studies.accuracy.measure import combined
 from tacita_studies.accuracy.page import page
-from tacita_studies.accuracy.prepared import PREPARED
 from tacita_studies.accuracy.rows import AccuracyRow
 from tacita_studies.accuracy.statistics import asked
-from tacita_studies.accuracy.tries import Compare, Tries
+from tacita_studies.accuracy.tries import Compare
 
 KEYS = {
     "plan", "file", "epsilon", "delta", "neighbours", "statistic", "cell", "draw", "truth", "published", "margin",
     "covered", "forecast", "seconds",
 }  # fmt: skip
-SCHEMA = """
-[dataset]
-identity = "made-up"
-unit = "person"
-
-[variables]
-sex = { role = "confidential", type = "categorical", levels = ["f", "m", "unknown"], missing = "unknown" }
-pay = { role = "confidential", type = "integer", lower = 0, upper = 1000, missing = 0 }
-"""
-TRIES = """
-[cap]
-neighbours = "replace"
-unit = "person"
-
-[[compare]]
-statistic = "mean"
-of = ["pay"]
-by = "sex"
-
-[[compare]]
-statistic = "share"
-of = "sex"
-
-[[compare]]
-statistic = "rank"
-of = "pay"
-at = [0.5]
-forecast = "pay: rank error"
-
-[[try]]
-name = "both"
-epsilon = ["1", "100"]
-[try.microdata]
-mechanism = "QuantileSynthesis"
-columns = ["sex", "pay"]
-sets = 3
-
-[[try]]
-name = "table"
-epsilon = "100"
-vary = { statistic = ["mean", "median", "variance"] }
-[try.table]
-of = "pay"
-by = ["sex"]
-
-[[try]]
-name = "shares"
-epsilon = "100"
-[try.table]
-statistic = "share"
-of = "sex"
-
-[[try]]
-name = "impossible"
-epsilon = "1"
-[try.microdata]
-mechanism = "QuantileSynthesis"
-columns = ["sex", "age"]
-"""
-JOBS_SCHEMA = """
-[dataset]
-identity = "made-up-jobs"
-unit = "establishment"
-
-[variables]
-plant = { role = "id", entity = "workplace" }
-place = { role = "workplace", type = "categorical", levels = ["01", "02", "03"] }
-before = { role = "confidential", type = "integer", lower = 0, upper = 10000 }
-jobs = { role = "size", type = "integer", lower = 0, upper = 10000 }
-"""
-JOBS_TRIES = """
-[cap]
-neighbours = "strong"
-alpha = "0.1"
-
-[[try]]
-name = "gains and losses"
-epsilon = "20"
-cap = { neighbours = "numbers-within", unit = "establishment", alpha = "0.1" }
-[try.table]
-statistic = "flows"
-of = ["before", "jobs"]
-
-[[try]]
-name = "jobs"
-epsilon = "4"
-[try.table]
-mechanism = "SmoothGamma"
-by = ["place"]
-margin_share = "1/10"
-"""
-
-
-def people() -> pd.DataFrame:
-    random = np.random.default_rng(5)
-    pay = random.integers(100, 900, 600)
-    return pd.DataFrame({"sex": np.where(pay % 2, "f", "m"), "pay": pay}).assign(extra="not declared")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    where = tmp_path_factory.mktemp("files")
-    frame = people()
-    frame.loc[:4, "sex"] = None
-    frame.to_csv(where / "people.csv.gz", index=False)
-    (where / "people.schema.toml").write_text(SCHEMA, encoding="utf-8")
-    (where / "people.accuracy.toml").write_text(TRIES, encoding="utf-8")
-    jobs = pd.DataFrame({"plant": range(300), "place": ["01", "02"] * 150, "jobs": [*range(150), *range(150)]})
-    jobs["before"] = jobs["jobs"].to_numpy()[::-1]
-    jobs.to_parquet(where / "plants.parquet")
-    (where / "plants.schema.toml").write_text(JOBS_SCHEMA, encoding="utf-8")
-    (where / "plants.accuracy.toml").write_text(JOBS_TRIES, encoding="utf-8")
-    return where
+    return made_up(tmp_path_factory.mktemp("files"))
 
 
 @pytest.fixture(scope="module")
@@ -403,82 +294,4 @@ def test_a_page_is_read_as_it_was_printed() -> None:
         ((0.01, 11.0), (0, 0), None),
         ((np.inf, np.inf), (1922, 2001), 1204.5),
         (None, (0, 0), None),
-    ]
-
-
-def test_codes_are_read_as_they_are_written(folder: Path, tmp_path: Path) -> None:
-    levels = SCHEMA.replace('["f", "m", "unknown"]', '["1", "2", "NA", "unknown"]')
-    (tmp_path / "people.schema.toml").write_text(levels, encoding="utf-8")
-    (tmp_path / "people.accuracy.toml").write_text(TRIES, encoding="utf-8")
-    (tmp_path / "people.csv").write_text("sex,pay\n1,5\nNA,NA\n,7\n", encoding="utf-8")
-    (file,) = in_folder(tmp_path)
-    assert file.read()["sex"].fillna("empty").tolist() == ["1", "NA", "empty"]
-    assert file.read()["pay"].fillna(-1).tolist() == [5, -1, 7]
-    (tmp_path / "people.csv").unlink()
-    pd.DataFrame({"sex": [1.0, 2.0, None], "pay": [5, 6, 7]}).to_parquet(tmp_path / "people.parquet")
-    (file,) = in_folder(tmp_path)
-    assert read(file)["sex"].tolist() == ["1", "2", "unknown"]
-
-
-def test_what_is_not_there_is_said_in_words(folder: Path, tmp_path: Path) -> None:
-    for told, words in (
-        (["--data", str(tmp_path / "nowhere")], "there is no such folder"),
-        (["--data", str(tmp_path)], "holds no NAME.accuracy.toml"),
-        (["--data", str(folder), "--file", "peple"], "known are people, plants"),
-        (["--data", str(folder), "--draws", "0"], "--draws: at least one"),
-    ):
-        with pytest.raises(UsageError, match=words):
-            command.run([*told, "--out", str(tmp_path / "out")])
-    (tmp_path / "a.accuracy.toml").write_text('[[try]]\nname = "a"\nepsilonn = "1"\n[try.table]\n', encoding="utf-8")
-    with pytest.raises(SpecError, match="epsilonn"):
-        Tries.load(tmp_path / "a.accuracy.toml")
-    with pytest.raises(UsageError, match=r"neither a.csv.gz nor a.parquet"):
-        in_folder(tmp_path)
-
-
-@pytest.mark.parametrize("name", PREPARED)
-def test_every_public_file_has_a_schema_and_tries_that_can_be_read(name: str) -> None:
-    folder = next(one for one in (HERE, TABLES) if (one / f"{name}.accuracy.toml").is_file())
-    assert Tries.load(folder / f"{name}.accuracy.toml").tried
-    assert (folder / f"{name}.schema.toml").is_file()
-
-
-def test_the_products_of_a_release_are_tried_and_without_comparisons_the_usual_ones_are_made(
-    folder: Path, tmp_path: Path
-) -> None:
-    for name in ("people.csv.gz", "people.schema.toml"):
-        (tmp_path / name).write_bytes((folder / name).read_bytes())
-    release = '[cap]\nneighbours = "replace"\nunit = "person"\nepsilon = "9"\n'
-    release += '[[table]]\nname = "counts"\nstatistic = "count"\nby = ["sex"]\nepsilon = "1"\n'
-    release += (
-        '[[microdata]]\nname = "files"\nmechanism = "QuantileSynthesis"\ncolumns = ["sex", "pay"]\nepsilon = "8"\n'
-    )
-    (tmp_path / "release.toml").write_text(release, encoding="utf-8")
-    tries = '[[try]]\nname = "release"\nspecification = "release.toml"\n'
-    (tmp_path / "people.accuracy.toml").write_text(tries, encoding="utf-8")
-    told = ["--data", str(tmp_path), "--draws", "1", "--workers", "1", "--out", str(tmp_path / "out")]
-    rows = command.run(told)["rows"]
-    assert {(row["setting"], row["epsilon"]) for row in rows} == {("release, counts", 1.0), ("release, files", 8.0)}
-    assert {row["statistic"] for row in rows} == {
-        "table: count by sex",
-        "mean of pay",
-        "quantile of pay",
-        "share of sex",
-        "distance of two-way tables",
-    }
-    (tmp_path / "people.accuracy.toml").write_text(tries.replace("release.toml", "none.toml"), encoding="utf-8")
-    with pytest.raises(SpecError, match="there is no such file beside the tries"):
-        command.run(told)
-
-
-def test_tries_differ_by_their_names_and_epsilon(folder: Path) -> None:
-    people_file, _ = in_folder(folder)
-    assert [(one.name, one.stated["epsilon"]) for one in attempts(people_file)] == [
-        ("both", "1"),
-        ("both", "100"),
-        ("table, mean", "100"),
-        ("table, median", "100"),
-        ("table, variance", "100"),
-        ("shares", "100"),
-        ("impossible", "1"),
     ]

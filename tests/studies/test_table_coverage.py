@@ -21,7 +21,12 @@ from tacita_studies.accuracy.prepared import PREPARED
 from tacita_studies.accuracy.tries import Tries
 
 SCHEMA = schema(
-    "made-up", "person", sex=levels("f", "m"), pay=number(0, 1000, kind="integer"), weight=number(1, 9, role="weight")
+    "made-up",
+    "person",
+    sex=levels("f", "m"),
+    pay=number(0, 1000, kind="integer"),
+    hours=number(0, 100, kind="integer", missing="own state"),
+    weight=number(1, 9, role="weight"),
 )
 TRIES = """
 [cap]
@@ -41,6 +46,14 @@ epsilon = "4"
 vary = { statistic = ["mean", "sum", "median", "variance"] }
 [try.table]
 of = "pay"
+by = ["sex"]
+
+[[try]]
+name = "per hour"
+epsilon = "4"
+[try.table]
+statistic = "ratio"
+of = ["pay", "hours"]
 by = ["sex"]
 
 [[try]]
@@ -65,6 +78,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("files")
     random = np.random.default_rng(5)
     frame = pd.DataFrame({"sex": random.choice(["f", "m"], 3000), "pay": random.integers(0, 1000, 3000)})
+    frame["hours"] = np.where(np.arange(3000) % 3, random.integers(10, 40, 3000), np.nan)
     frame.assign(weight=1.5).to_csv(where / "people.csv.gz", index=False)
     (where / "people.schema.toml").write_text(SCHEMA, encoding="utf-8")
     (where / "people.accuracy.toml").write_text(TRIES, encoding="utf-8")
@@ -80,7 +94,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 def test_every_table_is_rehearsed_and_its_margins_and_forecasts_hold(rows: list[dict[str, Any]]) -> None:
     answered = [row for row in rows if row["statistic"] != "refused"]
     assert {row["setting"] for row in answered} == {
-        "counts", "several, mean", "several, sum", "several, median", "several, variance"
+        "counts", "several, mean", "several, sum", "several, median", "several, variance", "per hour"
     }  # fmt: skip
     for row in answered:
         assert (row["draws"], row["cells"], row["margins"]) == (DRAWS, 2, 2 * DRAWS)
@@ -102,7 +116,14 @@ def test_the_page_is_made_of_results_alone(folder: Path, rows: list[dict[str, An
     assert "too small" in page
     command.run(["--tables", "--from", str(place), "--page", str(tmp_path / "page.md"), "--out", str(tmp_path)])
     assert (tmp_path / "page.md").read_text(encoding="utf-8") == page
-    assert {statistic_of(row) for row in rows if row["draws"]} == {"count", "mean", "total", "quantile", "variance"}
+    assert {statistic_of(row) for row in rows if row["draws"]} == {
+        "count",
+        "mean",
+        "total",
+        "quantile",
+        "variance",
+        "ratio",
+    }
 
 
 def test_rehearsals_differ_and_do_not_depend_on_what_was_remembered(folder: Path) -> None:
@@ -185,9 +206,10 @@ def test_tables_in_which_most_values_have_no_margin_are_told_apart() -> None:
         "words": "",
     }
     few = row | {"setting": "b", "margins": 20, "covered": 19, "open": 40, "outcome": 9.0}
-    page = " ".join(coverage_page({"rows": [row, few]}).split())
+    empty = row | {"setting": "c", "margins": 1, "covered": 0, "silent": 59, "outcome": 72.0}
+    page = " ".join(coverage_page({"rows": [row, few, empty]}).split())
     assert "Of 1 forecasts, 1 are within a factor of 1.5; 0 errors are more than 1.5, and 0 more than 3" in page
     assert (
-        "In another 1 most values have no margin: the errors of those that have one are within that factor in 0."
-        in page
+        "In another 2 most cells have no margin or no value: the errors of those that have one are within that factor "
+        "in 0." in page
     )

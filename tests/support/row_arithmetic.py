@@ -69,6 +69,7 @@ EXEMPT = {
             "field",
             "fitting",
             "graph",
+            "intervals",
             "likely",
             "model",
             "records",
@@ -77,6 +78,7 @@ EXEMPT = {
             "sweeps",
             "tails",
             "targets",
+            "trends",
             "values",
         )
     },
@@ -138,6 +140,7 @@ REVIEWED = {
     "data/elsewhere.py::CodedElsewhere.sums": "the engine's sums of products of whole numbers",
     "data/elsewhere.py::AddedElsewhere.steps": "the engine's sums of whole numbers",
     "data/pairs.py::moved": "the engine's sums of whole numbers",
+    "data/sized.py::BySize.over": "the engine's sums of whole numbers",
     "data/pairs.py::_units": "the engine's sums of whole numbers",
     "data/confidential.py::Confidential._content": "the engine's sums of 30-bit whole numbers",
     "mechanisms/magnitude/reading.py::_added_up": "the engine's sums of 30-bit whole numbers",

@@ -150,6 +150,7 @@ def test_every_part_of_the_meaning_changes_the_hash() -> None:
         ({"variables__hours__upper": float("inf")}, ["variables.hours.upper", "whole"]),
         ({"variables__hours__outside": "F"}, ["variables.hours.outside", "clamp"]),
         ({"variables__hours__missing": 100}, ["variables.hours.missing", "between"]),
+        ({"variables__hours__missing": True}, ["variables.hours.missing", "number", '"own state"']),
         ({"variables__hours__missing_codes": [99]}, ["variables.hours.missing_codes", "missing ="]),
         ({"variables__hours__levels": ["1"]}, ["variables.hours.levels", "unknown key"]),
         ({"variables__hours__role": "size", "variables__hours__lower": -1}, ["variables.hours", "lower ≥ 0"]),

@@ -70,7 +70,8 @@ class Cells:
             if not isinstance(schema[name].kind, Categorical):
                 raise SchemaError(
                     f'by: {name} is not categorical; declare it with type = "categorical" and its levels, or put it '
-                    "in groups before"
+                    "in groups before; where another product needs it as a number, such as the year of a panel, write "
+                    "the column into the file twice under two names, and declare one of them so"
                 )
         for name, levels in self.where.items():
             known = schema.categorical(name).code

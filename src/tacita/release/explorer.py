@@ -28,7 +28,6 @@ from tacita.mechanisms.table import Table
 from tacita.mechanisms.table.accuracy import (
     BETWEEN_TWO,
     MIDDLE_OF_TWO,
-    ROUNDED,
     SIZES,
     UNSIGNED,
     alone,
@@ -40,6 +39,7 @@ from tacita.mechanisms.table.accuracy import (
 )
 from tacita.mechanisms.table.measuring import BOUGHT, buys_clamp
 from tacita.mechanisms.table.noise import FINEST, prudent
+from tacita.mechanisms.table.price import ROUNDED
 from tacita.mechanisms.table.quantiles import DRAWN, HEAPS, MOST_FOR_HEAPS, strays_of_ends
 from tacita.noise.combination import deviations
 from tacita.pages import render
@@ -109,7 +109,7 @@ def _of_table(table: Table, schema: Schema) -> Form:
         return told | {"form": "quantiles", "heaps": heaps}
     if table.statistic == "ratio" or (table.statistic == "mean" and table.weights):
         single = alone(table, schema)
-        parts = [[float(one), _square(table, ends, single)] for one, ends in parts_of_ratio(table, schema)]
+        parts = [[float(one.left), _square(table, one.ends, single)] for one in parts_of_ratio(table, schema)]
         return told | {"form": "ratio", "parts": parts}
     if table.statistic in ("count", "share") and table.weights is None:
         reach = table.records if table.attributes else 1

@@ -118,7 +118,8 @@ def _show_small(console: Console, plan: Any, schema: Schema, forecast: Forecast,
 
 
 _BROUGHT = {
-    "counts": "counts and sums, one line for each combination of stored values that its cells have",
+    "counts": "counts and sums, one line for each combination of stored values that its cells have, and of each octave "
+    "of a number whose limit is bought",
     "values": "counts, one line for each value or sampled unit that occurs in a cell: one column at a time, at most "
     "40 MB for a million records",
     "groups": "{columns} columns of one group of records after another, about {size} MB for a million records; the "

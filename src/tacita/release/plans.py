@@ -234,7 +234,10 @@ def _refuse_rows_of_years(release: PlannedRelease) -> None:
 
 def _planned(product: Named, spec: Spec, schema: Schema, rehearsal: bool) -> tuple[Plan[Any], Guarantee]:
     mechanism = mechanism_of(product)
-    plan: Plan[Any] = _named(product, mechanism, **arguments_of(spec, product, mechanism))
+    given = arguments_of(spec, product, mechanism)
+    if "unit" in given and spec.cap.unit is not None and given["unit"] == schema.id_for(spec.cap.unit):
+        given["unit"] = spec.cap.unit  # its id column says the same
+    plan: Plan[Any] = _named(product, mechanism, **given)
     if isinstance(product, MicrodataSpec) and product.check is not None:
         from tacita.synthesis.selfcheck import SelfCheck  # loaded where a product has one
 

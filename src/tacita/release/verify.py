@@ -14,8 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +27,9 @@ from tacita.errors import TacitaError, VerificationError
 from tacita.ledger import Ledger
 from tacita.ledger.terms import Cap, restated
 from tacita.ledger.views import verify_extract
-from tacita.plan.bounded import Bounded
 from tacita.privacy import Guarantee, Loss, in_sequence
-from tacita.privacy.json_form import canonical, digest, guarantee_from_json, loss_from_json, neighbours_from_json
-from tacita.release.alike import read_both, read_table, same_document, same_page, same_values
+from tacita.privacy.json_form import canonical, guarantee_from_json, loss_from_json, neighbours_from_json
+from tacita.release.alike import read_both, same_document, same_page
 from tacita.release.bundle_files import (
     BUNDLE_FORM,
     PARTS,
@@ -43,25 +40,20 @@ from tacita.release.bundle_files import (
     manifest_hash,
     read_json,
 )
-from tacita.release.measurements import rebuild
-from tacita.release.microdata import FOLDER, check_made_again, check_microdata
+from tacita.release.microdata import FOLDER, check_microdata
 from tacita.release.page import render_page
 from tacita.release.page_maps import check_shapes
-from tacita.release.plans import PUBLISHING
 from tacita.release.records import PAGE, code_hash, records
-from tacita.release.settings import plan_from_record
+from tacita.release.remade import recomputed, sealed_results
 from tacita.release.signed import check_claims, signable_bundle, signable_dossier
 from tacita.release.signed import told as told_by_signatures
 from tacita.release.words import NO_GUARANTEE, account_of
 from tacita.release.xlsx import WORKBOOK, same_workbook
-from tacita.tables import publish
-from tacita.tables.together import publish_all
 
 NOT_COMPARED = "not compared: "  # how a sentence begins that reports no check
 SUPERSEDED = "superseded: "  # how a sentence begins that warns of using the release
 _SHARES = ("this_release", "other_releases", "left", "cap")
 _FILE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
-_MOST_CELLS, _MOST_LETTERS = 400_000_000, 2_000_000_000  # of a measurement file; far above any table
 
 
 def verify(folder: str | Path, keys: Iterable[str] = ()) -> list[str]:
@@ -106,7 +98,7 @@ def checks(folder: Path, kept: str | Path | None = None, keys: Iterable[str] = (
         yield "each table and each synthetic file is the same in both formats"
         if "evidence.json" in manifest["files"]:
             yield check_evidence(read_json(folder / "evidence.json"), manifest["made"]["versions"]["tacita"])
-        yield from _recomputed(folder, manifest, plan, ledger)
+        yield from recomputed(folder, manifest, plan, ledger)
         _check_records(folder, manifest, plan)
         yield _made_again(folder, manifest)
     if kept is not None:
@@ -302,74 +294,7 @@ def _check_microdata(folder: Path, plan: dict[str, Any], ledger: dict[str, Any])
     if not records and (folder / FOLDER).exists():
         raise VerificationError(f"{FOLDER}/ holds files that plan.json does not list")
     for record in records:
-        check_microdata(folder, record, _sealed(ledger))
-
-
-def _sealed(ledger: dict[str, Any]) -> list[tuple[Any, str]]:
-    """Every stored result that the ledger's lines speak of: the plan and the hash."""
-    lines = [line["entry"] for line in ledger["extract"]["entries"]]
-    plans = {line["number"]: line["plan"] for line in lines if line["kind"] in ("reserve", "disclose")}
-    return [(plans[line["reserve"]], line["sha256"]) for line in lines if line["kind"] == "commit"]
-
-
-def _recomputed(folder: Path, manifest: dict[str, Any], plan: dict[str, Any], ledger: dict[str, Any]) -> Iterator[str]:
-    """The measurements are those the ledger sealed, and the tables follow from them, whatever versions made them."""
-    try:
-        _make_again(folder, plan, ledger)
-    except VerificationError as error:
-        raise VerificationError(f"{error}{_made_otherwise(manifest['made'])}") from None
-    made_from = " and the ".join(
-        words for words, key in (("tables", "tables"), ("synthetic files", "microdata")) if plan.get(key)
-    )
-    yield f"the measurements are those the ledger sealed, and the {made_from} follow from them"
-    for record in plan.get("microdata", []):
-        if record.get("check"):
-            verdict = record["check"]["verdict"]
-            yield f"the self-check of {record['name']} is the one that was paid for, and says: {verdict}"
-
-
-def _made_otherwise(made: dict[str, Any]) -> str:
-    """What the manifest says of the code that wrote the bundle, where it is not this one."""
-    names, versions = ("tacita", "pyarrow", "numpy", "scipy", "numba"), made["versions"]
-    others = [f"{name} {versions[name]}" for name in names if name in versions and versions[name] != version(name)]
-    if others:
-        return f"; it says that it was made with {', '.join(others)}, and is checked with another"
-    if made.get("code") == code_hash():
-        return ""
-    same = f"tacita {versions.get('tacita')}"
-    return f"; it says that other code than this wrote it, though both are called {same}: verify it with that code"
-
-
-def _make_again(folder: Path, plan: dict[str, Any], ledger: dict[str, Any]) -> None:
-    schema = Schema.stored(plan["schema"])
-    sealed = _sealed(ledger)
-    rebuilt = []
-    for record in plan["tables"]:
-        name, mechanism = record["name"], record["mechanism"]
-        known = plan_from_record(mechanism)
-        now = known.describe()
-        measurements = read_table(folder / "measurements" / f"{name}.parquet", _MOST_CELLS, _MOST_LETTERS)
-        measured = rebuild(measurements, known, schema)
-        # What an earlier version stored has the plan in the words of its entry.
-        told = [(mechanism, measured.guarantee), (now, measured.guarantee)]
-        if isinstance(known, Bounded):  # and of several rows of a unit what one of them loses
-            told.append((known.plan.describe(), str(known.plan.guarantee)))
-        prints = (digest(replace(measured, plan=words, guarantee=said).to_bytes()) for words, said in told)
-        if not any((mechanism, one) in sealed for one in prints):
-            raise VerificationError(f"measurements/{name}.parquet is not what the ledger stored")
-        rebuilt.append(measured)
-    by_name = {record["name"]: measured for record, measured in zip(plan["tables"], rebuilt, strict=True)}
-    for record in plan.get("microdata", []):
-        check_made_again(folder, record, schema, by_name)
-    chosen = [{key: record["settings"].get(key) for key in PUBLISHING} for record in plan["tables"]]
-    published = publish_all(rebuilt, schema, chosen)
-    for record, measured, own, made_again in zip(plan["tables"], rebuilt, chosen, published, strict=True):
-        stored = read_both(folder / "tables" / f"{record['name']}.parquet")
-        if same_values(made_again, stored):
-            continue
-        before = publish(measured, schema, **{key: own[key] for key in own if key != "agree"}, cells_twice=True)
-        if not same_values(before, stored):
-            raise VerificationError(f"tables/{record['name']}.parquet does not follow from its measurements")
+        check_microdata(folder, record, sealed_results(ledger))
 
 
 def dossier_checks(folder: Path, keys: Iterable[str] = ()) -> Iterator[str]:

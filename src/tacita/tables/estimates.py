@@ -277,12 +277,15 @@ def _ratios(result: Measurements, keys: dict[str, Any], confidence: float) -> Es
     ratio = above / safe
     chance = sampling.of_residuals(result, confidence) if sampling.measured(result) else np.zeros(1)
     half = margin(confidence, [(noise_above, one), (ratio**2 * noise_below, two), (chance, 0.0)])
-    # Solved at the shorter denominator, which the noise allows for: ratios are wider above than below.
+    # Half the length of Fieller's interval: the less sure the denominator, the wider; and cells that are shown although
+    # their denominators are too small are those whose noise is large.
     half = unseen_below.times(np.abs(ratio)).beside(unseen_above.beside(half))
-    half = half / safe * (1 + 0.25 * (least / safe) ** 2)
-    value = np.where(known, ratio, np.nan)
+    half = half / safe / (1 - np.where(known, least / safe, 0.0) ** 2)
+    # A ratio of amounts that are not negative is not negative either.
+    lowest = 0.0 if min(result.facts[name]["lower"] for name in ("above", "below")) >= 0 else -np.inf
+    value = np.where(known, np.maximum(ratio, lowest), np.nan)
     half = np.where(known, half, np.inf)
-    return Estimates(keys, value, value - half, value + half)
+    return Estimates(keys, value, ratio - half, ratio + half, bounds=(lowest, np.inf))
 
 
 # ---------------------------------------------------------------- quantiles

@@ -244,7 +244,7 @@ def test_wrong_settings_are_refused_in_words(settings: dict[str, Any], words: st
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"by": ["age"]}, "by: age is not categorical"),
+        ({"by": ["age"]}, "by: age is not categorical.* twice under two names, and declare one of them so"),
         ({"by": ["nobody"]}, "nobody: no such variable"),
         ({"where": {"sex": ["X"]}}, 'where: "X" is not a declared level'),
         ({"statistic": "sum", "of": "sex"}, "sex: is no number"),

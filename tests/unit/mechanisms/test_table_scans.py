@@ -11,8 +11,9 @@ import tacita as tc
 from tacita.data import sized
 from tacita.data.cells import Amount, Cells, Steps, totals
 from tacita.data.confidential import Confidential, tallied
+from tacita.data.sized import BySize, by_size
 from tacita.errors import SchemaError
-from tacita.mechanisms.table import quantiles
+from tacita.mechanisms.table import measuring, quantiles
 from tacita.noise.entropy import SeededEntropy
 from tacita.plan import check
 from tacita.privacy import AddRemoveOne
@@ -43,7 +44,16 @@ def _frame(**other: Any) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("statistic", "of"), [("count", ()), ("share", "sex"), ("sum", "age"), ("mean", "age"), ("median", "age")]
+    ("statistic", "of"),
+    [
+        ("count", ()),
+        ("share", "sex"),
+        ("sum", "age"),
+        ("mean", "age"),
+        ("median", "age"),
+        ("sum", "pay"),
+        ("mean", "pay"),
+    ],
 )
 def test_what_the_check_has_scanned_is_what_the_table_would_have_scanned(statistic: Any, of: Any) -> None:
     plan = tc.Table(statistic, "1", of=of, by=["region"], neighbours=AddRemoveOne("person"))
@@ -89,6 +99,59 @@ def test_free_text_where_levels_are_declared_is_not_kept() -> None:
     scan = plan.scan(SCHEMA)
     assert scan is not None
     assert tallied(data, scan) is None
+
+
+@pytest.mark.parametrize("statistic", ["sum", "mean"])
+@pytest.mark.parametrize("upper", [10**6, 10**9])
+@pytest.mark.parametrize("lower", [0, -50, -(10**9)])
+@pytest.mark.parametrize("stored", ["int64", "float64"])
+def test_sums_by_octaves_are_those_of_every_number(statistic: Any, upper: int, lower: int, stored: str) -> None:
+    """With limits far below the largest number, and steps longer than 1 where the limit is beyond four million."""
+    random = np.random.default_rng(4)
+    pay = np.exp(random.normal(np.log(upper) - 2.5, 1.0, 3_000)).astype(np.int64) * random.choice([1, 1, 0, -1], 3_000)
+    frame = pd.DataFrame({"region": random.choice(["1", "2"], 3_000), "pay": pay.clip(lower, upper).astype(stored)})
+    kind = {"role": "confidential", "type": "integer", "lower": lower, "upper": upper}
+    variables = {"region": {**CATEGORY, "levels": ["1", "2", "3"]}, "pay": kind}
+    schema = tc.Schema.from_dict({"dataset": {"identity": "t", "unit": "person"}, "variables": variables})
+    plan = tc.Table(statistic, "40", of="pay", by=["region"], neighbours=AddRemoveOne("person"))
+    found = plan.run(Confidential.from_frame(frame, schema), SeededEntropy(1))
+    with patch.object(measuring, "octave_scan", lambda *_: None):
+        each = plan.run(Confidential.from_frame(frame, schema), SeededEntropy(1))
+    assert found.facts == each.facts
+    limit = found.facts[statistic]["upper"]
+    assert limit < pay.max()
+    for name, values in found.noisy.items():
+        if found.facts[statistic]["step"] == 1 or lower < 0:
+            assert values.tolist() == each.noisy[name].tolist()
+        else:  # one rounding of the sum, and one of each number
+            assert np.abs(values - each.noisy[name]).max() <= 0.5 * len(frame) + 1
+
+
+@pytest.mark.parametrize("statistic", ["sum", "mean"])
+def test_one_record_moves_a_sum_by_octaves_by_no_more_steps_than_its_limit_has(statistic: Any) -> None:
+    random = np.random.default_rng(4)
+    kind = {"role": "confidential", "type": "integer", "lower": 0, "upper": 10**9}
+    schema = tc.Schema.from_dict({"dataset": {"identity": "t", "unit": "person"}, "variables": {"pay": kind}})
+    pay = np.exp(random.normal(17, 1, 500)).astype(np.int64).clip(0, 10**9)
+    plan = tc.Table(statistic, "1", of="pay", neighbours=AddRemoveOne("person"))
+    scan, cells = plan.scan(schema), plan.cells
+    assert isinstance(scan, BySize)
+    limit = 2**24
+    interval = measuring.Interval(0.0, float(limit))
+    steps = (measuring.sum_steps if statistic == "sum" else measuring.mean_steps)(interval, 1.0)
+    assert steps.size == 4
+
+    def added(numbers: Any) -> int:
+        sized = by_size(Confidential.from_frame(pd.DataFrame({"pay": numbers}), schema), cells, scan)
+        assert sized is not None
+        found = measuring._added(sized, steps, interval)
+        assert found is not None
+        return int(found[0])
+
+    whole = added(pay)
+    assert whole == (2 * int(pay.clip(0, limit).sum()) * steps.most + limit) // (2 * limit)
+    for number in (0, 1, 2, 3, limit - 1, limit, limit + 1, 10**9):
+        assert 0 <= added(np.append(pay, number)) - whole <= steps.most
 
 
 @pytest.mark.parametrize(("start", "size"), [(0.0, 1.0), (-50.0, 1.0), (0.0, 8.0), (-50.0, 4.0), (0.0, 3.0)])

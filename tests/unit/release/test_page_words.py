@@ -120,6 +120,17 @@ def test_the_marks_of_a_table_and_the_first_sheet_count_the_same_cells(tmp_path:
     assert int(near) == int(counts.get("A", 0)) + int(counts.get("B", 0))
 
 
+def test_a_table_most_of_whose_cells_are_empty_warns_of_the_few_others(tmp_path: Path, page: str) -> None:
+    """One place of seven has records; each of the others shows a ratio once in two hundred draws."""
+    made = schema("made-up", "person", place=levels(*"abcdefg"), one=number(0, 9), two=number(0, 9))
+    frame = pd.DataFrame({"place": "a", "one": 1.0, "two": np.repeat([1.0, 2.0], 500)})
+    asked = spec(table("per-head", statistic="ratio", of=["one", "two"], by=["place"]))
+    told = (released(tmp_path, made, frame, asked)[0] / "report.html").read_text(encoding="utf-8")
+    words = "Where most cells are empty, the few others may have a value because noise made them look large enough"
+    assert words in " ".join(told.split())
+    assert words not in page
+
+
 def test_a_picture_of_shares_has_cells_of_all_sizes() -> None:
     for values in (np.linspace(0, 1, 27), np.linspace(-300, 200, 40)):
         order, which = _examples(values, ranked=False)

@@ -152,6 +152,18 @@ def test_the_plan_is_the_one_that_was_written(spec: Path) -> None:
     assert (product.plan.unit, product.plan.sets) == ("firm", 2)
 
 
+def test_the_id_column_of_the_units_stands_for_the_unit(spec: Path) -> None:
+    """Ids are seldom called what their units are."""
+    schema = spec.parent / "firms.schema.toml"
+    schema.write_text(SCHEMA.replace("firm = {", "idnr = {").replace("variables.firm]", "variables.idnr]"))
+    assert "idnr" in Schema.load(schema).names
+    data = spec.parent / "firms.parquet"
+    pd.read_parquet(data).rename(columns={"firm": "idnr"}).to_parquet(data, index=False)
+    spec.write_text(FORMAL + 'unit = "idnr"\n')
+    (product,) = prepare(Spec.load(spec)).microdata
+    assert product.plan.neighbours == ReplaceOne("firm")
+
+
 TABLE = """
 [[table]]
 name = "counties"

@@ -58,7 +58,7 @@ def test_tables_that_share_a_price_are_planned_released_and_verified(folder: Pat
 
 def test_a_table_changed_by_hand_no_longer_follows_from_all_measurements(folder: Path, tacita: Call) -> None:
     from tacita.errors import VerificationError
-    from tacita.release.verify import _make_again
+    from tacita.release.remade import make_again
 
     assert tacita("run", folder / "people.toml", "--out", folder / "bundle").code == 0
     place = folder / "bundle" / "tables" / "both.parquet"
@@ -68,7 +68,7 @@ def test_a_table_changed_by_hand_no_longer_follows_from_all_measurements(folder:
     pq.write_table(table.set_column(table.column_names.index("value"), "value", [values]), place)
     plan, ledger = (json.loads((folder / "bundle" / f"{name}.json").read_text()) for name in ("plan", "ledger"))
     with pytest.raises(VerificationError, match=r"both\.parquet"):
-        _make_again(folder / "bundle", plan, ledger)
+        make_again(folder / "bundle", plan, ledger)
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_more_rows_than_the_files_can_hold_are_not_read(bundle: Path) -> None:
 @pytest.mark.parametrize("place", ["tables", "measurements"])
 def test_one_long_text_in_every_row_is_not_unpacked(bundle: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     """A few hundred bytes can stand for a gigabyte: a dictionary holds the text once, and each row points at it."""
-    monkeypatch.setattr("tacita.release.verify._MOST_LETTERS", 1 << 20)
+    monkeypatch.setattr("tacita.release.remade._MOST_LETTERS", 1 << 20)
     path = bundle / place / "employment.parquet"
     table = pq.read_table(path)
     pointed = pa.DictionaryArray.from_arrays(pa.array([0] * table.num_rows, pa.int32()), pa.array(["a" * (1 << 20)]))

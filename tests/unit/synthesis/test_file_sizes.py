@@ -9,7 +9,7 @@ from tacita.noise.entropy import SeededEntropy
 from tacita.synthesis.file.bins import number_of, smooth_curve
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import Grid, Shape
-from tacita.synthesis.file.numbers import measure_number, round_values, thresholds_for
+from tacita.synthesis.file.numbers import is_listed, measure_number, round_values, thresholds_for
 from tacita.synthesis.file.sizes import distribution_of, ladder
 from tacita.synthesis.file.values import units_of
 
@@ -140,3 +140,48 @@ def test_a_number_that_most_do_not_have_is_cut_as_finely_as_those_allow_who_have
     most, _ = thresholds_for(10_000, BUDGET, amount * Fraction(2, 9))
     assert len(shape.thresholds) < len(most)
     assert sum(shape.between or shape.sizes[:-1]) == pytest.approx(900, abs=300)
+
+
+def test_values_of_one_size_are_told_apart() -> None:
+    """Scores of 540 to 700, and bounds of 0 to 1,000: all are in one octave, which ends where the bounds do."""
+    grid, random = Grid(0, 1000, 1.0), np.random.default_rng(1)
+    values = np.append(np.rint(random.normal(615, 38, 6000)), np.full(5600, np.nan))
+    for seed in range(4):
+        shape = measure_number(values, grid, values.size, BUDGET, Fraction(1, 2500), SeededEntropy(seed), "score")
+        assert not shape.shares
+        assert sum(shape.finer) == pytest.approx(6000, abs=6 * (shape.finer_noise * len(shape.finer)) ** 0.5)
+        number = number_of("score", grid, True, shape, 8)
+        units = units_of(number, number.code(values), np.random.default_rng(2))
+        drawn, told = units[units >= 0], values[~np.isnan(values)]
+        for share in (0.1, 0.25, 0.5, 0.75, 0.9):
+            assert np.quantile(drawn, share) == pytest.approx(np.quantile(told, share), abs=25)
+
+
+def test_a_size_that_ends_at_a_bound_is_no_tail() -> None:
+    """Shapes that were stored before finer cells were counted have none."""
+    values = np.rint(np.random.default_rng(1).uniform(512, 1000, 6000))
+    edges, shares = distribution_of(exact(values, Grid(0, 1000, 1.0), 3600.0), Grid(0, 1000, 1.0))
+    assert shares[edges <= 512] == pytest.approx(0.0, abs=0.02)
+
+
+def test_where_no_size_stands_out_sizes_are_counted_twice() -> None:
+    once, amount = BUDGET.table(Fraction(1, 2500)).variance, Fraction(1, 2500)
+    shape = measure_number(some(6000, 3.0), SIGNED, 6000, BUDGET, amount, SeededEntropy(1), "wealth")
+    assert not shape.shares
+    assert not shape.finer
+    assert shape.size_noise == pytest.approx(once * 9 / 5, rel=0.01), "of five ninths of the amount, as one count"
+
+
+def test_of_bounds_far_beyond_what_most_have_no_value_is_counted_alone() -> None:
+    """Visits in a year: noise on 366 values, of which nearly all records have the first ten, says more than they do."""
+    visits, amount = Grid(0, 365, 1.0), Fraction(1, 200)
+    assert is_listed(Grid(0, 100, 1.0), 4000, BUDGET, amount)
+    assert not is_listed(visits, 4000, BUDGET, amount)
+    assert is_listed(visits, 400_000, BUDGET, amount)
+    random = np.random.default_rng(1)
+    values = np.minimum(np.floor(random.lognormal(0.8, 1.1, 4000)) * (random.random(4000) < 0.8), 150)
+    for seed in range(6):
+        shape = measure_number(values, visits, 4000, BUDGET, amount, SeededEntropy(seed), "visits")
+        number = number_of("visits", visits, False, shape, 8)
+        units = units_of(number, number.code(values), np.random.default_rng(2))
+        assert units.mean() == pytest.approx(values.mean(), rel=0.25)

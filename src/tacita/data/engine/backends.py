@@ -5,11 +5,8 @@ bringing a small aggregate back as Arrow. Messages of the engines may quote rows
 from __future__ import annotations
 
 import importlib
-import sys
-import warnings
 import weakref
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs
@@ -28,6 +25,7 @@ from tacita.data.engine.frames import (
     told_apart,
 )
 from tacita.data.engine.paths import exists, hadoop_literal, is_pattern, literal, parquet_files
+from tacita.data.engine.spark import known_warnings, local_spark
 from tacita.data.engine.spill import Spill
 from tacita.errors import SchemaError, TacitaError, UsageError
 from tacita.lazy import later
@@ -83,7 +81,7 @@ class Engine:
 
     def _reading(self, path: Path, read: Callable[[], _T]) -> _T:
         try:
-            with _known_warnings():
+            with known_warnings():
                 return read()
         except TacitaError:
             raise
@@ -98,7 +96,7 @@ class Engine:
     def collect(self, expression: Any) -> pa.Table:
         """Run an expression and bring its (small) result back."""
         try:
-            with _known_warnings():
+            with known_warnings():
                 return self._run(expression)
         except Exception as problem:  # the engine's message may quote values
             if (wrong := _wrongly_written(problem)) is not None:
@@ -180,7 +178,7 @@ class DuckEngine(Engine):
 
     def table(self, frame: pa.Table) -> Any:
         name = ibis.util.gen_name("rows")
-        with _known_warnings():
+        with known_warnings():
             self.backend.con.register(name, frame)
             return self.backend.table(name)
 
@@ -247,7 +245,7 @@ class SparkEngine(Engine):
 
     def table(self, frame: pa.Table) -> Any:
         name = ibis.util.gen_name("rows")
-        with _known_warnings():
+        with known_warnings():
             self._session.createDataFrame(frame).createOrReplaceTempView(name)
             return self.backend.table(name)
 
@@ -306,7 +304,7 @@ class SparkEngine(Engine):
             return pa.table({"done": [value[0].as_py()]})
 
         try:
-            with _known_warnings():
+            with known_warnings():
                 frame = self._session.sql(self.backend.compile(prepared))
                 frame.groupBy(key).applyInArrow(on_worker, "done string").collect()
         except Exception as problem:  # the engine's message may quote values
@@ -336,41 +334,13 @@ def connect(engine: Any = "duckdb") -> Engine:
         weakref.finalize(connected, spill.remove)
         return connected
     if engine == "spark":
-        return SparkEngine(_local_spark())
+        return SparkEngine(local_spark())
     name = getattr(engine, "name", None)
     if name == "duckdb":
         return DuckEngine(engine)
     if name == "pyspark":
         return SparkEngine(engine)
     raise UsageError('engine: must be "duckdb", "spark" or a connected Ibis backend of one of the two')
-
-
-def _local_spark() -> Any:
-    try:
-        sql = importlib.import_module("pyspark.sql")
-    except ImportError:
-        raise UsageError(
-            "engine: spark needs the extra packages of tacita[spark] and a Java runtime; install them or use duckdb"
-        ) from None
-    try:
-        with _known_warnings():
-            session = sql.SparkSession.getActiveSession()
-            if session is None:
-                session = (
-                    sql.SparkSession.builder.appName("tacita")
-                    .config("spark.ui.enabled", "false")
-                    .config("spark.sql.session.timeZone", "UTC")
-                    .config("spark.sql.shuffle.partitions", "8")  # local mode: the default of 200 is for clusters
-                    .getOrCreate()
-                )
-                if ".connect." not in type(session).__module__:  # where the workers are not ours
-                    session.sparkContext.pythonExec = sys.executable  # workers need this package
-            return ibis.pyspark.connect(session)
-    except Exception as problem:
-        raise UsageError(
-            f"engine: Spark did not start ({type(problem).__name__}); check that a Java runtime is installed, "
-            "or use duckdb"
-        ) from None
 
 
 def _plain(table: Any, columns: Sequence[str], path: Path) -> Any:
@@ -389,13 +359,3 @@ def _wrongly_written(problem: Exception) -> str | None:
     if isinstance(problem, UnicodeDecodeError) or "not utf-8" in str(problem).lower():
         return NOT_UTF8
     return _MISWRITTEN if "CSV" in str(problem) else None
-
-
-@contextmanager
-def _known_warnings() -> Iterator[None]:
-    """Silence what the engines' glue says about its own dependencies; nothing a user could act on."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*fetch_arrow_table", category=DeprecationWarning)
-        warnings.filterwarnings("ignore", message=".*does not yet fully support pandas", category=FutureWarning)
-        warnings.filterwarnings("ignore", category=ResourceWarning)
-        yield

@@ -244,7 +244,8 @@ def _number(entry: Mapping[str, Any], key: str, where: str) -> float:
     if key not in entry:
         raise SchemaError(f"{where}.{key}: is missing; bounds are public and never read from the rows, so write it")
     if not _is_number(entry[key]):
-        raise SchemaError(f"{where}.{key}: must be a number without quotes")
+        kept = f', or "{OWN_STATE}", which keeps empty cells missing' if key == "missing" else ""
+        raise SchemaError(f"{where}.{key}: must be a number without quotes{kept}")
     try:
         return float(entry[key])
     except OverflowError:

@@ -1,8 +1,8 @@
-"""How wide the margins of a table will be, said before anything is spent, and what a wanted margin costs."""
+"""How wide the margins of a table will be, said before anything is spent."""
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, hypot, log, log2, sqrt
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,6 @@ from attrs import evolve
 
 from tacita.data.cells import Amount
 from tacita.data.schema import Schema
-from tacita.errors import UsageError
 from tacita.mechanisms.table.clamp import unseen_below
 from tacita.mechanisms.table.levels import error_parts
 from tacita.mechanisms.table.measuring import BOUGHT, NUMERATOR, buys_clamp
@@ -30,7 +29,6 @@ _LIMITS = (20, 100)  # limits over means of the same column: of pay, and of weal
 _SHOWN = 1.5  # margins that a denominator must be above, or the cell stays empty (`tables.estimates`)
 FEWEST = "fewest_records"  # of a cell that does not stay empty
 _LARGER = (1_000, 10_000, 100_000)  # records whose total has a margin worth to be said in percent
-ROUNDED = 1.015  # what rounding to three digits may add to a margin
 UNSIGNED = (0.0, 1.0)  # the ends between which a record counts, in units of the further one
 MIDDLE_OF_TWO = log(2)  # median error of the middle of two ends, in strays of a draw, where values are even
 BETWEEN_TWO = 0.6745 / sqrt(2)  # the same in roots of the ranks to either end, where no value occurs twice
@@ -78,9 +76,9 @@ def _of_counts(table: Table, schema: Schema) -> Foreseen:
             f"a share of one in four, with {level} confidence: {said}; half of the errors are below "
             f"{half[SIZES[1]] / wide[SIZES[1]]:.2g} of that",
         ), _by_size("margin_points", wide) | _by_size("median_error_points", half)
-    law = table.budget.law(_counted(table))
+    law = table.budget.law(counted_reach(table))
     margin, typical = law.margin(table.confidence), float(law.margin(_MIDDLE))
-    of_size = "; ".join(f"{margin / n:.1%} of a cell of {n:,}" for n in SIZES)
+    of_size = "; ".join(f"{_percent(margin / n)} of a cell of {n:,}" for n in SIZES)
     return (
         f"± {margin:,} records with {level} confidence in every cell, large or small; half of the errors are at "
         f"most {typical:.3g}",
@@ -94,7 +92,7 @@ def _of_sums(table: Table, schema: Schema, amount: Amount, bought: bool) -> Fore
     low, high = table.clamp if isinstance(table.clamp, tuple) else amount.bounds(schema)
     is_sum = table.statistic in ("sum", "count", "share")
     ends = clamped_ends(low, high, bought) if is_sum else UNSIGNED
-    noise = _in_clamps(table, budget, ends, alone=is_sum and alone(table, schema))
+    noise = in_clamps(table, budget, ends, alone=is_sum and alone(table, schema))
     noises = [noise] * noises_of(is_sum, low, bought)
     half, wide = (float(combined(one, noises)[0]) for one in (_MIDDLE, float(prudent(table.confidence))))
     if bought:
@@ -197,31 +195,27 @@ def gradient(statistic: str, length: float, first: float = _TYPICAL, square: flo
 
 
 def _of_ratios(table: Table, schema: Schema) -> Foreseen:
-    single = alone(table, schema)
-    noises = [
-        _in_clamps(table, table.budget.share(one), ends, alone=single) for one, ends in parts_of_ratio(table, schema)
-    ]
+    single, parts = alone(table, schema), parts_of_ratio(table, schema)
+    upper, lower = parts
+    noises = [in_clamps(table, table.budget.share(one.left), one.ends, alone=single) for one in parts]
     (above, below), (half, half_below) = (
         [float(combined(one, [noise])[0]) for noise in noises] for one in (float(prudent(table.confidence)), _MIDDLE)
     )
-    upper, lower = table.amount(table.of[0]), table.amount((*table.of, None)[1])
-    first, given = (NUMERATOR, table.clamp) if table.statistic == "mean" else (Fraction(1, 2), None)
-    bought = buys_clamp(schema, upper, None if given is None else (0.0, 0.0))
-    if buys_clamp(schema, lower, None):
+    if lower.bought:
         least, many = (_round_up(_SHOWN * below * times) for times in _LIMITS)
         empty = (
-            f"{least:,} records stay empty where the limit of {_named(lower)} is {_LIMITS[0]} times its mean, as for "
-            f"pay, and of fewer than {many:,} where it is {_LIMITS[1]} times"
+            f"{least:,} records stay empty where the limit of {_named(lower.amount)} is {_LIMITS[0]} times its mean, "
+            f"as for pay, and of fewer than {many:,} where it is {_LIMITS[1]} times"
         )
     else:
         least = _round_up(_SHOWN * below / _TYPICAL)
-        empty = f"{least:,} records stay empty where {_named(lower)} lies in its bounds as numbers usually do"
+        empty = f"{least:,} records stay empty where {_named(lower.amount)} lies in its bounds as numbers usually do"
     return (
         f"a record counts up to a limit, which is bought where bounds are wide; noise as of {above:.3g} such records "
         f"above and {below:.3g} below the line, half of the errors are below {half:.3g} and {half_below:.3g}",
         f"cells of fewer than about {empty}",
         _in_means(hypot(above, below), "weighted mean" if table.weights and table.statistic == "mean" else "ratio"),
-        *([_unseen(table, schema, upper, first * BOUGHT)] if bought else []),
+        *([_unseen(table, schema, upper.amount, upper.share * BOUGHT)] if upper.bought else []),
     ), {
         "margin_in_clamps": above,
         "margin_in_clamps_below": below,
@@ -231,18 +225,36 @@ def _of_ratios(table: Table, schema: Schema) -> Foreseen:
     }
 
 
-def parts_of_ratio(table: Table, schema: Schema) -> list[tuple[Fraction, tuple[float, float]]]:
-    """For numerator and denominator, the share of the budget that is left for its sum, and between which amounts a
-    record counts, in units of the clamp. Of a weighted mean the weights alone stand below."""
-    share = Fraction(1, 2) if table.statistic == "ratio" else NUMERATOR
-    given = table.clamp if table.statistic == "mean" else None
-    parts = []
-    for one, column, clamp in zip((share, 1 - share), (*table.of, None)[:2], (given, None), strict=True):
-        amount = table.amount(column)
-        bought = buys_clamp(schema, amount, None if clamp is None else (0.0, 0.0))
-        ends = clamp if isinstance(clamp, tuple) else amount.bounds(schema)
-        parts.append((one * (1 - BOUGHT) if bought else one, clamped_ends(*ends, bought)))
-    return parts
+@dataclass(frozen=True)
+class PartOfRatio:
+    """Numerator or denominator: its share of the budget, whether a limit is bought with a part of that, and between
+    which amounts a record counts, in units of the limit."""
+
+    amount: Amount
+    share: Fraction
+    bought: bool
+    ends: tuple[float, float]
+
+    @property
+    def left(self) -> Fraction:
+        """The share of the budget that its sum gets."""
+        return self.share * (1 - BOUGHT) if self.bought else self.share
+
+
+def parts_of_ratio(table: Table, schema: Schema) -> tuple[PartOfRatio, PartOfRatio]:
+    """Numerator and denominator; of a weighted mean the weights alone stand below."""
+    first = Fraction(1, 2) if table.statistic == "ratio" else NUMERATOR
+    return (
+        _part(table, schema, table.of[0], first, table.clamp if table.statistic == "mean" else None),
+        _part(table, schema, (*table.of, None)[1], 1 - first, None),
+    )
+
+
+def _part(table: Table, schema: Schema, column: str | None, share: Fraction, clamp: Any) -> PartOfRatio:
+    amount = table.amount(column)
+    bought = buys_clamp(schema, amount, None if clamp is None else (0.0, 0.0))
+    low, high = clamp if isinstance(clamp, tuple) else amount.bounds(schema)
+    return PartOfRatio(amount, share, bought, clamped_ends(low, high, bought))
 
 
 def _of_quantiles(table: Table) -> Foreseen:
@@ -253,8 +265,9 @@ def _of_quantiles(table: Table) -> Foreseen:
         half = middle_of(float(stray), ranks)
         sentences.append(
             f"the {text(share)} quantile lies between two published values of about {ranks:,} records' ranks below "
-            f"and above it, with {level} confidence, in a cell of 1,000 ({ranks / SIZES[1]:.1%}); half of the errors "
-            f"are below {half:.2g} ranks; cells of fewer than about {least_of(stray, share):,} records stay empty"
+            f"and above it, with {level} confidence, in a cell of 1,000 ({_percent(ranks / SIZES[1])}); half of "
+            f"the errors are below {half:.2g} ranks; cells of fewer than about {least_of(stray, share):,} records stay "
+            "empty"
         )
         figures[f"ranks_{text(share)}"] = float(ranks)
         figures[f"median_error_ranks_{text(share)}"] = half
@@ -277,7 +290,7 @@ def _by_size(stem: str, found: dict[int, float]) -> dict[str, float]:
     return {f"{stem}_at_{n}": value for n, value in found.items()}
 
 
-def _counted(table: Table) -> Reach:
+def counted_reach(table: Table) -> Reach:
     return Reach.of_one(1, table.records if table.attributes else 1)
 
 
@@ -297,7 +310,7 @@ def reach_in_clamps(table: Table, ends: tuple[float, float], *, alone: bool = Fa
     return Reach.of_one(high - low, 1) if alone else reach_of(low, high, table.records)
 
 
-def _in_clamps(table: Table, budget: Budget, ends: tuple[float, float], *, alone: bool = False) -> tuple[Any, float]:
+def in_clamps(table: Table, budget: Budget, ends: tuple[float, float], *, alone: bool = False) -> tuple[Any, float]:
     """Variance and kurtosis of a sum's noise in units of its clamp."""
     variance, kurtosis = spread_of(budget.law(reach_in_clamps(table, ends, alone=alone)).describe())
     return np.array([variance / FINEST**2]), kurtosis
@@ -305,7 +318,7 @@ def _in_clamps(table: Table, budget: Budget, ends: tuple[float, float], *, alone
 
 def _share_margin(table: Table, levels: int, confidence: float) -> float:
     """Of a share of one in four, for one record."""
-    law = table.budget.law(_counted(table))
+    law = table.budget.law(counted_reach(table))
     variance, kurtosis = spread_of(law.describe())
     parts = [(np.array([variance * 0.75**2]), kurtosis)] + [(np.array([variance * 0.25**2]), kurtosis)] * (levels - 1)
     return float(combined(confidence, parts)[0]) + 0.75 * half_step(law)
@@ -314,7 +327,7 @@ def _share_margin(table: Table, levels: int, confidence: float) -> float:
 def _share_error(table: Table, levels: int) -> float:
     """The median error of a share, for one record. Where most noises are 0, an error comes from the other levels alone,
     whose noise counts by the share itself, taken to be one of equals; or there is none."""
-    law = table.budget.law(_counted(table))
+    law = table.budget.law(counted_reach(table))
     if law.margin(_MIDDLE):
         return _share_margin(table, levels, _MIDDLE)
     if not law.margin(_MIDDLE ** (1 / levels)):
@@ -334,11 +347,20 @@ def _in_points(table: Table, schema: Schema, clamps: float, limit: str) -> str:
 def _in_means(clamps: float, of: str = "total") -> str:
     """What a margin in limits comes to, for limits as real files have them: no public fact says where one will lie."""
     few, many = _LIMITS
-    said = ", ".join(f"± {clamps * few / n:.2%} of {n:,}" for n in _LARGER)
+    said = ", ".join(f"± {_percent(clamps * few / n)} of {n:,}" for n in _LARGER)
     return (
         f"where that limit is {few} times the mean, as for pay, the {of} of so many records has {said}; where it is "
         f"{many} times, as for wealth and turnover, {many // few} times as much; only the run tells"
     )
+
+
+def _percent(share: float) -> str:
+    """Two digits, however small the share.
+
+    >>> _percent(2.5), _percent(0.0367), _percent(0.0003)
+    ('250%', '3.7%', '0.03%')
+    """
+    return f"{share:.0%}" if share >= 0.1 else f"{100 * share:.2g}%"
 
 
 def _round_up(records: float) -> int:
@@ -349,51 +371,3 @@ def _round_up(records: float) -> int:
 
 def _named(amount: Amount) -> str:
     return " × ".join(amount.columns) or "a record"
-
-
-# ---------------------------------------------------------------- from a wanted margin to its price
-
-
-def epsilon_for(table: Table) -> Fraction:
-    """The least ε of two digits whose margin is the wanted one."""
-    wanted, relative = _wanted(table.margin)
-    if table.statistic not in ("count", "sum", "mean") or table.weights:
-        raise UsageError(f"margin: a {table.statistic} is planned by epsilon; give that instead")
-    if relative or table.statistic == "mean":
-        if isinstance(table.margin_at, bool) or not isinstance(table.margin_at, int) or table.margin_at < 1:
-            raise UsageError("margin_at: say for a cell of how many records the margin is meant, such as 1000")
-        wanted *= table.margin_at if relative else 1
-    if table.statistic != "count" and not isinstance(table.clamp, tuple):
-        raise UsageError(
-            "margin: the error of a sum or mean depends on where numbers are clamped; give clamp = [lower, upper]"
-        )
-    if table.statistic != "count" and relative:
-        raise UsageError("margin: in percent it is for counts; give it in the units of the column")
-    candidates = [Fraction(two, 10) * Fraction(10) ** power for power in range(-4, 4) for two in range(10, 100)]
-    low, high = 0, len(candidates) - 1
-    if _margin(table, candidates[high]) > wanted:
-        raise UsageError("margin: is narrower than any epsilon up to 9,900 gives; ask for a wider one")
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _margin(table, candidates[middle]) <= wanted else (middle + 1, high)
-    return candidates[low]
-
-
-def _margin(table: Table, epsilon: Fraction) -> float:
-    budget = Budget(epsilon, table.delta)
-    if table.statistic == "count":
-        return float(budget.law(_counted(table)).margin(table.confidence))
-    low, high = table.clamp if isinstance(table.clamp, tuple) else (0.0, 1.0)
-    ends = clamped_ends(low, high, False) if table.statistic == "sum" else UNSIGNED
-    wide = ROUNDED * float(combined(float(prudent(table.confidence)), [_in_clamps(table, budget, ends)])[0])
-    if table.statistic == "sum":
-        return wide * max(abs(low), abs(high))
-    return wide * gradient("mean", high - low) / float(table.margin_at or 1)
-
-
-def _wanted(given: Any) -> tuple[float, bool]:
-    matched = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(%?)\s*", given) if isinstance(given, str) else None
-    if matched is None or float(matched[1]) <= 0:
-        raise UsageError('margin: give it in quotes, in units or in percent, such as "200" or "5%"')
-    relative = matched[2] == "%"
-    return float(matched[1]) / (100 if relative else 1), relative

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tacita.data.cells import Amount, Cells, Steps, counted, octaves, totals
 from tacita.data.confidential import Confidential
 from tacita.data.schema import Schema
+from tacita.data.sized import BySize, Sized, by_size, octave_scan
 from tacita.mechanisms.table.clamp import clamp_from, lowered
 from tacita.mechanisms.table.levels import Split
 from tacita.mechanisms.table.noise import FINEST, Budget, Reach, reach_of
@@ -111,7 +112,8 @@ def sums(
     data: Confidential, ask: Ask, amount: Amount, clamp: tuple[float, float] | None, entropy: Entropy, name: str
 ) -> tuple[Noisy, Facts]:
     """The sum of clamped amounts in each cell."""
-    interval, ask = interval_of(data, ask, amount, clamp, entropy)
+    sized = _sized(data, ask, amount, clamp)
+    interval, ask = interval_of(data, ask, amount, clamp, entropy, sized=sized)
     if interval is None:
         return nothing(data.schema, ask, name)
     steps = sum_steps(interval, amount.grain(data.schema))
@@ -119,7 +121,9 @@ def sums(
     alone = ask.records > 1 and ask.cells.everybody(data.schema)
     length = max(steps.most - steps.least, 1)
     reach = Reach.of_one(length, 1) if alone else reach_of(steps.least, steps.most, ask.records)
-    added = totals(data, ask.cells, {name: (amount, steps, 1)})[name]
+    added = None if sized is None else _added(sized, steps, interval)
+    if added is None:
+        added = totals(data, ask.cells, {name: (amount, steps, 1)})[name]
     noisy = ask.noisy(added, reach, entropy, label_of(f"sum of {_spoken(amount)}", ask))
     return {name: noisy}, {name: _facts(interval, size, ask.law(reach))}
 
@@ -129,13 +133,18 @@ def means(
 ) -> tuple[Noisy, Facts]:
     """How far the records lie above the lower end of the interval, and how far below its upper end. A record adds the
     length of the interval to both together, wherever it lies, so the number of records comes at no extra price."""
-    interval, ask = interval_of(data, ask, amount, clamp, entropy)
+    sized = _sized(data, ask, amount, clamp)
+    interval, ask = interval_of(data, ask, amount, clamp, entropy, sized=sized)
     if interval is None:
         return nothing(data.schema, ask, "above", "below")
     steps = mean_steps(interval, amount.grain(data.schema))
     size, most = steps.size, steps.most
-    added = totals(data, ask.cells, {"above": (amount, steps, 1)})
-    above, number = added["above"], added["tacita_n"]
+    known = None if sized is None else _added(sized, steps, interval)
+    if sized is None or known is None:
+        added = totals(data, ask.cells, {"above": (amount, steps, 1)})
+        above, number = added["above"], added["tacita_n"]
+    else:
+        above, number = known, sized.there
     both, reach = np.stack([above, most * number - above]), ask.reach(most)
     noisy = ask.noisy(both, reach, entropy, label_of(f"mean of {_spoken(amount)}", ask))
     facts = _facts(interval, size, ask.law(reach)) | {"steps": most}
@@ -166,10 +175,10 @@ def variances(
 
 def interval_of(
     data: Confidential, ask: Ask, amount: Amount, clamp: tuple[float, float] | None, entropy: Entropy,
-    ranks: float | None = None,
+    ranks: float | None = None, sized: Sized | None = None,
 ) -> tuple[Interval | None, Ask]:  # fmt: skip
     """The clamps, and what is left to pay for the sum. None where no record is visible. `ranks` is for weights of
-    quantiles (`lowered`)."""
+    quantiles (`lowered`), `sized` what a scan has told already."""
     schema = data.schema
     if (public := public_interval(schema, amount, clamp)) is not None:
         return public, ask
@@ -179,7 +188,10 @@ def interval_of(
     lowest = floor(log2(amount.grain(schema)))
     highest = max(lowest + 1, ceil(log2(max(abs(low), abs(high)))))
     reach = ask.reach(1)
-    there = octaves(data, replace(ask.cells, by=()), amount, lowest, highest)
+    if sized is None:
+        there = octaves(data, replace(ask.cells, by=()), amount, lowest, highest)
+    else:
+        there = sized.octaves(lowest, highest)
     noisy = bought.budget.noisy(there, reach, entropy, f"octaves of {_spoken(amount)}")
     scale, sum_scale = (one.budget.scale(reach) for one in (bought, rest))
     clamped = clamp_from(noisy.astype(np.float64), lowest, scale, sum_scale)
@@ -193,6 +205,29 @@ def interval_of(
     if top < max(abs(low), abs(high)):
         interval = replace(interval, **{key: getattr(clamped, key) for key in _BEYOND})
     return interval, rest
+
+
+def scan_of(schema: Schema, cells: Cells, amount: Amount, clamp: tuple[float, float] | None) -> BySize | None:
+    """The scan that tells octaves and sums at once, where clamps are bought and it can."""
+    return octave_scan(schema, cells, amount) if buys_clamp(schema, amount, clamp) else None
+
+
+def _sized(data: Confidential, ask: Ask, amount: Amount, clamp: tuple[float, float] | None) -> Sized | None:
+    scan = scan_of(data.schema, ask.cells, amount, clamp)
+    return None if scan is None else by_size(data, ask.cells, scan)
+
+
+def _added(sized: Sized, steps: Steps, interval: Interval) -> Integers | None:
+    """Steps above their start, added up in each cell, from whole numbers that were added up by octaves. Where steps are
+    longer than 1 the sum is rounded, not each number: sums that differ by the limit at most still differ by no more
+    steps than it has. None where the interval has two ends that such steps may miss."""
+    start, limit = round(steps.start), round(interval.upper)
+    whole: Integers = sized.clamped(limit) - start * sized.there
+    if steps.size == 1:
+        return whole
+    if interval.lower:
+        return None
+    return np.array([(2 * one * steps.most + limit) // (2 * limit) for one in whole.tolist()], dtype=np.int64)
 
 
 def public_interval(schema: Schema, amount: Amount, clamp: tuple[float, float] | None) -> Interval | None:

@@ -16,9 +16,10 @@ from tacita.data.sized import BySize
 from tacita.errors import UsageError
 from tacita.measured import Measurements, refuse_own_names
 from tacita.mechanisms.table import measuring
-from tacita.mechanisms.table.accuracy import epsilon_for, foreseen
+from tacita.mechanisms.table.accuracy import foreseen
 from tacita.mechanisms.table.levels import Division, Split, TableLevels, split_of
 from tacita.mechanisms.table.noise import Budget
+from tacita.mechanisms.table.price import epsilon_for
 from tacita.mechanisms.table.quantiles import Wanted, quantiles, rank_scan
 from tacita.mechanisms.table.sampling import SAMPLING, Residual, residual, spread, steps_of
 from tacita.mechanisms.table.settings import as_columns, as_confidence, loss_of, optional_epsilon, optional_rho
@@ -260,15 +261,15 @@ class Table(Plan[Measurements]):
         return tuple(dict.fromkeys((*self.attributes, *self.where, *numbers, *weights, *units)))
 
     def scan(self, schema: Schema) -> Tally | BySize | None:
-        """Sums too where limits are known, sizes for quantiles; else records by stored values: whether all of them are
-        declared is seen so in a tenth of the time that a comparison of every row with every level takes."""
+        """Sums too where limits are known, sizes for quantiles and for limits that are bought; else records by stored
+        values: that all are declared is seen so in a tenth of the time of comparing every row with every level."""
         if self.statistic in ("median", "quantiles") and not self.weights:
             return rank_scan(self.cells, self.of[0])
         if self.where or self.cells.missing(schema) or self.weights or self.statistic not in ("sum", "mean"):
             return Tally(self.attributes)
-        amount = self.amount(self.of[0])
-        if (interval := measuring.public_interval(schema, amount, self._clamp(schema, self.of[0]))) is None:
-            return Tally(self.attributes)
+        amount, clamp = self.amount(self.of[0]), self._clamp(schema, self.of[0])
+        if (interval := measuring.public_interval(schema, amount, clamp)) is None:
+            return measuring.scan_of(schema, self.cells, amount, clamp) or Tally(self.attributes)
         name, steps = ("sum", measuring.sum_steps) if self.statistic == "sum" else ("above", measuring.mean_steps)
         return Tally(self.attributes, ((name, amount, steps(interval, amount.grain(schema)), 1),))
 

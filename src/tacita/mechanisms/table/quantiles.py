@@ -39,7 +39,7 @@ _ROUNDS = 60  # of a fixed point that is reached much sooner
 HEAPS = (200.0, 10_000.0)  # strays in a cell: below these heaps cannot be told apart, above they are drawn themselves
 MOST_FOR_HEAPS = 1.0  # strays that ends are further out in between
 _WORDS, _WORDS_PER_DRAW = 64, 8
-_PARTS = 4  # of an octave, by which records are counted to know where those near to a quantile are
+_DIGITS = 3  # the first binary ones of numbers, by which records are counted to know where those near to a quantile are
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def quantiles(
 
 
 def rank_scan(cells: Cells, column: str) -> BySize:
-    return BySize(cells.by, Amount((column,)), _PARTS)
+    return BySize(cells.by, Amount((column,)), _DIGITS)
 
 
 def _weighed(
@@ -126,10 +126,10 @@ def _drawn(
     plans = [_drawing(ask, wanted, weighing, ladder, share, count) for share in wanted.shares]
     close = None
     if sized is not None:
-        close = near(data, sized, rank_scan(ask.cells, column), [one.ranks(sized.there) for one in plans])
+        close = near(data, sized, [one.ranks(sized.there) for one in plans])
     only, others = None, None
     if close is not None:
-        only, others = close.only(schema), close.others(schema, ladder.lower, ladder.upper)
+        only, others = close.only(schema), close.others(ladder.lower, ladder.upper)
     place, rung, mass = values(data, ask.cells, column, weighing.steps, ladder.rung, only, others)
     borders = np.searchsorted(place, np.arange(number + 1))
     noisy: Noisy = {}

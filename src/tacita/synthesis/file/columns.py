@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 FEW = 24  # values: each is a state of its own
-LISTED = 512  # values: each is counted, and bins are made of them
+LISTED = 512  # values: each may be counted, and bins are made of them
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,8 @@ class Shape:
     many digits they have and how round they are. `noise` is the variance of the noise on these counts. `tallies` counts
     every round value that the number may have (`round_values`), with noise of the variance `tally_noise`. `sizes`
     counts the other values by how large they are (`sizes.ladder`) and last those that are missing, with noise of the
-    variance `size_noise`; of few records there are no thresholds beside them.
+    variance `size_noise`; of few records there are no thresholds beside them, but where most are of few sizes, these
+    are cut at `finer_cuts` and counted (`finer`), with noise of the variance `finer_noise`.
     """
 
     records: int = 0
@@ -75,6 +76,9 @@ class Shape:
     tally_noise: float = 0.0
     sizes: tuple[int, ...] = ()
     size_noise: float = 0.0
+    finer_cuts: tuple[int, ...] = ()
+    finer: tuple[int, ...] = ()
+    finer_noise: float = 0.0
 
     @property
     def is_wide(self) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacita.synthesis.file.budget import Budget, Question
-from tacita.synthesis.file.field import trend_of
+from tacita.synthesis.file.trends import trend_of
 from tacita.synthesis.pairwise.queries import mean_off
 
 Floats = NDArray[np.float64]

@@ -24,17 +24,18 @@ from numpy.typing import NDArray
 from tacita.data.schema.rulebook import Bar
 from tacita.synthesis.file.graph import Graph, tabulate_all
 from tacita.synthesis.file.sweeps import STRIDE, draw, lean, leap
+from tacita.synthesis.file.trends import Step, main_effects, trend_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_DAMPING = 1.2
+_DAMPING = 1.5
 _PRIOR = 0.4  # variance of θ before anything is known
+_TYPICAL = 0.05  # the same of tables that show next to nothing
 _NARROWEST, _WIDEST = 1e-4, 4.0
+_UNSURE = 0.3  # variance of draws from a prior, at most: exponents far out are no normal law
 _LEAST = 0.5  # records: a cell that the pool leaves empty counts as this much in a step
 _SETTLED = 0.5  # of the passes: those after them are averaged
-_DEGREE = 2  # of a trend
-_MOST_TRENDS = 60
 _FAINT = 0.5  # quantile of the measured pairs: others are taken for as related as that
 _TIED = 0.95  # of the records
 _SEEN = 0.5  # of the records must be in cells beyond noise, to tell
@@ -84,6 +85,7 @@ class Field:
         self.prior_slopes: dict[tuple[int, ...], float] = {}
         self.means: dict[tuple[int, ...], tuple[Floats, Floats]] = {}  # of the priors, where they are not 0
         self.freedom: dict[tuple[int, ...], float] = {}
+        self.told: dict[tuple[int, ...], float] = {}
         self.passes = 0
         self.tied: tuple[Integers, ...] = ()
 
@@ -94,7 +96,7 @@ class Field:
         other.theta = {table: theta.copy() for table, theta in self.theta.items()}
         other.rest = {table: rest.copy() for table, rest in self.rest.items()}
         other.slopes = {table: slopes.copy() for table, slopes in self.slopes.items()}
-        other.prior, other.freedom = dict(self.prior), dict(self.freedom)
+        other.prior, other.freedom, other.told = dict(self.prior), dict(self.freedom), dict(self.told)
         other.prior_slopes, other.means = dict(self.prior_slopes), dict(self.means)
         return other
 
@@ -155,11 +157,15 @@ class Field:
     def _begin(self, table: tuple[int, ...]) -> None:
         """A table that nothing is known of."""
         if table not in self.theta:
-            trend = self.trends[table] = trend_of(table, self.levels, self.ordered)
+            trend = trend_of(table, self.levels, self.ordered)
+            if trend is not None:
+                own = self._unrelated(table)
+                trend = trend - np.column_stack([main_effects(one.reshape(own.shape), own).ravel() for one in trend.T])
+            self.trends[table] = trend
             shape = tuple(self.levels[a] for a in table)
             self.theta[table], self.rest[table] = np.zeros(shape), np.zeros(shape)
             self.slopes[table] = np.zeros(0 if trend is None else trend.shape[1])
-            self.prior[table], self.prior_slopes[table] = _PRIOR, _WIDEST
+            self.prior[table], self.prior_slopes[table] = _PRIOR, _PRIOR
 
     def unsettle(
         self,
@@ -179,28 +185,27 @@ class Field:
         tables = [one.attributes for one, _ in moved]
         faint = float(np.quantile([self._related(one) for one in tables], _FAINT))
         for (one, noise), counts in zip(moved, self._tables(tables), strict=True):
-            table, trend = one.attributes, self.trends[one.attributes]
-            means = self.means[table] = self._means(table, self.prior[table], self.prior_slopes[table], random)
+            table = one.attributes
+            prior, wide = self._redrawn(table, random)
+            means = self.means[table] = self._means(table, min(prior, _UNSURE), min(wide, _UNSURE), random)
             slope = np.maximum(size * counts, _LEAST)
-            known, prior = slope**2 / one.variance, self.prior[table]
-            pull = noise * slope / one.variance
-            step = (pull + means[0] / prior) / (known + 1 / prior)
-            self.rest[table] += step
-            self.theta[table] += step
-            if trend is not None:
-                prior = self.prior_slopes[table]
-                bent = trend.T @ (known.reshape(-1, 1) * trend) + np.eye(trend.shape[1]) / prior
-                leaning = np.linalg.solve(bent, trend.T @ (pull - known * step).ravel() + means[1] / prior)
-                self.slopes[table] += leaning
-                self.theta[table] += (trend @ leaning).reshape(step.shape)
+            pull = noise / slope
+            away = pull - main_effects(pull, slope) - means[0]
+            step = Step.of(away, slope**2 / one.variance, prior, self.trends[table], wide, -means[1])
+            rest = step.rest + means[0]
+            rest -= main_effects(rest, self._unrelated(table))
+            self.slopes[table] += step.slopes
+            self.rest[table] += rest
+            self.theta[table] += rest + step.leaning
         for table in others:
             self._begin(table)
             trend = self.trends[table]
             if trend is None:
-                self.theta[table], _ = self._means(table, faint, 0.0, random)
+                theta, _ = self._means(table, faint, 0.0, random)
             else:  # half of it a trend
                 rest, slopes = self._means(table, faint / 2, faint / (2 * trend.shape[1]), random)
-                self.theta[table] = rest + (trend @ slopes).reshape(rest.shape)
+                theta = rest + (trend @ slopes).reshape(rest.shape)
+            self.theta[table] = theta - main_effects(theta, self._unrelated(table))
 
     def _related(self, table: tuple[int, ...]) -> float:
         """The mean square of θ over the records of unrelated attributes, less what each attribute has by itself."""
@@ -215,11 +220,25 @@ class Field:
             held = held @ (own / own.sum())
         return float(held)
 
+    def _redrawn(self, table: tuple[int, ...], random: np.random.Generator) -> tuple[float, float]:
+        """Variances of the priors as they may be: they rest on no more numbers than the counts tell."""
+        told, freedom = 1 + self.told[table], 1 + self.freedom[table] * self.rest[table].size
+        self.prior[table] = _within(self.prior[table] * freedom / random.chisquare(freedom))
+        self.prior_slopes[table] = _within(self.prior_slopes[table] * told / random.chisquare(told))
+        return self.prior[table], self.prior_slopes[table]
+
     def _means(
         self, table: tuple[int, ...], prior: float, slopes: float, random: np.random.Generator
     ) -> tuple[Floats, Floats]:
         shapes = self.rest[table].shape, self.slopes[table].shape
         return prior**0.5 * random.standard_normal(shapes[0]), slopes**0.5 * random.standard_normal(shapes[1])
+
+    def _unrelated(self, table: tuple[int, ...]) -> Floats:
+        """Shares of the cells if the attributes were unrelated."""
+        starts, weights = np.concatenate(([0], np.cumsum(self.levels))), np.ones(())
+        for a in table:
+            weights = np.multiply.outer(weights, self.margins[starts[a] : starts[a + 1]] + 1e-6)
+        return np.asarray(weights)
 
     def _graph(self) -> Graph:
         return Graph(self.levels, list(self.theta), self.bars, joined=True)
@@ -254,30 +273,22 @@ class Field:
         means = self.means.get(table, (0.0, 0.0))
         slope = np.maximum(counts, _LEAST)
         known = slope**2 / one.variance
-        pull = (one.counts - counts) * slope / one.variance
-        newton = np.clip((pull - (rest - means[0]) / prior) / (known + 1 / prior), -1, 1)
+        off = (one.counts - counts) / slope
+        away = off - main_effects(off, slope) + rest - means[0]
+        step = Step.of(away, known, prior, self.trends[table], self.prior_slopes[table], slopes - means[1])
+        # Where nobody is, a trend may go as far as it likes.
+        held = pace / max(1.0, float(np.abs(np.where(slope > _LEAST, step.leaning, 0.0)).max()))
+        slopes += held * step.slopes
+        theta += held * step.leaning
+        newton = np.clip(step.rest - (rest - means[0]), -1, 1)
+        newton -= main_effects(newton, self._unrelated(table))
         rest += pace * newton
         theta += pace * newton
-        trend = self.trends[table]
-        if trend is not None:
-            wide = self.prior_slopes[table]
-            bent = trend.T @ (known.reshape(-1, 1) * trend) + np.eye(trend.shape[1]) / wide
-            step = np.linalg.solve(bent, trend.T @ (pull - known * newton).ravel() - (slopes - means[1]) / wide)
-            moved = trend @ step
-            held = pace / max(1.0, float(np.abs(moved).max()))
-            slopes += held * step
-            theta += held * moved.reshape(theta.shape)
-            if widen:  # by expectation, which does not take slopes for 0 because single cells could do without them
-                open_ones = np.linalg.inv(
-                    trend.T @ ((known / (1 + known * prior)).reshape(-1, 1) * trend) + np.eye(trend.shape[1]) / wide
-                )
-                self.prior_slopes[table] = _within(
-                    (float((slopes**2).sum()) + float(np.trace(open_ones))) / slopes.size
-                )
         free = known / (known + 1 / prior)
-        self.freedom[table] = float(free.mean())
-        if widen:
-            self.prior[table] = _within(float((rest**2).sum() / max(float(free.sum()), 1e-9)))
+        self.freedom[table], self.told[table] = float(free.mean()), step.told
+        if widen:  # as if one more number were known, so that tables which tell nothing are taken for typical ones
+            self.prior[table] = _within((float((rest**2).sum()) + _TYPICAL) / (float(free.sum()) + 1))
+            self.prior_slopes[table] = _within((float((slopes**2).sum()) + _TYPICAL) / (step.told + 1))
 
     def leanings(self, records: Integers) -> Floats:
         """Of each number of each record, by how much its other values make the next higher state of the number likelier
@@ -339,25 +350,3 @@ def _nearly_one_to_one(one: Wanted, records: float) -> bool:
     if whole < _SEEN * records or any(np.count_nonzero(seen.any(axis=axis)) < 2 for axis in (0, 1)):
         return False
     return all(float(seen.max(axis=axis).sum()) > _TIED * whole for axis in (0, 1))
-
-
-def trend_of(attributes: tuple[int, ...], levels: tuple[int, ...], ordered: tuple[int, ...]) -> Floats | None:
-    """Trends over ordered states, for each state of a category beside them, as columns over the cells of a table.
-
-    >>> trend_of((0, 1), (4, 2), (4, 0)).shape, trend_of((0, 1), (4, 3), (4, 3)).shape, trend_of((0,), (3,), (0,))
-    ((8, 4), (12, 4), None)
-    """
-    if not any(ordered[a] > _DEGREE for a in attributes):
-        return None
-    columns: Floats = np.ones((1, 1))
-    for a in attributes:
-        part = np.eye(levels[a]) if ordered[a] <= _DEGREE else _polynomials(levels[a], ordered[a])
-        columns = np.asarray(np.kron(columns, part), dtype=np.float64)
-    return columns if columns.shape[1] <= _MOST_TRENDS else None
-
-
-def _polynomials(levels: int, ordered: int) -> Floats:
-    """A line and a parabola over the first states, of mean 0 and mean square 1; 0 for the others."""
-    place = np.linspace(-1, 1, ordered)
-    columns, _ = np.linalg.qr(np.vander(place, _DEGREE + 1, increasing=True))
-    return np.vstack([columns[:, 1:] * ordered**0.5, np.zeros((levels - ordered, _DEGREE))])

@@ -35,11 +35,14 @@ _MASSES, _CROWDED, _BETWEEN, _HABITS, _SIZES = (Fraction(k, 9) for k in (2, 1, 2
 _THRESHOLDS = 1 - _MASSES - _CROWDED - _BETWEEN - _HABITS - _SIZES
 _FIRM = 6.0  # a part is cut again while its records times ε are more
 _SHALLOWEST, _DEEPEST = 4, 7  # halvings
-_CROWD = 4.0  # of the records: where the noise of all values together is more, thresholds say more than counts
+_USUAL = 128  # values: of so many, bounds are seldom far beyond what records have
+_CROWD, _WIDE_CROWD = 4.0, 0.5  # of the records: where noise on all values comes to more, thresholds say more; beyond
 _MASS = 0.03  # of the records: a point mass is a state of its own
 _MOST_MASSES = 12
 _MOST_CELLS = 4096
 _MOST_DAYS = 20_000  # between whose bounds months are looked at
+_MANY = 0.3  # of the records that have a value: cells of sizes with so many are cut again
+_FINER = 16  # cells that one is cut into
 _SEEN = 8.0  # deviations of the noise on a size: so many records stand out, spread over some octaves
 _CHANCE = 1e-3  # that noise alone makes a point mass
 ROUND = np.array([one * 10**zeros for zeros in range(16) for one in (1, 5)], dtype=np.int64)
@@ -58,8 +61,8 @@ def measure_number(
     units = grid.units(values)
     if grid.size <= FEW:
         return Shape(records)
-    counting = budget.table(amount)
-    if grid.size <= LISTED and grid.size * sqrt(counting.variance) <= _CROWD * records:
+    if is_listed(grid, records, budget, amount):
+        counting = budget.table(amount)
         listed = np.arange(grid.first, grid.last + 1)
         counts = noisy(_counted(units, listed), counting, entropy, f"values of {name}")
         return Shape(records, tuple(listed.tolist()), tuple(counts.tolist()), noise=counting.variance)
@@ -74,9 +77,20 @@ def measure_number(
     # nobody is.
     others = max(records - sum(masses.values()) - without, 1)
     shares, epsilon = thresholds_for(others, budget, amount * _THRESHOLDS)
-    sizing = budget.table(amount * (_SIZES if shares else _SIZES + _THRESHOLDS + _BETWEEN))
+    sizing = budget.table(amount * (_SIZES if shares else _SIZES + _BETWEEN))
     rungs = np.array(ladder(grid), dtype=np.int64)
-    sizes = noisy(np.append(_parts(rest, rungs), missing), sizing, entropy, f"sizes of {name}")
+    there = np.append(_parts(rest, rungs), missing)
+    sizes, size_noise = noisy(there, sizing, entropy, f"sizes of {name}"), sizing.variance
+    starts, finer, finely = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), budget.table(amount * _THRESHOLDS)
+    if not shares:
+        starts, ends = _finer_cells(grid, rungs, sizes, sizing)
+        if starts.size:
+            finer = noisy(_within(rest, starts, ends), finely, entropy, f"finer sizes of {name}")
+            starts = np.append(starts, ends[-1])
+        else:  # no size is so usual that more were to be seen within it
+            again, share = noisy(there, finely, entropy, f"sizes of {name}, again"), finely.variance
+            share /= share + size_noise
+            sizes, size_noise = np.rint(share * sizes + (1 - share) * again).astype(np.int64), share * size_noise
     cuts, between, counting = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), budget.table(amount * _BETWEEN)
     if shares:
         lattice = Lattice(
@@ -97,6 +111,8 @@ def measure_number(
         for mass, count in list(more.items())[: _MOST_MASSES - len(masses)]:
             masses[mass] = count
             sizes[np.searchsorted(rungs, mass, side="right")] -= count
+            if finer.size and starts[0] <= mass < starts[-1]:
+                finer[np.searchsorted(starts, mass, side="right") - 1] -= count
             if shares:
                 between[np.searchsorted(cuts, mass, side="right")] -= count
         rest = rest[~np.isin(rest, list(masses))]
@@ -117,13 +133,43 @@ def measure_number(
         tuple(tallies.tolist()),
         question.variance,
         tuple(sizes.tolist()),
-        sizing.variance,
+        size_noise,
+        tuple(starts.tolist()),
+        tuple(finer.tolist()),
+        finely.variance if finer.size else 0.0,
     )
+
+
+def is_listed(grid: Grid, records: int, budget: Budget, amount: Fraction) -> bool:
+    """Whether each value is counted. Of hundreds that nobody has, noise would add more to a mean than records do."""
+    if grid.size > LISTED:
+        return False
+    noise = grid.size * sqrt(budget.table(amount).variance)
+    return noise <= (_CROWD if grid.size <= _USUAL else _WIDE_CROWD) * records
 
 
 def _parts(units: Integers, cuts: Integers) -> Integers:
     """How many stand between cuts."""
     return np.bincount(np.searchsorted(cuts, units, side="right"), minlength=cuts.size + 1).astype(np.int64)
+
+
+def _finer_cells(grid: Grid, rungs: Integers, sizes: Integers, sizing: Question) -> tuple[Integers, Integers]:
+    """Where finer cells begin and end: from the first to the last cell of sizes that many records are in."""
+    least = max(_clear(sizing, sizes.size), _MANY * float(np.maximum(sizes[:-1], 0).sum()))
+    edges = np.concatenate([[grid.first], rungs, [grid.last + 1]])
+    many = np.flatnonzero((sizes[:-1] > least) & (np.diff(edges) > 1))
+    found = [np.zeros(0, dtype=np.int64)]
+    for k in range(int(many[0]), int(many[-1]) + 1) if many.size else ():
+        width = int(edges[k + 1] - edges[k])
+        found.append(edges[k] + width * np.arange(min(_FINER, width)) // min(_FINER, width))
+    starts = np.concatenate(found).astype(np.int64)
+    return starts, np.append(starts[1:], edges[many[-1] + 1 : many[-1] + 2] if many.size else starts[:0])
+
+
+def _within(units: Integers, starts: Integers, ends: Integers) -> Integers:
+    """How many stand in each of these cells, next to each other."""
+    inside = units[(units >= starts[0]) & (units < ends[-1])]
+    return np.bincount(np.searchsorted(starts, inside, side="right") - 1, minlength=starts.size).astype(np.int64)
 
 
 def _masses(counts: Integers, listed: Integers, records: int, question: Question) -> dict[int, int]:

@@ -22,7 +22,7 @@ from tacita.noise.concentrated import rho_for
 from tacita.noise.entropy import Entropy
 from tacita.plan import Forecast
 from tacita.plan.fields import as_delta, whole
-from tacita.plan.how import FREE, SIZE, How
+from tacita.plan.how import FREE, SIZE, How, Worth
 from tacita.privacy import Loss
 from tacita.synthesis.base import Synthesizer
 from tacita.synthesis.file.agreeing import MOST_CELLS, as_share, as_tables, of_columns, share_of_tables
@@ -30,14 +30,15 @@ from tacita.synthesis.file.bins import MOST_BINS, bins_for
 from tacita.synthesis.file.budget import Budget
 from tacita.synthesis.file.columns import FEW, LISTED, Category, Grid, Shape, column_of, ordered_states
 from tacita.synthesis.file.division import division
+from tacita.synthesis.file.intervals import interval_words, worth_of
 from tacita.synthesis.file.measuring import measure_plain, measure_tables
 from tacita.synthesis.file.model import FileModel, columns_of
-from tacita.synthesis.file.numbers import measure_number, noisy, told_apart
+from tacita.synthesis.file.numbers import is_listed, measure_number, noisy, told_apart
 from tacita.synthesis.file.released import Tables
 from tacita.synthesis.file.rounds import most_tables, share_of_rounds
 from tacita.synthesis.file.targets import records_of
 from tacita.synthesis.pinned.measuring import Pin, Pinning, ranks_off, spending, worth_pinning
-from tacita.synthesis.pinned.plain import LIKE_INCOMES, LIKE_WEALTH, likely_off, scarce_words, weighted_words
+from tacita.synthesis.pinned.plain import LIKE_AGES, LIKE_INCOMES, LIKE_WEALTH, likely_off, scarce_words, weighted_words
 
 Floats = NDArray[np.float64]
 
@@ -193,19 +194,21 @@ class FileSynthesis(Synthesizer[FileModel]):
         share = Fraction(len(cut), len(self._drawn(schema)))
         whole = total * max(_NUMBERS * share, min(_FEW_NUMBERS * share, _STILL_FEW))
         each = {name: whole * one / sum(cut.values()) for name, one in cut.items()}
-        number = len(self._totals(schema))
+        number = len(self._totals(schema, records, each))
         total_each = total * min(_TOTAL, _MOST_TOTALS / max(number, 1))
         if records < worth_pinning(spending(total_each, pure=not self.delta), replaced=self.size_is_public):
             total_each = Fraction(0)
         return each, total_each, total - self._count - number * total_each - sum(each.values(), Fraction(0))
 
-    def _totals(self, schema: Schema) -> dict[str, Amount]:
-        """What is added up directly: the weight, and numbers of many values times the weight."""
+    def _totals(self, schema: Schema, records: int, each: Mapping[str, Fraction]) -> dict[str, Amount]:
+        """What is added up directly: the weight, and numbers times it; without one, numbers whose values are not all
+        counted, as far as `each` gets that much."""
         weight = self.weighed_by(schema)
+        numbers = self._numbers(schema)
         wide = [
             name
-            for name, grid in self._numbers(schema).items()
-            if grid.size > (FEW if weight else LISTED)
+            for name in each
+            if (weight is not None or not is_listed(numbers[name], records, self.budget, each[name]))
             and name != weight
             and isinstance(schema[name].kind, Integer | Numeric)
         ]
@@ -249,7 +252,8 @@ class FileSynthesis(Synthesizer[FileModel]):
             "distance of tables of two": spent.distance,
             "pairs": float(spent.number),
         }
-        totals = self._totals(schema) if total_each else {}
+        measured = self._totals(schema, records, each)
+        totals = measured if total_each else {}
         for name, grid in self._numbers(schema).items():
             states = levels[drawn.index(name)]
             noise = self.budget.typical(spent.ones, len(levels))
@@ -265,29 +269,36 @@ class FileSynthesis(Synthesizer[FileModel]):
             )
         if (weight := self.weighed_by(schema)) is not None:
             paid = spending(total_each, pure=not self.delta) if totals else None
-            told, more = weighted_words([name for name in self._totals(schema) if name != weight], paid, records)
+            told, more = weighted_words([name for name in measured if name != weight], paid, records)
             sentences += [*told, "means that leave the weight out hang on few large values, and may be far off"]
             figures |= more
         elif totals:
             ranks = spending(total_each, pure=not self.delta).scale(Reach.of_one(1, 1))
-            mean, heavy = (likely_off(sigma, ranks, records) for sigma in (LIKE_INCOMES, LIKE_WEALTH))
-            for name in totals:
-                figures |= {f"{name}: mean error": mean, f"{name}: mean error, heavy tail": heavy}
+            alike, mean, heavy = (likely_off(one, ranks, records) for one in (LIKE_AGES, LIKE_INCOMES, LIKE_WEALTH))
+            errors = {", alike": alike, "": mean, ", heavy tail": heavy}
+            figures |= {f"{name}: mean error{how}": one for name in totals for how, one in errors.items()}
             sentences.append(
-                f"{', '.join(totals)}: totals are measured directly, and means are off by about {100 * mean:.2g}% if "
-                f"a number is as skewed as incomes are, by {100 * heavy:.2g}% if it is as skewed as wealth; one that "
-                "most records have as 0 is as far off as with only the other records"
+                f"{', '.join(totals)}: totals are measured directly, and means are off by about {100 * alike:.2g}% if "
+                f"a number is as alike as ages are, by {100 * mean:.2g}% if as skewed as incomes, and by "
+                f"{100 * heavy:.2g}% if as skewed as wealth; one that most records have as 0 is as far off as with "
+                "only the other records"
             )
         elif self._numbers(schema):
             sentences.append("means that hang on few large values may be far off")
-        if self.rows is None and self._totals(schema):
+        if self.rows is None and measured:
             sentences.append(self._means_of_other_sizes(schema))
         if each:
             least = max(told_apart(self.budget, one) for one in each.values())
             figures["fewest records of a number"] = float(least)
             sentences.append(scarce_words(least))
+        if self.sets > 1 and spent.number and self._numbers(schema):
+            sentences.append(interval_words(spent.noise))
         sentences += self.without_weights(schema)
         return Forecast(self.product, len(levels) + len(kept) + spent.number, tuple(sentences), figures)
+
+    def worth(self, schema: Schema, measured: Mapping[str, Any]) -> Worth | None:
+        """For readers of the page: which intervals of several files hold."""
+        return worth_of(measured) if self.sets > 1 and self._numbers(schema) else None
 
     def _means_of_other_sizes(self, schema: Schema) -> str:
         """How many records there are is no part of a plan, and means hang on it more than on all else."""
@@ -318,6 +329,7 @@ class FileSynthesis(Synthesizer[FileModel]):
             question = budget.table(self._count)
             records = max(1, int(noisy(np.array([records]), question, entropy, "number of records")[0]))
         each, total_each, rest = self._amounts(data.schema, records)
+        totals = self._totals(data.schema, records, each) if total_each else {}
         shapes = {
             name: measure_number(columns.values(name), grid, records, budget, each[name], entropy, name)
             if name in each
@@ -345,7 +357,7 @@ class FileSynthesis(Synthesizer[FileModel]):
         )
         if not self.size_is_public:
             records, _ = records_of(answers, records, question.variance)
-        pins = self._pins(data.schema, columns, shapes, total_each, entropy) if total_each else {}
+        pins = self._pins(data.schema, columns, shapes, totals, total_each, entropy)
         return Tables(records, bins, shapes, answers, pins)
 
     def _pins(
@@ -353,10 +365,13 @@ class FileSynthesis(Synthesizer[FileModel]):
         schema: Schema,
         columns: gathered.Columns,
         shapes: Mapping[str, Shape],
+        totals: Mapping[str, Amount],
         each: Fraction,
         entropy: Entropy,
     ) -> dict[str, Pin]:
-        paid, replaced, totals = spending(each, pure=not self.delta), self.size_is_public, self._totals(schema)
+        if not totals:
+            return {}
+        paid, replaced = spending(each, pure=not self.delta), self.size_is_public
         if self.weighed_by(schema) is not None:
             return Pinning(1, replaced, schema).measure_all(columns, totals, paid, entropy)
         grids = self._numbers(schema)

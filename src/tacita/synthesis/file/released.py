@@ -48,6 +48,9 @@ def record_of(released: Tables, names: Sequence[str]) -> dict[str, Any]:
                 "tally noise": shape.tally_noise,
                 "sizes": list(shape.sizes),
                 "size noise": shape.size_noise,
+                "finer cuts": list(shape.finer_cuts),
+                "finer": list(shape.finer),
+                "finer noise": shape.finer_noise,
             }
             for name, shape in released.shapes.items()
         },
@@ -83,6 +86,9 @@ def tables_from(content: Mapping[str, Any], names: Sequence[str]) -> Tables:
             one.get("tally noise", 0.0),
             tuple(one.get("sizes", ())),
             one.get("size noise", 0.0),
+            tuple(one.get("finer cuts", ())),
+            tuple(one.get("finer", ())),
+            one.get("finer noise", 0.0),
         )
         for name, one in content["numbers"].items()
     }

@@ -74,11 +74,12 @@ def others_of(shape: Shape) -> tuple[float, float]:
 
 @frozen(eq=False)
 class _Counted:
-    """Noisy counts of what lies between cuts."""
+    """Noisy counts of what lies between cuts; beyond the first and the last, too, unless all are `ends`."""
 
     cuts: tuple[int, ...]
     counts: Floats
     noise: float
+    ends: bool = False
 
 
 @lru_cache(maxsize=512)
@@ -92,6 +93,10 @@ def distribution_of(shape: Shape, grid: Grid) -> tuple[Floats, Floats]:
         families[0] = _Counted(families[0].cuts, without_ends(families[0].counts, shape.size_noise), shape.size_noise)
     if shape.thresholds:
         families.append(_Counted(shape.thresholds, np.array(shape.between, dtype=np.float64), shape.noise))
+    if shape.finer:
+        families.append(
+            _Counted(shape.finer_cuts, np.array(shape.finer, dtype=np.float64), shape.finer_noise, ends=True)
+        )
     edges = np.array(sorted({grid.first, grid.last + 1, *(one for some in families for one in some.cuts)}))
     sums = [_sums(edges, one) for one in families]
     adding, counts = (np.concatenate([one[k] for one in sums]) for k in (0, 1))
@@ -103,15 +108,15 @@ def distribution_of(shape: Shape, grid: Grid) -> tuple[Floats, Floats]:
         np.append(noise, unsure),
     )
     most = np.full(edges.size - 1, _LOOSE_BENDS)
-    if shape.thresholds:
-        between = (edges[:-1] >= min(shape.thresholds)) & (edges[1:] <= max(shape.thresholds))
-        most = np.where(between, _BENDS[-1], _FAR_BENDS)
+    if fine := shape.thresholds or shape.finer_cuts:
+        between = (edges[:-1] >= min(fine)) & (edges[1:] <= max(fine))
+        most = np.where(between, _BENDS[-1], _FAR_BENDS if shape.thresholds else _LOOSE_BENDS)
     places = _scale(grid, edges.astype(np.float64))
     found = _smooth(places, edges, most, adding, counts, np.maximum(noise, 1e-3), _FALLS[is_even(grid)])
     if not found.any():
         return _unknown(grid), np.array([0.25, 0.5, 0.75])
     if not is_even(grid):
-        found = _falling(found, places, edges, _told(shape, families[0]))
+        found = _falling(found, places, edges, _told(shape, families[0], grid))
     if is_even(grid):
         found[adding[: len(sums[0][1])].T @ (sums[0][1] == 0) > 0] = 0.0
     reached, total = np.cumsum(found), float(found.sum())
@@ -129,13 +134,13 @@ def distribution_of(shape: Shape, grid: Grid) -> tuple[Floats, Floats]:
     return edges[1:][told][some].astype(np.float64), shares[some]
 
 
-def _told(shape: Shape, sizes: _Counted) -> tuple[int, int]:
+def _told(shape: Shape, sizes: _Counted, grid: Grid) -> tuple[int, int]:
     """The outermost units on either side of 0 of which more is known than that noise may stand there."""
     if shape.thresholds:
         return min(shape.thresholds), max(shape.thresholds)
     clear = np.flatnonzero(sizes.counts > _CLEAR * sqrt(sizes.noise))
-    cuts = sizes.cuts
-    return (cuts[max(int(clear[0]) - 1, 0)], cuts[min(int(clear[-1]), len(cuts) - 1)]) if clear.size else (0, 0)
+    ends = (grid.first, *sizes.cuts, grid.last + 1)
+    return (ends[int(clear[0])], ends[int(clear[-1]) + 1]) if clear.size else (0, 0)
 
 
 def _falling(found: Floats, places: Floats, edges: Integers, told: tuple[int, int]) -> Floats:
@@ -162,7 +167,7 @@ def _unknown(grid: Grid) -> Floats:
 
 def _sums(edges: Integers, one: _Counted) -> tuple[Floats, Floats]:
     """Which cells each count adds up, and the counts; between two equal cuts is nothing."""
-    ends = [int(edges[0]), *one.cuts, int(edges[-1])]
+    ends = list(one.cuts) if one.ends else [int(edges[0]), *one.cuts, int(edges[-1])]
     at = np.searchsorted(edges, ends)
     rows, counts = [], []
     for (first, last), count in zip(pairwise(at.tolist()), one.counts.tolist(), strict=True):

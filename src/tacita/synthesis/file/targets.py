@@ -135,9 +135,20 @@ def wanted_of(answers: Sequence[Answer], ones: Sequence[Floats], records: float)
             else:
                 spread = np.outer(_SIGNS, off) if signed == [0] else np.outer(off, _SIGNS)
             values, variance = free + spread / 2 ** len(signed), variance / 2 ** len(signed)
+        values = _agreeing(values, [ones[a] for a in where])
         own, before = Wanted(where, values, variance, one.values.size), tables.get(where)
         tables[where] = own if before is None else _joined(before, own)
     return list(tables.values())
+
+
+def _agreeing(values: Floats, ones: Sequence[Floats]) -> Floats:
+    """The nearest table whose columns have these counts, which all tables together know better than one."""
+    found = values.copy()
+    for axis, own in enumerate(ones):
+        others = tuple(k for k in range(values.ndim) if k != axis)
+        lacking = (own - found.sum(axis=others)) * own.size / values.size
+        found += np.expand_dims(lacking, others)
+    return found
 
 
 def _joined(one: Wanted, two: Wanted) -> Wanted:

@@ -182,7 +182,10 @@ class PanelPlan(Plan[M], metaclass=FormerPanels):
         for name in self.static:
             laid.category(schema, name, "static")
         if self.period is not None and not hasattr(schema[self.period].kind, "lower"):
-            raise UsageError(f"period: {self.period} is the year of a row, so it must be an integer")
+            raise UsageError(
+                f"period: {self.period} is the year of a row, so it must be an integer; where tables are by year too, "
+                'write the column into the file twice under two names, and declare the other with type = "categorical"'
+            )
         return Layout(
             schema=schema,
             unit=unit,

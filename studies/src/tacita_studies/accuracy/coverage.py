@@ -50,7 +50,7 @@ class _Remembering(DuckEngine):
 
 
 _ASKED = (
-    *((measuring, name) for name in ("counted", "totals", "octaves")),
+    *((measuring, name) for name in ("counted", "totals", "octaves", "by_size")),
     *((quantiles, name) for name in ("values", "by_size")),
 )
 

@@ -26,8 +26,10 @@ writes this page; the tables are in `studies/src/tacita_studies/accuracy/tables`
 - **error / forecast**: the median error over the one that `tacita plan` foretells, once what no plan can know is put
   in: the limit of a record that the run bought, how many records a cell has, where between the limits they lie, how
   large a share is; of quantiles in ranks. Within a factor of 1.5 is wanted. A value that many records share has fewer
-  errors in ranks than foretold, often none. Values without a margin are left out, since no forecast speaks of an open
-  tail, and tables in which most values have none are not judged by the few that have one.
+  errors in ranks than foretold, often none. What noise makes negative is published as 0 where it cannot be, so half of
+  the errors of a cell are foretold to be no larger than the cell. Values without a margin are left out, since no
+  forecast speaks of an open tail, and tables of which most cells are empty or most values have no margin are not judged
+  by the few that have one.
 """
 
 
@@ -87,8 +89,8 @@ def _span(numbers: Sequence[int]) -> str:
 
 def _foretold(rows: Sequence[Json]) -> str:
     there = [row for row in rows if row["outcome"]]
-    judged = [row for row in there if row["margins"] >= row["open"]]
-    left = [row["outcome"] for row in there if row["margins"] < row["open"]]
+    judged = [row for row in there if _is_judged(row)]
+    left = [row["outcome"] for row in there if not _is_judged(row)]
     none = sum(row["outcome"] == 0 for row in rows)
     ratios = [row["outcome"] for row in judged]
     near = sum(_is_near(one) for one in ratios)
@@ -101,11 +103,15 @@ def _foretold(rows: Sequence[Json]) -> str:
     words += (
         f"and {worse} more than {FAR:g} times as large as foretold, and {len(small)} are smaller, {shared} of them "
     )
-    words += "of quantiles. "
     words += (
-        f"In {none} more, half of the errors or more are 0. In another {len(left)} most values have no margin: the "
+        f"of quantiles. In {none} more, half of the errors or more are 0. In another {len(left)} most cells have no "
     )
-    return words + f"errors of those that have one are within that factor in {sum(_is_near(one) for one in left)}."
+    words += "margin or no value: the errors of those that have one are within that factor in "
+    return words + f"{sum(map(_is_near, left))}."
+
+
+def _is_judged(row: Json) -> bool:
+    return bool(row["margins"] >= row["open"] and row["margins"] >= row["silent"])
 
 
 def _is_near(outcome: float) -> bool:

@@ -8,7 +8,7 @@ a share is. Here the files are public, and these are put in.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,15 @@ class Foretold:
 
     errors: Mapping[str, float]
     of: str = "mean"
+
+    def of_what_is_positive(self, truth: Mapping[str, float]) -> Foretold:
+        """The same where what noise makes negative is published as 0: half of the errors are no larger than the value
+        itself.
+
+        >>> Foretold({"a": 5.0, "b": 5.0}).of_what_is_positive({"a": 2.0, "b": 9.0}).errors
+        {'a': 2.0, 'b': 5.0}
+        """
+        return replace(self, errors={name: min(one, truth.get(name, 0.0)) for name, one in self.errors.items()})
 
 
 def foretold(

@@ -1,4 +1,4 @@
-"""What the forecast of `QuantileSynthesis` said of means and totals, in the units of each statistic.
+"""What the forecasts of `QuantileSynthesis` and `FileSynthesis` said of means and totals, in the units of each.
 
 A plan says of a mean how far it will be off if the number is as alike as ages are, if it is as skewed as incomes, and
 if it is as skewed as wealth. Here the files are public, and how skewed a number is is put in: between these, and
@@ -17,6 +17,7 @@ import pandas as pd
 from attrs import evolve
 
 from tacita.data.schema import Schema
+from tacita.synthesis.file import FileSynthesis
 from tacita.synthesis.pinned.plain import LIKE_AGES, LIKE_INCOMES, LIKE_WEALTH
 from tacita.synthesis.quantile import QuantileSynthesis
 from tacita_studies.accuracy.answers import Floats, labels
@@ -29,7 +30,7 @@ _SHARED = 2  # of the fewest records that tell more of a number than its middle:
 
 def of_files(plan: Any, schema: Schema, frame: pd.DataFrame) -> dict[str, dict[str, float]]:
     """The typical error of each cell of each statistic that the plan speaks about, by the name of the statistic."""
-    if not isinstance(plan, QuantileSynthesis) or plan.keep:
+    if not isinstance(plan, QuantileSynthesis | FileSynthesis) or plan.keep:
         return {}
     return {name: cells for name, cells in _of_means(plan, schema, frame) if cells}
 
@@ -66,17 +67,21 @@ def between(sigma: float, errors: Mapping[float, float]) -> float:
     return errors[low] * exp(grows * (sigma - low))
 
 
-def _of_means(plan: QuantileSynthesis, schema: Schema, frame: pd.DataFrame) -> Iterator[tuple[str, dict[str, float]]]:
+def _of_means(
+    plan: QuantileSynthesis | FileSynthesis, schema: Schema, frame: pd.DataFrame
+) -> Iterator[tuple[str, dict[str, float]]]:
     weight = plan.weighed_by(schema)
     weights = np.ones(len(frame)) if weight is None else frame[weight].to_numpy(dtype=np.float64)
     of, weighted = ("mean error", "") if weight is None else ("weighted mean error", ", weighted")
-    groups = plan.groups if weight is None else ()  # weighted totals are of all records together
+    # Weighted totals are of all records together, and so are those of `FileSynthesis`.
+    groups = plan.groups if weight is None and isinstance(plan, QuantileSynthesis) else ()
     models = schema.domain_size(groups) if groups else 1
     cell = labels(frame, groups)
     for name in plan.columns:
         if name == weight or not pd.api.types.is_numeric_dtype(frame[name]):
             continue
-        amounts = np.nan_to_num(frame[name].to_numpy(dtype=np.float64)) * weights
+        values = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+        amounts, counting = np.nan_to_num(values) * weights, np.where(np.isnan(values), 0.0, weights)
         errors, missed = {}, 0.0
         for group in dict.fromkeys(cell.tolist()):
             own = amounts[cell == group]
@@ -89,7 +94,7 @@ def _of_means(plan: QuantileSynthesis, schema: Schema, frame: pd.DataFrame) -> I
                 break
             told = {sigma: figures.get(f"{name}: {of}{how}") for sigma, how in _TOLD.items()}
             error = between(skewness(there), {sigma: one for sigma, one in told.items() if one is not None})
-            below = weights[cell == group].sum()
+            below = counting[cell == group].sum()
             missed += (error * np.abs(own).sum()) ** 2
             if groups and own.size < _SHARED * figures["fewest records of a number"]:
                 continue  # small groups share a model, and nothing is said of one of them
@@ -99,5 +104,5 @@ def _of_means(plan: QuantileSynthesis, schema: Schema, frame: pd.DataFrame) -> I
             if groups:
                 yield f"mean of {name}{by}{weighted}", {group: mean for group, (mean, _) in errors.items()}
                 yield f"total of {name}{by}{weighted}", {group: mean * size for group, (mean, size) in errors.items()}
-            yield f"mean of {name}{weighted}", {"all": missed**0.5 / weights.sum()}
+            yield f"mean of {name}{weighted}", {"all": missed**0.5 / counting.sum()}
             yield f"total of {name}{weighted}", {"all": missed**0.5}

@@ -96,6 +96,7 @@ class PublishedTable:
         listed = pd.DataFrame(list(records.values()), index=list(records))
         cells = labels(listed, [name for name in attributes(self.table) if name != MEASURE])
         truth = _truth_of(compare, counted)
+        said = said.of_what_is_positive(truth) if self._cut_off else said
         return Part(
             _named(compare, shown),
             tuple(records),
@@ -106,12 +107,22 @@ class PublishedTable:
         )
 
     @property
+    def _cut_off(self) -> bool:
+        """Whether values cannot be negative, and are published as 0 where noise makes them so."""
+        plan = self.product.plan
+        if not isinstance(plan, Table) or plan.statistic in ("mean", "ratio", "median", "quantiles"):
+            return False
+        return plan.statistic != "sum" or plan.amount(plan.of[0]).bounds(self.schema)[0] >= 0
+
+    @property
     def _counted(self) -> pd.DataFrame:
         """The records that the table is about, with what they gained and lost where it is about that."""
         inside = np.ones(len(self.original), dtype=bool)
         for name, levels in self.product.spec.where.items():
             inside &= self.original[name].isin(levels).to_numpy()
         counted, plan = self.original[inside], self.product.plan
+        if isinstance(plan, Table):  # a record counts where it has all the numbers
+            counted = counted.dropna(subset=list(plan.numbers))
         if not isinstance(plan, SmoothFlows | SmoothGrowth | Change):
             return counted
         before, after = counted[plan.of[0]], counted[plan.of[1]]

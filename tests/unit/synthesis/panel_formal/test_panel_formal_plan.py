@@ -175,6 +175,11 @@ def test_what_cannot_be_is_refused(changes: dict[str, Any], message: str) -> Non
         plan(**changes)
 
 
+def test_a_year_that_is_a_category_is_refused_with_the_way_to_have_both() -> None:
+    with pytest.raises(UsageError, match=r"county is the year of a row.* twice under two names"):
+        plan(columns={"jobs": "jobs2001"}, ratios={}, period="county").reads(wide_schema())
+
+
 def test_a_panel_with_a_guarantee_is_not_written_past_the_ledger(tmp_path: Path) -> None:
     data = Confidential.from_frame(wide(100), wide_schema())
     with pytest.raises(UsageError, match="through a ledger"):
