@@ -28,7 +28,7 @@ DOUBT_TOPS, DOUBT_FAR = 1.0, 2.0  # higher up less is known, and yearly noise is
 _DOUBT_STEPS = 0.06
 _DOUBT_FAR_STEPS = 0.05
 USUAL_STEP, USUALLY_MOVING = 0.15, 0.7  # logarithms by which businesses move in a year, and how many do at all
-_NEAR = 1.0  # rows to either side that a row of few steps is compared with
+NEAR = 1.0  # rows to either side that a row of few steps is compared with
 _UNUSUAL, _OTHERWISE, _OTHERWISE_YET = 1.0, 0.5, 0.3  # how far chances may be from usual ones, neighbours', and theirs
 _STANDS_OUT = 5.0  # standard deviations by which a count does: of some 400 with Laplace noise hardly one does by chance
 _FURTHEST = 1.5  # the logarithm of a step that counts: noise far out would outweigh all others
@@ -125,7 +125,7 @@ def step_counts(noisy: Noisy, rows: Bins) -> Floats:
 
     apart = np.subtract.outer(np.arange(rows.count), np.arange(rows.count))
     law = held(usual_steps(rows), np.ones(apart.shape), _UNUSUAL)
-    law = held(law, np.exp(-((apart / _NEAR) ** 2) / 2), _OTHERWISE)
+    law = held(law, np.exp(-((apart / NEAR) ** 2) / 2), _OTHERWISE)
     return np.asarray(held(law, np.eye(rows.count), _OTHERWISE_YET) * totals)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tacita.synthesis.panel.formal import former
 from tacita.synthesis.panel.formal.lattice import AGES, Bins, Floats, Integers, Steps, coarse_steps
 from tacita.synthesis.panel.formal.released import BROAD, ROWS, Measurement, step_laws, step_rows
 from tacita.synthesis.panel.formal.smoothing import counts_of, joint, law_of, pick_from, towards
@@ -32,7 +33,10 @@ class StepLaws:
         if len(made.layout.years) == 1:
             return cls(rows, np.ones((rows.count, AGES, Steps.count)))
         noisy, kinds = found["steps"], found["kinds"]
-        steps = step_laws(noisy, rows, doubt)
+        if any(former.is_former(found, one.name) for one in made.layout.yearly):
+            steps = former.step_laws(noisy, rows, doubt)
+        else:
+            steps = step_laws(noisy, rows, doubt)
         own = counts_of(kinds.values, kinds.spread, doubt)
         pooled = own.sum(axis=1)
         ratio = law_of(towards(own, pooled[:, None, :], kinds.spread)) / np.maximum(law_of(pooled), 1e-3)[:, None, :]
