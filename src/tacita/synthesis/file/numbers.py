@@ -155,7 +155,7 @@ def _parts(units: Integers, cuts: Integers) -> Integers:
 
 def _finer_cells(grid: Grid, rungs: Integers, sizes: Integers, sizing: Question) -> tuple[Integers, Integers]:
     """Where finer cells begin and end: from the first to the last cell of sizes that many records are in."""
-    least = max(_clear(sizing, sizes.size), _MANY * float(np.maximum(sizes[:-1], 0).sum()))
+    least = max(_clear(sizing, sizes.size), _MANY * float(np.maximum(sizes[:-1], 0).sum(dtype=np.int64)))
     edges = np.concatenate([[grid.first], rungs, [grid.last + 1]])
     many = np.flatnonzero((sizes[:-1] > least) & (np.diff(edges) > 1))
     found = [np.zeros(0, dtype=np.int64)]
