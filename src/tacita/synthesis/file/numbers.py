@@ -25,7 +25,7 @@ from tacita.noise.entropy import Entropy
 from tacita.noise.gaussian import add_discrete_gaussian
 from tacita.synthesis.file.budget import Budget, Question
 from tacita.synthesis.file.columns import FEW, LISTED, Grid, Shape
-from tacita.synthesis.file.sizes import ladder
+from tacita.synthesis.file.sizes import is_even, ladder
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -35,7 +35,7 @@ _MASSES, _CROWDED, _BETWEEN, _HABITS, _SIZES = (Fraction(k, 9) for k in (2, 1, 2
 _THRESHOLDS = 1 - _MASSES - _CROWDED - _BETWEEN - _HABITS - _SIZES
 _FIRM = 6.0  # a part is cut again while its records times ε are more
 _SHALLOWEST, _DEEPEST = 4, 7  # halvings
-_USUAL = 128  # values: of so many, bounds are seldom far beyond what records have
+_USUAL = 128  # values: of so many, as of those whose bounds say how large they are, hardly any are far from all records
 _CROWD, _WIDE_CROWD = 4.0, 0.5  # of the records: where noise on all values comes to more, thresholds say more; beyond
 _MASS = 0.03  # of the records: a point mass is a state of its own
 _MOST_MASSES = 12
@@ -145,7 +145,7 @@ def is_listed(grid: Grid, records: int, budget: Budget, amount: Fraction) -> boo
     if grid.size > LISTED:
         return False
     noise = grid.size * sqrt(budget.table(amount).variance)
-    return noise <= (_CROWD if grid.size <= _USUAL else _WIDE_CROWD) * records
+    return noise <= (_CROWD if grid.size <= _USUAL or is_even(grid) else _WIDE_CROWD) * records
 
 
 def _parts(units: Integers, cuts: Integers) -> Integers:

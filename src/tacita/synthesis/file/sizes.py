@@ -33,7 +33,7 @@ _FALLS = ((0.3, 0.5), (0.0, 0.05))  # by how much faster it falls from octave to
 _STEPS = 25
 _LONGEST = 1.5  # step, in logarithms
 _STILL = 1e-3
-_TOLD = 9.0  # squares, in noise, by which counts must be nearer to some density than to 0; noise alone is in 1 of 20
+_TOLD = 16.0  # squares, in noise, by which counts must be nearer to some density than to 0; noise alone is hardly ever
 _APART = 1e-7  # of the records, at least, so that no two shares are one
 _EDGE = 0.75  # of a record is beyond an end
 _LEAST = 0.25  # of the noise on a cell, and 1 record: beyond what has fewer nothing is told
@@ -138,9 +138,9 @@ def _told(shape: Shape, sizes: _Counted, grid: Grid) -> tuple[int, int]:
     """The outermost units on either side of 0 of which more is known than that noise may stand there."""
     if shape.thresholds:
         return min(shape.thresholds), max(shape.thresholds)
-    clear = np.flatnonzero(sizes.counts > _CLEAR * sqrt(sizes.noise))
+    clear = np.flatnonzero(sizes.counts > min(_CLEAR * sqrt(sizes.noise), float(sizes.counts.max()) - 0.5))
     ends = (grid.first, *sizes.cuts, grid.last + 1)
-    return (ends[int(clear[0])], ends[int(clear[-1]) + 1]) if clear.size else (0, 0)
+    return ends[int(clear[0])], ends[int(clear[-1]) + 1]
 
 
 def _falling(found: Floats, places: Floats, edges: Integers, told: tuple[int, int]) -> Floats:
