@@ -52,15 +52,15 @@ def test_numbers_never_cost_more_than_was_promised(neighbours: Any, delta: str) 
 def test_sizes_that_are_cut_again_cost_no_more(neighbours: Any, delta: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells are cut wherever a noisy count is positive, which is chosen by what was released before."""
     cut = []
-    sound = numbers._finer_cells
+    sound = numbers._finer_edges
 
     def noticed(*given: Any) -> Any:
         found = sound(*given)
-        cut.append(found[0].size > 0)
+        cut.append(found.size > 0)
         return found
 
     monkeypatch.setattr(numbers, "_MANY", 0.0)
     monkeypatch.setattr(numbers, "_clear", lambda *_: 0.0)
-    monkeypatch.setattr(numbers, "_finer_cells", noticed)
+    monkeypatch.setattr(numbers, "_finer_edges", noticed)
     assert 0.3 < worst(["age", "worth", "kids"], epsilon="3", delta=delta, neighbours=neighbours) <= 1
     assert np.mean(cut) > 0.5

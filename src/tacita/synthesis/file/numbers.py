@@ -81,12 +81,11 @@ def measure_number(
     rungs = np.array(ladder(grid), dtype=np.int64)
     there = np.append(_parts(rest, rungs), missing)
     sizes, size_noise = noisy(there, sizing, entropy, f"sizes of {name}"), sizing.variance
-    starts, finer, finely = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), budget.table(amount * _THRESHOLDS)
+    edges, finer, finely = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), budget.table(amount * _THRESHOLDS)
     if not shares:
-        starts, ends = _finer_cells(grid, rungs, sizes, sizing)
-        if starts.size:
-            finer = noisy(_within(rest, starts, ends), finely, entropy, f"finer sizes of {name}")
-            starts = np.append(starts, ends[-1])
+        edges = _finer_edges(grid, rungs, sizes, sizing)
+        if edges.size:
+            finer = noisy(_parts(rest, edges)[1:-1], finely, entropy, f"finer sizes of {name}")
         else:  # no size is so usual that more were to be seen within it
             again, share = noisy(there, finely, entropy, f"sizes of {name}, again"), finely.variance
             share /= share + size_noise
@@ -104,15 +103,15 @@ def measure_number(
         cuts = np.clip(np.ceil(drawn).astype(np.int64), grid.first + 1, grid.last)
         between = noisy(_parts(rest, cuts), counting, entropy, f"{name} between thresholds")
     many = (between if shares else sizes[:-1]) > max(_MASS * records, _clear(counting if shares else sizing, 1))
-    edges = [grid.first, *(cuts if shares else rungs).tolist(), grid.last + 1]
-    spans = [one for one, crowded in zip(pairwise(edges), many, strict=True) if crowded and one[0] < one[1]]
+    ends = [grid.first, *(cuts if shares else rungs).tolist(), grid.last + 1]
+    spans = [one for one, crowded in zip(pairwise(ends), many, strict=True) if crowded and one[0] < one[1]]
     if spans:
         more = _closed_in(rest, spans, records, budget, amount * _CROWDED, entropy, name)
         for mass, count in list(more.items())[: _MOST_MASSES - len(masses)]:
             masses[mass] = count
             sizes[np.searchsorted(rungs, mass, side="right")] -= count
-            if finer.size and starts[0] <= mass < starts[-1]:
-                finer[np.searchsorted(starts, mass, side="right") - 1] -= count
+            if finer.size and edges[0] <= mass < edges[-1]:
+                finer[np.searchsorted(edges, mass, side="right") - 1] -= count
             if shares:
                 between[np.searchsorted(cuts, mass, side="right")] -= count
         rest = rest[~np.isin(rest, list(masses))]
@@ -134,7 +133,7 @@ def measure_number(
         question.variance,
         tuple(sizes.tolist()),
         size_noise,
-        tuple(starts.tolist()),
+        tuple(edges.tolist()),
         tuple(finer.tolist()),
         finely.variance if finer.size else 0.0,
     )
@@ -153,23 +152,16 @@ def _parts(units: Integers, cuts: Integers) -> Integers:
     return np.bincount(np.searchsorted(cuts, units, side="right"), minlength=cuts.size + 1).astype(np.int64)
 
 
-def _finer_cells(grid: Grid, rungs: Integers, sizes: Integers, sizing: Question) -> tuple[Integers, Integers]:
-    """Where finer cells begin and end: from the first to the last cell of sizes that many records are in."""
+def _finer_edges(grid: Grid, rungs: Integers, sizes: Integers, sizing: Question) -> Integers:
+    """Where finer cells begin, and the last one ends: from the first to the last cell of sizes that many are in."""
     least = max(_clear(sizing, sizes.size), _MANY * float(np.maximum(sizes[:-1], 0).sum(dtype=np.int64)))
-    edges = np.concatenate([[grid.first], rungs, [grid.last + 1]])
-    many = np.flatnonzero((sizes[:-1] > least) & (np.diff(edges) > 1))
-    found = [np.zeros(0, dtype=np.int64)]
-    for k in range(int(many[0]), int(many[-1]) + 1) if many.size else ():
-        width = int(edges[k + 1] - edges[k])
-        found.append(edges[k] + width * np.arange(min(_FINER, width)) // min(_FINER, width))
-    starts = np.concatenate(found).astype(np.int64)
-    return starts, np.append(starts[1:], edges[many[-1] + 1 : many[-1] + 2] if many.size else starts[:0])
-
-
-def _within(units: Integers, starts: Integers, ends: Integers) -> Integers:
-    """How many stand in each of these cells, next to each other."""
-    inside = units[(units >= starts[0]) & (units < ends[-1])]
-    return np.bincount(np.searchsorted(starts, inside, side="right") - 1, minlength=starts.size).astype(np.int64)
+    ends = np.concatenate([[grid.first], rungs, [grid.last + 1]])
+    many = np.flatnonzero((sizes[:-1] > least) & (np.diff(ends) > 1))
+    if not many.size:
+        return np.zeros(0, dtype=np.int64)
+    crowded = pairwise(ends[many[0] : many[-1] + 2].tolist())
+    starts = [a + (b - a) * k // min(_FINER, b - a) for a, b in crowded for k in range(min(_FINER, b - a))]
+    return np.array([*starts, ends[many[-1] + 1]], dtype=np.int64)
 
 
 def _masses(counts: Integers, listed: Integers, records: int, question: Question) -> dict[int, int]:
